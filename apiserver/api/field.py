@@ -1,0 +1,138 @@
+"""Field errors, rendered as upstream's k8s.io/apimachinery/pkg/util/validation/field does.
+
+`<field>: <type text>[: <value>][: <detail>]`. A field path is a plain string; the root is "" and prints as `<nil>`
+where a whole object is meant (a nil *field.Path in Go). Required, Forbidden, TooLong and Internal never print a value.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from apiserver.api.gotext import compact_json, plain, quote
+from apiserver.api.types import Json
+
+Path: TypeAlias = str
+ROOT: Final[Path] = ""
+NIL: Final[Path] = "<nil>"
+
+
+def child(path: Path, *names: str) -> Path:
+    """`spec` + `a` → `spec.a`."""
+    return ".".join((path, *names)) if path else ".".join(names)
+
+
+def index(path: Path, position: int) -> Path:
+    return f"{path}[{position}]"
+
+
+def key(path: Path, name: str) -> Path:
+    return f"{path}[{name}]"
+
+
+Reason = Literal[
+    "FieldValueNotFound",
+    "FieldValueRequired",
+    "FieldValueDuplicate",
+    "FieldValueInvalid",
+    "FieldValueNotSupported",
+    "FieldValueForbidden",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "InternalError",
+    "FieldValueTypeInvalid",
+]
+
+_TEXT: Final[dict[Reason, str]] = {
+    "FieldValueNotFound": "Not found",
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueNotSupported": "Unsupported value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many",
+    "InternalError": "Internal error",
+    "FieldValueTypeInvalid": "Invalid value",
+}
+_VALUELESS: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
+
+
+class _Omit:
+    """Stands for "say nothing about the value" (Go's field.OmitValueType)."""
+
+    def __repr__(self) -> str:
+        return "OMIT"
+
+
+OMIT: Final = _Omit()
+
+
+class FieldError(NamedTuple):
+    """One thing wrong with one field. `reason` is what a Status cause carries."""
+
+    reason: Reason
+    field: Path
+    value: Json = OMIT
+    detail: str = ""
+
+    @property
+    def body(self) -> str:
+        """The text without the field."""
+        text = _TEXT[self.reason]
+        if self.reason not in _VALUELESS and self.value is not OMIT:
+            text += f": {printed(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field or NIL}: {self.body}"
+
+
+def printed(value: Json) -> str:
+    """Numbers and booleans as %v, strings as %q, everything else as JSON."""
+    if isinstance(value, str):
+        return quote(value)
+    return plain(value) if isinstance(value, (bool, int, float)) else compact_json(value)
+
+
+def required(field: Path, detail: str = "") -> FieldError:
+    return FieldError("FieldValueRequired", field, "", detail)
+
+
+def invalid(field: Path, value: Json, detail: str) -> FieldError:
+    return FieldError("FieldValueInvalid", field, value, detail)
+
+
+def type_invalid(field: Path, value: Json, detail: str) -> FieldError:
+    return FieldError("FieldValueTypeInvalid", field, value, detail)
+
+
+def not_supported(field: Path, value: Json, supported: list[str]) -> FieldError:
+    """`supported` is listed in the order given."""
+    detail = "supported values: " + ", ".join(map(quote, supported)) if supported else ""
+    return FieldError("FieldValueNotSupported", field, value, detail)
+
+
+def forbidden(field: Path, detail: str = "") -> FieldError:
+    return FieldError("FieldValueForbidden", field, "", detail)
+
+
+def duplicate(field: Path, value: Json) -> FieldError:
+    return FieldError("FieldValueDuplicate", field, value)
+
+
+def too_long(field: Path, limit: int) -> FieldError:
+    """Upstream says bytes even where it counts runes."""
+    return FieldError("FieldValueTooLong", field, "", f"may not be more than {limit} byte{'' if limit == 1 else 's'}")
+
+
+def too_many(field: Path, actual: int, limit: int) -> FieldError:
+    detail = f"must have at most {limit} item{'' if limit == 1 else 's'}"
+    return FieldError("FieldValueTooMany", field, actual, detail)
+
+
+def not_found(field: Path, value: Json) -> FieldError:
+    return FieldError("FieldValueNotFound", field, value)
+
+
+def internal(field: Path, detail: str) -> FieldError:
+    return FieldError("InternalError", field, "", detail)

@@ -1,0 +1,125 @@
+"""What a store keeps: bytes under keys, each write with a revision of the whole store (etcd's mod_revision).
+
+Keys are three columns, never joined strings: no request can reach outside its collection or its partition by a clever
+name. Keys order as their tuples do. Kubernetes calls the columns `group/plural`, namespace and name; that a namespace
+carries a trailing slash (`default/`), so that keys order as upstream's `/registry/…/namespace/name` do, is the
+registry's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+Revision: TypeAlias = int
+
+
+class Key(NamedTuple):
+    collection: str
+    partition: str
+    name: str
+
+
+class Prefix(NamedTuple):
+    """All keys of a collection, or of one partition of it. `Prefix()` is everything."""
+
+    collection: str | None = None
+    partition: str | None = None
+
+    def covers(self, key: Key) -> bool:
+        return (self.collection is None or self.collection == key.collection) and (
+            self.partition is None or self.partition == key.partition
+        )
+
+
+EVERYTHING = Prefix()
+
+
+class KeyValue(NamedTuple):
+    """A value and the revision that wrote it."""
+
+    key: Key
+    value: bytes
+    revision: Revision
+
+
+class Event(NamedTuple):
+    """One change. `value` is None for a delete, `previous` None for a create.
+
+    `previous` is the state that the change replaced: a watcher with a selector needs it to know what it had seen.
+    """
+
+    key: Key
+    revision: Revision
+    value: bytes | None
+    previous: KeyValue | None
+
+
+class Batch(NamedTuple):
+    """Events in the order of their revisions. The watch has then seen everything up to `revision` inclusive."""
+
+    events: Sequence[Event]
+    revision: Revision
+
+
+class Page(NamedTuple):
+    """One page of a list: the state at `revision`. `remaining` counts the keys behind the page; 0 on the last one."""
+
+    items: Sequence[KeyValue]
+    revision: Revision
+    remaining: int
+
+
+class Status(NamedTuple):
+    """For people and health checks."""
+
+    backend: str
+    revision: Revision
+    compacted: Revision
+    keys: int
+    bytes: int
+
+
+class StoreError(Exception):
+    """Anything a store refuses or cannot do."""
+
+
+class Conflict(StoreError):
+    """The key is not at the expected revision. `current` is what it holds now, None if there is no such key."""
+
+    def __init__(self, key: Key, current: KeyValue | None) -> None:
+        super().__init__(f"{key}: expected another revision than {current.revision if current else 'none'}")
+        self.key = key
+        self.current = current
+
+
+class Compacted(StoreError):
+    """The revision asked for is no longer kept; `revision` is the oldest that is."""
+
+    def __init__(self, revision: Revision) -> None:
+        super().__init__(f"compacted up to revision {revision}")
+        self.revision = revision
+
+
+class FutureRevision(StoreError):
+    """The revision asked for does not exist yet; `current` is the newest."""
+
+    def __init__(self, current: Revision) -> None:
+        super().__init__(f"the newest revision is {current}")
+        self.current = current
+
+
+class Unknown(StoreError):
+    """Nobody knows whether the write happened: the back end failed while it was being made durable."""
+
+
+class Corrupt(StoreError):
+    """A stored row does not match its checksum. Only that row is affected."""
+
+
+class Unusable(StoreError):
+    """The file cannot be opened as a store: in use, foreign, or of a newer version. The message says what to do."""
+
+
+class Closed(StoreError):
+    """The store has been closed."""
