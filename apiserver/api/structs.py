@@ -92,7 +92,7 @@ class Field(NamedTuple):
     inline: str = ""  # the embedded struct it comes from; Go's error paths name it
 
 
-class Mismatch(Exception):  # noqa: N818 - a signal between two functions of this module
+class Mismatch(Exception):
     """The JSON value has another type: `what` is Go's word for it."""
 
     def __init__(self, what: str) -> None:
