@@ -4,6 +4,9 @@ Upstream decodes built-in kinds (ObjectMeta, CustomResourceDefinition, Namespace
 sigs.k8s.io/json: names are matched case-sensitively, null leaves a field unset, a wrong type is an error that names
 struct, field and Go type, unknown fields are dropped and told in strict mode. Writing them gives the fields in the
 order of declaration. A kind is therefore data: one `Struct` with its fields; the field numbers are protobuf's.
+
+Protobuf embeds what JSON inlines: a field of an embedded struct has that struct's own numbers, and `Field.within` says
+under which number (or numbers, from the outside in) the embedded message stands.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from dataclasses import field as dataclass_field
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
+from apiserver.api.gobase64 import canonical, encode
 from apiserver.api.gotext import float_json
 from apiserver.api.gotime import MICRO, SECONDS, parse_time
 from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
@@ -29,22 +33,42 @@ class Write(Enum):
     ALWAYS = "no omitempty, or a struct by value: zero, null or {} are written"
 
 
+class Wire(Enum):
+    """How protobuf carries a leaf."""
+
+    STRING = "UTF-8 bytes"
+    BOOL = "a varint, 0 or 1"
+    INT32 = "a varint of 32 bits"
+    INT64 = "a varint of 64 bits"
+    DOUBLE = "8 bytes"
+    BYTES = "bytes; base64 in JSON"
+    TIME = "a message of seconds (1) and nanoseconds (2), which are ignored"
+    MICRO_TIME = "a message of seconds (1) and nanoseconds (2), cut to microseconds"
+    INT_OR_STRING = "a message of type (1), int (2) and string (3)"
+    JSON = "a message whose field 1 is JSON text"
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A leaf. `go` is its Go type; `read` gives the value or raises `Mismatch` or `ValueError` (the whole message)."""
+    """A leaf. `go` is its Go type; `read` gives the value or raises `Mismatch`, `Malformed` or `ValueError`."""
 
     go: str
     read: Callable[[Json], Json]
     zero: Json
+    wire: Wire = Wire.STRING
 
 
 @dataclass(frozen=True, slots=True)
 class List:
+    """A slice. `name` is its Go type if it has one of its own; `wrapped`: protobuf then has a message of `items` (1)."""
+
     element: Type
+    name: str = ""
+    wrapped: bool = False
 
     @property
     def go(self) -> str:
-        return f"[]{self.element.go}"
+        return self.name or f"[]{self.element.go}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +103,10 @@ Type: TypeAlias = Scalar | List | Map | Struct
 
 
 class Field(NamedTuple):
-    """One struct field. `patch` and `merge_key` are strategic merge patch's tags; `list_keys` is apply's list-type=map."""
+    """One struct field. `patch` and `merge_key` are strategic merge patch's tags.
+
+    `list_type` and `list_keys` are apply's markers; on a map or a struct `list_type` is `atomic` or nothing.
+    """
 
     name: str
     type: Type
@@ -90,14 +117,20 @@ class Field(NamedTuple):
     list_type: str = ""
     list_keys: tuple[str, ...] = ()
     inline: str = ""  # the embedded struct it comes from; Go's error paths name it
+    within: tuple[int, ...] = ()  # protobuf's numbers of the embedded structs it comes from
 
 
 class Mismatch(Exception):
-    """The JSON value has another type: `what` is Go's word for it."""
+    """The JSON value has another type: `what` is Go's word for it, `go` the type wanted if it is not the field's."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, go: str = "") -> None:
         super().__init__(what)
         self.what = what
+        self.go = go
+
+
+class Malformed(Exception):
+    """A value of the right JSON type that cannot be read. As after a mismatch decoding goes on, the first error counts."""
 
 
 def json_type(value: Json) -> str:
@@ -158,17 +191,37 @@ def _int_or_string(value: Json) -> Json:
         raise ValueError(f"json: cannot unmarshal {mismatch.what} into Go value of type int32") from None
 
 
-STRING: Final = Scalar("string", _string, "")
-UID: Final = Scalar("types.UID", _string, "")
-BOOL: Final = Scalar("bool", _bool, False)
-INT32: Final = Scalar("int32", _integer(-(2**31), 2**31 - 1), 0)
-INT64: Final = Scalar("int64", _integer(MIN_INT64, MAX_INT64), 0)
-FLOAT64: Final = Scalar("float64", _float, 0)
-BYTES: Final = Scalar("[]uint8", _string, "")
-TIME: Final = Scalar("v1.Time", _time(SECONDS), None)
-MICRO_TIME: Final = Scalar("v1.MicroTime", _time(MICRO), None)
-INT_OR_STRING: Final = Scalar("intstr.IntOrString", _int_or_string, 0)
-JSON: Final = Scalar("interface {}", lambda value: value, None)
+def _bytes(value: Json) -> Json:
+    if type(value) is str:
+        try:
+            return canonical(value)
+        except ValueError as error:
+            raise Malformed(str(error)) from None
+    if type(value) is not list:
+        raise Mismatch(json_type(value))
+    for item in value:  # an array of numbers is fine with Go
+        if item is not None and not (type(item) is int and 0 <= item <= 255):
+            raise Mismatch(f"number {item}" if type(item) in (int, float) else json_type(item), "uint8")
+    return encode(bytes(item or 0 for item in value))
+
+
+def named(go: str) -> Scalar:
+    """A string with a Go type of its own."""
+    return Scalar(go, _string, "")
+
+
+STRING: Final = named("string")
+UID: Final = named("types.UID")
+BOOL: Final = Scalar("bool", _bool, False, Wire.BOOL)
+INT32: Final = Scalar("int32", _integer(-(2**31), 2**31 - 1), 0, Wire.INT32)
+INT64: Final = Scalar("int64", _integer(MIN_INT64, MAX_INT64), 0, Wire.INT64)
+FLOAT64: Final = Scalar("float64", _float, 0, Wire.DOUBLE)
+BYTES: Final = Scalar("[]uint8", _bytes, None, Wire.BYTES)
+TIME: Final = Scalar("v1.Time", _time(SECONDS), None, Wire.TIME)
+MICRO_TIME: Final = Scalar("v1.MicroTime", _time(MICRO), None, Wire.MICRO_TIME)
+INT_OR_STRING: Final = Scalar("intstr.IntOrString", _int_or_string, 0, Wire.INT_OR_STRING)
+JSON: Final = Scalar("interface {}", lambda value: value, None, Wire.JSON)
+RAW_EXTENSION: Final = Scalar("runtime.RawExtension", lambda value: value, None, Wire.JSON)
 
 
 class Decoded(NamedTuple):
@@ -203,17 +256,20 @@ class _Reader:
             try:
                 return kind.read(value)
             except Mismatch as mismatch:
-                self.mismatch(mismatch.what, kind, struct, names)
+                self.mismatch(mismatch.what, mismatch.go or kind.go, struct, names)
+                return None
+            except Malformed as malformed:
+                self.error = self.error or str(malformed)
                 return None
         if isinstance(kind, List):
             if type(value) is not list:
-                self.mismatch(json_type(value), kind, struct, names)
+                self.mismatch(json_type(value), kind.go, struct, names)
                 return None
             element = kind.element
             items = [self.read(element, item, struct, names, f"{path}[{n}]") for n, item in enumerate(value)]
             return [zero(element) if item is None else item for item in items]
         if type(value) is not dict:
-            self.mismatch(json_type(value), kind, struct, names)
+            self.mismatch(json_type(value), kind.go, struct, names)
             return None
         if isinstance(kind, Map):
             read = {k: self.read(kind.element, v, struct, names, _child(path, k)) for k, v in value.items()}
@@ -230,19 +286,24 @@ class _Reader:
             else:
                 inner = (*names, one.inline, name) if one.inline else (*names, name)
                 read[name] = self.read(one.type, given, kind.name, inner, _child(path, name))
-        out: Object = {}
-        for name, one in kind.fields.items():
-            given = read.get(name)
-            if one.write is Write.ALWAYS:
-                out[name] = zero(one.type) if given is None else given
-            elif given is not None and (one.write is Write.POINTER or not _is_zero(given)):
-                out[name] = given
-        return out
+        return arrange(kind, read)
 
-    def mismatch(self, what: str, kind: Type, struct: str, names: tuple[str, ...]) -> None:
+    def mismatch(self, what: str, go: str, struct: str, names: tuple[str, ...]) -> None:
         if not self.error:
             where = f"struct field {struct}.{'.'.join(names)}" if struct else "value"
-            self.error = f"json: cannot unmarshal {what} into Go {where} of type {kind.go}"
+            self.error = f"json: cannot unmarshal {what} into Go {where} of type {go}"
+
+
+def arrange(kind: Struct, values: Object) -> Object:
+    """The fields in the order of declaration, as their `Write` says: what Go would write."""
+    out: Object = {}
+    for name, one in kind.fields.items():
+        given = values.get(name)
+        if one.write is Write.ALWAYS:
+            out[name] = zero(one.type) if given is None else given
+        elif given is not None and (one.write is Write.POINTER or not _is_zero(given)):
+            out[name] = given
+    return out
 
 
 def zero(kind: Type) -> Json:
@@ -254,10 +315,6 @@ def zero(kind: Type) -> Json:
 
 def _is_zero(value: Json) -> bool:
     return value is False or (value in (0, "") and not isinstance(value, (list, dict))) or value in ([], {})
-
-
-def _brief(value: Json) -> str:
-    return json_type(value)
 
 
 def _child(path: str, name: str) -> str:
