@@ -73,13 +73,14 @@ class List:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A map with string keys."""
+    """A map with string keys. `name` is its Go type if it has one of its own."""
 
     element: Type
+    name: str = ""
 
     @property
     def go(self) -> str:
-        return f"map[string]{self.element.go}"
+        return self.name or f"map[string]{self.element.go}"
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +100,25 @@ class Struct:
         return self
 
 
-Type: TypeAlias = Scalar | List | Map | Struct
+@dataclass(frozen=True, slots=True)
+class Union:
+    """A type with an UnmarshalJSON of its own: the JSON type of the value picks the field that takes it.
+
+    What no field takes is the error `otherwise`, or is forgotten if that is empty. As in Go a wrong type inside ends
+    the decoding, and strict mode does not look inside.
+    """
+
+    name: str
+    choices: dict[str, Field]
+    otherwise: str = ""
+    package: str = "v1"
+
+    @property
+    def go(self) -> str:
+        return f"{self.package}.{self.name}"
+
+
+Type: TypeAlias = Scalar | List | Map | Struct | Union
 
 
 class Field(NamedTuple):
@@ -243,10 +262,11 @@ def decode(kind: Type, value: Json) -> Decoded:
 
 
 class _Reader:
-    __slots__ = ("error", "unknown")
+    __slots__ = ("error", "outer", "unknown")
 
     def __init__(self) -> None:
         self.error = ""
+        self.outer = ""  # inside a Union: the struct that holds it, for Go names that one in errors
         self.unknown: list[str] = []
 
     def read(self, kind: Type, value: Json, struct: str, names: tuple[str, ...], path: str) -> Json:
@@ -268,6 +288,8 @@ class _Reader:
             element = kind.element
             items = [self.read(element, item, struct, names, f"{path}[{n}]") for n, item in enumerate(value)]
             return [zero(element) if item is None else item for item in items]
+        if isinstance(kind, Union):
+            return self.union(kind, value, struct, names, path)
         if type(value) is not dict:
             self.mismatch(json_type(value), kind.go, struct, names)
             return None
@@ -288,9 +310,22 @@ class _Reader:
                 read[name] = self.read(one.type, given, kind.name, inner, _child(path, name))
         return arrange(kind, read)
 
+    def union(self, kind: Union, value: Json, struct: str, names: tuple[str, ...], path: str) -> Json:
+        choice = kind.choices.get(json_type(value))
+        if choice is None:
+            if kind.otherwise:
+                raise ValueError(kind.otherwise)
+            return None
+        inner = _Reader()
+        inner.outer = self.outer or struct
+        result = inner.read(choice.type, value, struct, names, path)
+        if inner.error:
+            raise ValueError(inner.error)
+        return result
+
     def mismatch(self, what: str, go: str, struct: str, names: tuple[str, ...]) -> None:
         if not self.error:
-            where = f"struct field {struct}.{'.'.join(names)}" if struct else "value"
+            where = f"struct field {self.outer or struct}.{'.'.join(names)}" if struct else "value"
             self.error = f"json: cannot unmarshal {what} into Go {where} of type {go}"
 
 
