@@ -67,6 +67,12 @@ class _Omit:
 OMIT: Final = _Omit()
 
 
+class Verbatim(str):
+    """A value that is told as it stands: JSON text of a Go struct, whose fields keep their order."""
+
+    __slots__ = ()
+
+
 class FieldError(NamedTuple):
     """One thing wrong with one field. `reason` is what a Status cause carries."""
 
@@ -90,7 +96,7 @@ class FieldError(NamedTuple):
 def printed(value: Json) -> str:
     """Numbers and booleans as %v, strings as %q, everything else as JSON."""
     if isinstance(value, str):
-        return quote(value)
+        return value if isinstance(value, Verbatim) else quote(value)
     return plain(value) if isinstance(value, (bool, int, float)) else compact_json(value)
 
 
