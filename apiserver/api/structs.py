@@ -277,7 +277,7 @@ def _quick(kind: Type) -> Quick:
     """A function that decodes what is right throughout, and raises at any doubt."""
     if isinstance(kind, Scalar):
         scalar = kind.read
-        return lambda value, depth: None if value is None else scalar(value)
+        return lambda value, _: None if value is None else scalar(value)
     if isinstance(kind, Struct):
         return kind.quick or _quick_struct(kind)
     if isinstance(kind, Union):
@@ -307,7 +307,7 @@ def _quick(kind: Type) -> Quick:
 
 def _quick_struct(kind: Struct) -> Quick:
     order = {name: n for n, name in enumerate(kind.fields)}.__getitem__
-    always = {name for name, one in kind.fields.items() if one.write is Write.ALWAYS}
+    always = {name for name, one in kind.fields.items() if one.write in (Write.ALWAYS, Write.NULL)}
     fields: dict[str, tuple[Quick | None, bool]] = {}  # (reader, or None for a string; is it written while zero?)
 
     def read(value: Json, depth: int) -> Json:
