@@ -1,0 +1,143 @@
+"""What a name may look like: labels and subdomains of DNS, label keys and values, path segments.
+
+Every rule returns its complaints, an empty list where there is none; the texts are those of k8s.io/apimachinery
+(util/validation, api/validate/content, api/validation). Lengths are counted in bytes of UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+NameRule: TypeAlias = Callable[[str, bool], list[str]]  # (name, is it the prefix of a name yet to be generated?)
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE: Final = f"({_KEY})?"
+
+_is_label: Final = re.compile(_LABEL).fullmatch
+_is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
+_is_label_1035: Final = re.compile(_LABEL_1035).fullmatch
+_is_key: Final = re.compile(_KEY).fullmatch
+_is_value: Final = re.compile(_VALUE).fullmatch
+
+_PARTS: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+
+
+def _expected(rule: str, pattern: str, *examples: str) -> str:
+    given = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {given}regex used for validation is '{pattern}')"
+
+
+_NOT_A_LABEL: Final = _expected(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character",
+    _LABEL,
+    "my-name",
+    "123-abc",
+)
+_NOT_A_SUBDOMAIN: Final = _expected(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character",
+    _SUBDOMAIN,
+    "example.com",
+)
+_NOT_A_1035_LABEL: Final = _expected(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+    "start with an alphabetic character, and end with an alphanumeric character",
+    _LABEL_1035,
+    "my-name",
+    "abc-123",
+)
+_NOT_A_KEY: Final = _expected(_PARTS, _KEY, "MyName", "my.name", "123-abc")
+_NOT_A_VALUE: Final = _expected(
+    f"a valid label must be an empty string or {_PARTS.removeprefix('must ')}", _VALUE, "MyValue", "my_value", "12345"
+)
+
+
+def _longer_than(limit: int, text: str) -> bool:
+    return len(text) > limit or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > limit)
+
+
+def dns1123_label(value: str) -> list[str]:
+    errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
+    if not _is_label(value):
+        errors.append("must not contain dots" if _is_subdomain(value) else _NOT_A_LABEL)
+    return errors
+
+
+def dns1123_subdomain(value: str, *, unit: str = "characters") -> list[str]:
+    """Upstream says characters here, and bytes where it checks the prefix of a label key."""
+    errors = [f"must be no more than 253 {unit}"] if _longer_than(253, value) else []
+    if not _is_subdomain(value):
+        errors.append(_NOT_A_SUBDOMAIN)
+    return errors
+
+
+def dns1035_label(value: str) -> list[str]:
+    errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
+    if not _is_label_1035(value):
+        errors.append(_NOT_A_1035_LABEL)
+    return errors
+
+
+def qualified_name(value: str) -> list[str]:
+    """A label key, annotation key or finalizer: `name` or `prefix/name`."""
+    prefix, slash, name = value.partition("/")
+    if not slash:
+        prefix, name = "", prefix
+    elif "/" in name:
+        return [
+            f"a valid label key {_NOT_A_KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
+    errors = []
+    if slash and not prefix:
+        errors.append("prefix part must be non-empty")
+    elif slash:
+        errors += [f"prefix part {error}" for error in dns1123_subdomain(prefix, unit="bytes")]
+    if not name:
+        errors.append("name part must be non-empty")
+    elif _longer_than(63, name):
+        errors.append("name part must be no more than 63 bytes")
+    if not _is_key(name):
+        errors.append(f"name part {_NOT_A_KEY}")
+    return errors
+
+
+def label_value(value: str) -> list[str]:
+    errors = ["must be no more than 63 bytes"] if _longer_than(63, value) else []
+    if not _is_value(value):
+        errors.append(_NOT_A_VALUE)
+    return errors
+
+
+def path_segment_name(name: str, prefix: bool = False) -> list[str]:
+    """What may stand in a URL path. A prefix may be `.` or `..`: what follows can make it valid."""
+    if name in (".", "..") and not prefix:
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in name]
+
+
+def subdomain_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names of custom resources."""
+    return dns1123_subdomain(_mask_trailing_dash(name) if prefix else name)
+
+
+def label_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names of namespaces."""
+    return dns1123_label(_mask_trailing_dash(name) if prefix else name)
+
+
+def label_1035_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names of services."""
+    return dns1035_label(_mask_trailing_dash(name) if prefix else name)
+
+
+def _mask_trailing_dash(name: str) -> str:
+    """A prefix may end with a dash. Upstream replaces two bytes by one, and checks the length as it is then."""
+    return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") and name.isascii() else name

@@ -1,0 +1,353 @@
+"""Label and field selectors: parsed once, matched against many objects.
+
+The grammars, the canonical strings and the error texts are those of k8s.io/apimachinery (labels, fields). What does
+not parse raises ValueError with upstream's whole message; requests answer it with 400.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from apiserver.api.errors import aggregate
+from apiserver.api.field import ROOT, FieldError, index, invalid, key
+from apiserver.api.gotext import quote
+from apiserver.api.names import label_value, qualified_name
+from apiserver.api.types import MAX_INT64, MIN_INT64, Object
+
+EXISTS: Final = "exists"
+MISSING: Final = "!"
+IN: Final = "in"
+NOT_IN: Final = "notin"
+EQUAL: Final = "="
+DOUBLE_EQUAL: Final = "=="
+NOT_EQUAL: Final = "!="
+GREATER: Final = "gt"
+LESS: Final = "lt"
+
+_OPERATORS: Final = {symbol: symbol for symbol in (IN, NOT_IN, EQUAL, DOUBLE_EQUAL, NOT_EQUAL)} | {
+    ">": GREATER,
+    "<": LESS,
+}
+_EXPECTED_OPERATORS: Final = "in, notin, =, ==, !=, gt, lt"
+_integer: Final = re.compile(r"([+-]?)0*([0-9]{1,19})").fullmatch
+
+
+class Requirement(NamedTuple):
+    """One condition on one label. `values` are sorted and distinct."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        values = ",".join(self.values)
+        match self.operator:
+            case "exists":
+                return self.key
+            case "!":
+                return f"!{self.key}"
+            case "in" | "notin":
+                return f"{self.key} {self.operator} ({values})"
+            case "gt" | "lt":
+                return f"{self.key}{'>' if self.operator == GREATER else '<'}{values}"
+            case operator:
+                return f"{self.key}{operator}{values}"
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return _MATCH[self.operator](labels.get(self.key), self.values)
+
+
+def _compare(greater: bool) -> Callable[[str | None, tuple[str, ...]], bool]:
+    def match(value: str | None, values: tuple[str, ...]) -> bool:
+        number = _int64(value or "")
+        limit = _int64(values[0])
+        return number is not None and limit is not None and (number > limit if greater else number < limit)
+
+    return match
+
+
+_MATCH: Final[dict[str, Callable[[str | None, tuple[str, ...]], bool]]] = {
+    EXISTS: lambda value, _: value is not None,
+    MISSING: lambda value, _: value is None,
+    IN: lambda value, values: value in values,
+    EQUAL: lambda value, values: value in values,
+    DOUBLE_EQUAL: lambda value, values: value in values,
+    NOT_IN: lambda value, values: value not in values,  # an absent label is not in
+    NOT_EQUAL: lambda value, values: value not in values,
+    GREATER: _compare(greater=True),
+    LESS: _compare(greater=False),
+}
+
+
+def _int64(text: str) -> int | None:
+    """strconv.ParseInt."""
+    match = _integer(text)
+    number = int(match[1] + match[2]) if match else None
+    return number if number is not None and MIN_INT64 <= number <= MAX_INT64 else None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All requirements must hold; without any, everything matches. `nothing` never matches."""
+
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+    _exact: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
+    _others: tuple[Requirement, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        one = [r for r in self.requirements if len(r.values) == 1 and r.operator in (IN, EQUAL, DOUBLE_EQUAL)]
+        object.__setattr__(self, "_exact", tuple((r.key, r.values[0]) for r in one))
+        object.__setattr__(self, "_others", tuple(r for r in self.requirements if r not in one))
+
+    @property
+    def empty(self) -> bool:
+        return not self.requirements and not self.nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        for name, value in self._exact:
+            if labels.get(name) != value:
+                return False
+        for requirement in self._others:
+            if not _MATCH[requirement.operator](labels.get(requirement.key), requirement.values):
+                return False
+        return not self.nothing
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+EVERYTHING: Final = LabelSelector()
+NOTHING: Final = LabelSelector(nothing=True)
+
+
+def parse_labels(text: str) -> LabelSelector:
+    """Parse a `labelSelector`; requirements are sorted by key, as upstream does."""
+    if not text:
+        return EVERYTHING
+    requirements = sorted(_LabelParser(text).parse(), key=lambda requirement: requirement.key)
+    return LabelSelector(tuple(requirements))
+
+
+_OBJECT_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": MISSING}
+
+
+def label_selector(selector: Object | None) -> LabelSelector:
+    """A metav1.LabelSelector (`matchLabels`, `matchExpressions`): none matches nothing, `{}` everything."""
+    if selector is None:
+        return NOTHING
+    requirements = [_requirement(k, EQUAL, [v]) for k, v in (selector.get("matchLabels") or {}).items()]
+    for expression in selector.get("matchExpressions") or []:
+        operator = expression.get("operator", "")
+        if operator not in _OBJECT_OPERATORS:
+            raise ValueError(f"{quote(operator)} is not a valid label selector operator")
+        name, values = expression.get("key", ""), expression.get("values") or []
+        requirements.append(_requirement(name, _OBJECT_OPERATORS[operator], values))
+    return LabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
+
+
+def _requirement(name: str, operator: str, values: Collection[str]) -> Requirement:
+    """labels.NewRequirement."""
+    errors: list[FieldError] = []
+    if complaints := qualified_name(name):
+        errors.append(invalid("key", name, "; ".join(complaints)))
+    if operator in (IN, NOT_IN) and not values:
+        errors.append(invalid("values", list(values), "for 'in', 'notin' operators, values set can't be empty"))
+    elif operator in (EXISTS, MISSING) and values:
+        errors.append(invalid("values", list(values), "values set must be empty for exists and does not exist"))
+    elif operator in (GREATER, LESS):
+        must = "for 'Gt', 'Lt' operators, the value must be an integer"
+        errors += [invalid(index("values", n), v, must) for n, v in enumerate(values) if _int64(v) is None]
+    for n, value in enumerate(values):
+        if complaints := label_value(value):
+            errors.append(invalid(key(index("values", n), name), value, "; ".join(complaints)))
+    if errors:
+        raise ValueError(aggregate(map(str, errors)))
+    return Requirement(name, operator, tuple(sorted(set(values))))
+
+
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),><])|([^=!(),><\x00 \t\r\n]+))")
+_SYMBOLS: Final = frozenset(["==", "!=", "=", "!", "(", ")", ",", ">", "<"])
+_END: Final = ""
+
+
+class _LabelParser:
+    """A token is its own text, the end is empty. `in` and `notin` are operators only where one is expected."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = _tokens(text)
+        self.position = 0
+
+    def look(self) -> str:
+        return self.tokens[self.position]
+
+    def take(self) -> str:
+        self.position += 1
+        return self.tokens[self.position - 1]
+
+    def parse(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        while (word := self.look()) != _END:
+            if word in _SYMBOLS and word != "!":
+                raise ValueError(f"found '{word}', expected: !, identifier, or 'end of string'")
+            try:
+                found.append(self.requirement())
+            except ValueError as error:
+                raise ValueError(f"unable to parse requirement: {error}") from None
+            word = self.take()
+            if word == _END:
+                break
+            if word != ",":
+                raise ValueError(f"found '{word}', expected: ',' or 'end of string'")
+            after = self.look()
+            if after == _END or (after in _SYMBOLS and after != "!"):
+                raise ValueError(f"found '{after}', expected: identifier after ','")
+        return found
+
+    def requirement(self) -> Requirement:
+        name = self.take()
+        absent = name == "!"
+        if absent:
+            name = self.take()
+        if name == _END or name in _SYMBOLS:
+            raise ValueError(f"found '{name}', expected: identifier")
+        if complaints := qualified_name(name):
+            raise ValueError(str(invalid(ROOT, name, "; ".join(complaints))))
+        if absent:
+            return _requirement(name, MISSING, [])
+        if self.look() in (_END, ","):
+            return _requirement(name, EXISTS, [])
+        word = self.take()
+        operator = _OPERATORS.get(word)
+        if operator is None:
+            raise ValueError(f"found '{word}', expected: {_EXPECTED_OPERATORS}")
+        return _requirement(name, operator, self.values() if operator in (IN, NOT_IN) else [self.value()])
+
+    def value(self) -> str:
+        if self.look() in (_END, ","):
+            return ""
+        word = self.take()
+        if word in _SYMBOLS:
+            raise ValueError(f"found '{word}', expected: identifier")
+        return word
+
+    def values(self) -> list[str]:
+        """`(a,b)`; an empty place between parentheses and commas is the empty value."""
+        word = self.take()
+        if word != "(":
+            raise ValueError(f"found '{word}' expected: '('")
+        word = self.look()
+        if word == _END or (word in _SYMBOLS and word not in ",)"):
+            raise ValueError(f"found '{word}', expected: ',', ')' or identifier")
+        values: list[str] = []
+        while (word := self.take()) != ")":
+            after = self.look()
+            if word == ",":
+                if not values or after in (",", ")"):
+                    values.append("")
+            elif word == _END or word in _SYMBOLS:
+                raise ValueError(f"found '{word}', expected: ',', or identifier")
+            elif after not in (",", ")"):
+                raise ValueError(f"found '{after}', expected: ',' or ')'")
+            else:
+                values.append(word)
+        return values or [""]
+
+
+def _tokens(text: str) -> list[str]:
+    """NUL ends the text, unless it directly follows a token: then upstream's lexer steps over it."""
+    tokens = []
+    position = 0
+    while match := _TOKEN.match(text, position):
+        tokens.append(match[1] or match[2])
+        position = match.end() + text.startswith("\x00", match.end())
+    return [*tokens, _END]
+
+
+class Term(NamedTuple):
+    """One condition on one field. An absent field is the empty string."""
+
+    field: str
+    equal: bool
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.field}{'=' if self.equal else '!='}{_special.sub(_BACKSLASHED, self.value)}"
+
+
+_special: Final = re.compile(r"[\\,=]")
+_BACKSLASHED: Final = r"\\\g<0>"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """All terms must hold."""
+
+    terms: tuple[Term, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return not self.terms
+
+    def matches(self, fields: Mapping[str, str]) -> bool:
+        return all((fields.get(name, "") == value) is equal for name, equal, value in self.terms)
+
+    def exact(self, name: str) -> str | None:
+        """The value that `name` must have, if the selector asks for one."""
+        return next((term.value for term in self.terms if term.field == name and term.equal), None)
+
+    def require_known(self, known: Collection[str]) -> None:
+        """Raises ValueError for the first field that cannot be selected by."""
+        for term in self.terms:
+            if term.field not in known:
+                raise ValueError(f"field label not supported: {term.field}")
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.terms))
+
+
+_piece: Final = re.compile(r"(?:[^\\,]|\\.)*", re.DOTALL)  # up to a comma that is not escaped
+_split: Final = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
+
+
+def parse_fields(text: str) -> FieldSelector:
+    r"""Parse a `fieldSelector`. In values `\`, `,` and `=` are escaped by a backslash."""
+    terms = [_term(text, piece) for piece in sorted(_pieces(text)) if piece]
+    return FieldSelector(tuple(term for term in terms if term.field or term.value))
+
+
+def _pieces(text: str) -> list[str]:
+    pieces = []
+    position = 0
+    while position <= len(text):
+        match = _piece.match(text, position)
+        end = match.end() if match else position
+        if text[end : end + 1] == "\\":  # a lone backslash at the end
+            end += 1
+        pieces.append(text[position:end])
+        position = end + 1
+    return pieces
+
+
+def _term(text: str, piece: str) -> Term:
+    match = _split(piece)
+    if not match:
+        raise ValueError(f"invalid selector: '{text}'; can't understand '{piece}'")
+    return Term(match[1], match[2] != NOT_EQUAL, _unescape(match[3]))
+
+
+_escape: Final = re.compile(r"\\(.?)|[,=]", re.DOTALL)
+
+
+def _unescape(value: str) -> str:
+    def unescaped(match: re.Match[str]) -> str:
+        if match[1] is None:
+            raise ValueError(f"invalid field selector: unescaped character in value: {ord(match[0])}")
+        if match[1] not in ("\\", ",", "="):
+            raise ValueError(f"invalid field selector: invalid escape sequence: {match[0]}")
+        return match[1]
+
+    return _escape.sub(unescaped, value)
