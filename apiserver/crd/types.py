@@ -258,20 +258,22 @@ def decode(obj: Json) -> Decoded:
 
 def written(crd: Object) -> Object:
     """A decoded CRD as Go writes it: without the empty lists and maps that have omitempty."""
-    return _written(CRD, crd)
+    result: Object = write(CRD, crd)
+    return result
 
 
-def _written(kind: Type, value: Json) -> Json:
+def write(kind: Type, value: Json) -> Json:
+    """The same for a part of a CRD."""
     if isinstance(kind, Scalar) or value is None:
         return value
     if isinstance(kind, List):
-        return [_written(kind.element, item) for item in value]
+        return [write(kind.element, item) for item in value]
     if isinstance(kind, Map):
-        return {name: _written(kind.element, item) for name, item in value.items()}
+        return {name: write(kind.element, item) for name, item in value.items()}
     if isinstance(kind, Union):
-        return _written(kind.choices[json_type(value)].type, value)
+        return write(kind.choices[json_type(value)].type, value)
     return {
-        name: _written(field.type, value[name])
+        name: write(field.type, value[name])
         for name, field in kind.fields.items()
         if name in value and (value[name] or field.write is _ALWAYS or not isinstance(field.type, (List, Map)))
     }

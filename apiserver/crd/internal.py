@@ -1,0 +1,179 @@
+"""The internal form of a CRD: what upstream validates, and what its messages echo.
+
+Decoding v1 into the internal version (apiextensions/v1/conversion.go) moves schema, subresources, printer columns and
+selectable fields to the top when they are the same in all versions, which they always are where there is one version.
+Field errors therefore say `spec.validation.openAPIV3Schema…` more often than `spec.versions[0].schema…`, and whole
+values are told with Go's field names, every field included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from apiserver.api.field import Verbatim
+from apiserver.api.gotext import compact_json
+from apiserver.api.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
+from apiserver.api.types import Json, Object
+from apiserver.api.values import equal
+from apiserver.crd.types import COLUMN, CRD_VERSION, SCHEMA, SELECTABLE_FIELD, SUBRESOURCES, VALIDATION, write
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Internal:
+    """The internal spec. Fields of versions that are hoisted are missing in `versions`."""
+
+    group: str
+    version: str
+    names: Object
+    scope: str
+    validation: Object | None
+    subresources: Object | None
+    versions: list[Object] | None
+    columns: list[Object] | None
+    selectable_fields: list[Object] | None
+    conversion: Object | None
+    preserve_unknown_fields: bool
+
+    def schema(self, version: str) -> Object | None:
+        """The CustomResourceValidation of a version. Raises LookupError if there is no such version."""
+        versions = self.versions or []
+        if not any("schema" in one for one in versions):
+            return self.validation
+        for one in versions:
+            if one["name"] == version:
+                return one.get("schema")
+        raise LookupError(version)
+
+    def schemas(self) -> Iterator[Object]:
+        """All schemas there are, each once."""
+        for holder in (self.validation, *(one.get("schema") for one in self.versions or [])):
+            if holder and holder.get("openAPIV3Schema") is not None:
+                yield holder["openAPIV3Schema"]
+
+
+_HOISTED: Final[dict[str, Type]] = {
+    "schema": VALIDATION,
+    "subresources": SUBRESOURCES,
+    "additionalPrinterColumns": List(COLUMN),
+    "selectableFields": List(SELECTABLE_FIELD),
+}
+
+
+def internal(spec: Object) -> Internal:
+    """The internal form of a decoded v1 spec, which is left as it is."""
+    versions: list[Object] | None = spec["versions"]
+    top: dict[str, Json] = dict.fromkeys(_HOISTED)
+    if versions:
+        for name, kind in _HOISTED.items():
+            first = versions[0].get(name)
+            if all(same(kind, one.get(name), first) for one in versions[1:]):
+                top[name] = first
+                versions = [{key: item for key, item in one.items() if key != name} for one in versions]
+    return Internal(
+        group=spec["group"],
+        version=versions[0]["name"] if versions else "",
+        names=spec["names"],
+        scope=spec["scope"],
+        validation=top["schema"],
+        subresources=top["subresources"],
+        versions=versions,
+        columns=top["additionalPrinterColumns"],
+        selectable_fields=top["selectableFields"],
+        conversion=spec.get("conversion"),
+        preserve_unknown_fields=spec.get("preserveUnknownFields", False),
+    )
+
+
+def same(kind: Type, left: Json, right: Json) -> bool:
+    """apiequality.Semantic.DeepEqual of decoded values: empty lists and maps are nil, but 1, 1.0 and true all differ."""
+    if left is right:
+        return True
+    if left == right:  # for Python 1 == 1.0 == True
+        return _identical(left, right)
+    left, right = write(kind, left), write(kind, right)
+    if isinstance(kind, List):
+        left, right = left or None, right or None
+    return bool(left == right) and _identical(left, right)
+
+
+def _identical(left: Json, right: Json) -> bool:
+    try:
+        return orjson.dumps(left, option=orjson.OPT_SORT_KEYS) == orjson.dumps(right, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, ValueError):  # a default that is deeper than orjson goes (TypeError: JSONEncodeError)
+        return equal(left, right)
+
+
+_GO_NAMES: Final = {
+    "id": "ID",
+    "$schema": "Schema",
+    "$ref": "Ref",
+    "url": "URL",
+    "jsonPath": "JSONPath",
+    "openAPIV3Schema": "OpenAPIV3Schema",
+}
+
+
+def go_name(field: str) -> str:
+    """The internal type's name of a v1 field: `x-kubernetes-list-type` is XListType."""
+    if field in _GO_NAMES:
+        return _GO_NAMES[field]
+    if field.startswith("x-kubernetes-"):
+        return "X" + "".join(word.capitalize() for word in field.removeprefix("x-kubernetes-").split("-"))
+    return field[0].upper() + field[1:]
+
+
+def go_order(kind: Struct) -> list[Field]:
+    """The fields as the internal type declares them; it is v1's order but for one."""
+    fields = list(kind.fields.values())
+    if kind is SCHEMA:
+        nullable = kind.fields["nullable"]
+        fields.remove(nullable)
+        fields.insert(fields.index(kind.fields["type"]) + 1, nullable)
+    return fields
+
+
+def echo(kind: Type, value: Json) -> Verbatim:
+    """A decoded value as a message tells it: Go's JSON of the internal type."""
+    return Verbatim(_echo(kind, value))
+
+
+def echo_versions(versions: list[Object] | None) -> Verbatim:
+    return echo(List(CRD_VERSION), versions)
+
+
+def _echo(kind: Type, value: Json) -> str:
+    if isinstance(kind, Scalar) or (value is None and not isinstance(kind, Union)):
+        return compact_json(value)
+    if isinstance(kind, List):
+        return f"[{','.join(_echo(kind.element, item) for item in value)}]"
+    if isinstance(kind, Map):
+        return _object((name, _echo(kind.element, value[name])) for name in sorted(value))
+    if isinstance(kind, Union):
+        return _object(_members(kind, value))
+    return _object((go_name(field.name), _echo_field(field, value)) for field in go_order(kind))
+
+
+def _echo_field(field: Field, struct: Object) -> str:
+    given = struct.get(field.name)
+    if given is not None:
+        return _echo(field.type, given)
+    if isinstance(field.type, Scalar) and field.write is not Write.POINTER:
+        return compact_json(field.type.zero)
+    return "null"
+
+
+def _members(kind: Union, value: Json) -> Iterator[tuple[str, str]]:
+    taken = None if value is None else kind.choices.get(json_type(value))
+    for choice in sorted(kind.choices.values(), key=lambda one: one.number):
+        if choice.name == "Allows":  # a schema allows, too
+            yield choice.name, "false" if value is False else "true"
+        else:
+            yield choice.name, _echo(choice.type, value) if choice is taken else "null"
+
+
+def _object(members: Iterable[tuple[str, str]]) -> str:
+    return "{" + ",".join(f"{compact_json(name)}:{text}" for name, text in members) + "}"
