@@ -218,6 +218,8 @@ _FORBIDDEN_IN_NESTED: Final = (
     "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
 )  # fmt: skip
 
+_FORBIDDEN_THOUGH_ZERO: Final = frozenset({"default", "example", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+
 
 def _nested(schema: Object) -> NestedValueValidation:
     _refuse_unsupported(schema)
@@ -231,7 +233,9 @@ def _nested(schema: Object) -> NestedValueValidation:
         properties={name: _nested(one) for name, one in (schema.get("properties") or {}).items()},
         additional_properties=_nested(additional) if isinstance(additional, dict) else None,
         forbidden={
-            name: schema[name] for name in _FORBIDDEN_IN_NESTED if schema.get(name) not in (None, "", False, [])
+            name: given
+            for name in _FORBIDDEN_IN_NESTED
+            if (given := schema.get(name)) or (given is not None and name in _FORBIDDEN_THOUGH_ZERO)
         },
     )
 

@@ -1,0 +1,217 @@
+"""Is a schema structural? (The article "Future of CRDs: Structural Schemas"; upstream's schema/validation.go.)
+
+A schema is structural if
+
+1. its spine has a type everywhere, and only `properties`, `items` and `additionalProperties` lead from node to node;
+2. inside anyOf, allOf, oneOf and not stand value validations only — with one exception, the types of
+   `anyOf: [{type: integer}, {type: string}]` for values that are one or the other;
+3. what those mention is part of the spine, too (completeness; upstream checks it for the root's own validations);
+4. apiVersion, kind and metadata at the root and in embedded resources are what they are in every object.
+
+`structural_errors` tells violations in upstream's words, `explain` tells people what to do about one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from enum import Enum
+from typing import Final
+
+from apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
+from apiserver.schema.patterns import compile as compile_pattern
+from apiserver.schema.structural import NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
+
+
+class _Level(Enum):
+    ROOT = "must not be empty at the root"
+    ITEM = "must not be empty for specified array items"
+    FIELD = "must not be empty for specified object fields"
+
+
+def structural_errors(schema: Structural, path: Path = "") -> list[FieldError]:
+    """What keeps a schema from being structural, sorted by text."""
+    errors: list[FieldError] = []
+    _invariants(schema, _Level.ROOT, path, errors)
+    _complete(schema.validation, schema, path, path, errors)
+    if len(errors) > 1:
+        errors.sort(key=str)
+    return errors
+
+
+def _invariants(s: Structural, level: _Level, path: Path, errors: list[FieldError]) -> None:
+    root = level is _Level.ROOT
+    if s.items is not None:
+        _invariants(s.items, _Level.ITEM, child(path, "items"), errors)
+    elif s.type == "array":
+        errors.append(required(child(path, "items"), "must be specified"))
+    if s.properties:
+        below = child(path, "properties")
+        for name, inner in s.properties.items():
+            _invariants(inner, _Level.FIELD, f"{below}[{name}]", errors)
+        _check_meta(s, root, below, errors)
+    if s.additional_properties is not None:
+        _check_additional(s, root, path, errors)
+    if s.validation is not NO_VALIDATION:
+        _check_validation(s.validation, path, errors, spine=True, skip=False)
+    if s.int_or_string:
+        _check_int_or_string(s, path, errors)
+    if s.embedded_resource:
+        _check_embedded(s, path, errors)
+    elif not (s.type or s.int_or_string or s.preserve_unknown_fields):
+        errors.append(required(child(path, "type"), level.value))
+    if root and s.type and s.type != "object":
+        errors.append(invalid(child(path, "type"), s.type, "must be object at the root"))
+
+
+def _check_additional(s: Structural, root: bool, path: Path, errors: list[FieldError]) -> None:
+    below = child(path, "additionalProperties")
+    if root:
+        errors.append(forbidden(below, "must not be used at the root"))
+    if s.values is not None:
+        _invariants(s.values, _Level.FIELD, below, errors)
+
+
+def _check_int_or_string(s: Structural, path: Path, errors: list[FieldError]) -> None:
+    for name, given in (
+        ("x-kubernetes-preserve-unknown-fields", s.preserve_unknown_fields),
+        ("x-kubernetes-embedded-resource", s.embedded_resource),
+    ):
+        if given:
+            errors.append(invalid(child(path, name), True, "must be false if x-kubernetes-int-or-string is true"))
+
+
+def _check_embedded(s: Structural, path: Path, errors: list[FieldError]) -> None:
+    if not s.type:
+        why = "must be object if x-kubernetes-embedded-resource is true"
+        errors.append(required(child(path, "type"), why))
+    elif s.type != "object":
+        why = "must be object if x-kubernetes-embedded-resource is true"
+        errors.append(invalid(child(path, "type"), s.type, why))
+    if s.additional_properties is not None:
+        why = "must not be used if x-kubernetes-embedded-resource is set"
+        errors.append(forbidden(child(path, "additionalProperties"), why))
+    if not s.properties and not s.preserve_unknown_fields:
+        why = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        errors.append(required(child(path, "properties"), why))
+
+
+def _check_meta(s: Structural, root: bool, below: Path, errors: list[FieldError]) -> None:
+    """apiVersion, kind and metadata are implied at the root and in embedded resources."""
+    if not (root or s.embedded_resource):
+        return
+    for name, type_ in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
+        given = s.properties.get(name)
+        if given is not None and given.type != type_:
+            errors.append(invalid(child(key(below, name), "type"), given.type, f"must be {type_}"))
+    if root and "metadata" in s.properties and not _only_restricts_names(s.properties["metadata"]):
+        why = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        errors.append(forbidden(key(below, "metadata"), why))
+
+
+_NOTHING: Final = Structural()
+_METADATA_FIELDS: Final = [
+    field.name for field in fields(Structural) if field.name not in ("type", "default", "properties", "validation")
+]
+
+
+def _only_restricts_names(metadata: Structural) -> bool:
+    return (
+        metadata.properties.keys() <= {"name", "generateName"}
+        and _allows_everything(metadata.validation)
+        and all(getattr(metadata, name) == getattr(_NOTHING, name) for name in _METADATA_FIELDS)
+    )
+
+
+def _allows_everything(v: ValueValidation) -> bool:
+    return v is NO_VALIDATION or all(
+        getattr(v, field.name) == getattr(NO_VALIDATION, field.name) for field in fields(ValueValidation)
+    )
+
+
+def _check_validation(v: ValueValidation, path: Path, errors: list[FieldError], *, spine: bool, skip: bool) -> None:
+    """`skip`: the types under anyOf are the exception. On the spine that is for this function to find out."""
+    if not (skip or (spine and _is_int_or_string(v.any_of))):
+        for n, branch in enumerate(v.any_of):
+            _check_nested(branch, index(child(path, "anyOf"), n), errors)
+    for n, branch in enumerate(v.all_of):
+        skip_first = spine and n == 0 and _is_int_or_string(branch.validation.any_of)
+        _check_nested(branch, index(child(path, "allOf"), n), errors, skip=skip_first)
+    for n, branch in enumerate(v.one_of):
+        _check_nested(branch, index(child(path, "oneOf"), n), errors)
+    if v.not_ is not None:
+        _check_nested(v.not_, child(path, "not"), errors)
+    if v.pattern:
+        try:
+            compile_pattern(v.pattern)
+        except ValueError as error:
+            why = f"must be a valid regular expression, but isn't: {error}"
+            errors.append(invalid(child(path, "pattern"), v.pattern, why))
+
+
+def _is_int_or_string(branches: tuple[NestedValueValidation, ...]) -> bool:
+    """`anyOf: [{type: integer}, {type: string}]`, in this order and nothing else."""
+    return [branch.forbidden for branch in branches] == [{"type": "integer"}, {"type": "string"}] and not any(
+        branch.rules or branch.items or branch.properties or branch.additional_properties
+        or not _allows_everything(branch.validation)
+        for branch in branches
+    )  # fmt: skip
+
+
+_EMPTY, _UNDEFINED, _FALSE = "empty", "undefined", "false"
+_OUTSIDE_ONLY: Final = {
+    "type": _EMPTY,
+    "title": _EMPTY,
+    "description": _EMPTY,
+    "default": _UNDEFINED,
+    "nullable": _FALSE,
+    "x-kubernetes-preserve-unknown-fields": _FALSE,
+    "x-kubernetes-embedded-resource": _FALSE,
+    "x-kubernetes-int-or-string": _FALSE,
+    "x-kubernetes-list-map-keys": _EMPTY,
+    "x-kubernetes-list-type": _UNDEFINED,
+    "x-kubernetes-map-type": _UNDEFINED,
+}
+
+
+def _check_nested(v: NestedValueValidation, path: Path, errors: list[FieldError], *, skip: bool = False) -> None:
+    _check_validation(v.validation, path, errors, spine=False, skip=skip)
+    for name in v.forbidden:
+        if name in _OUTSIDE_ONLY:  # externalDocs and example do no harm
+            errors.append(forbidden(child(path, name), f"must be {_OUTSIDE_ONLY[name]} to be structural"))
+    if v.rules:
+        errors.append(forbidden(child(path, "x-kubernetes-validations"), "must be empty to be structural"))
+    if v.additional_properties is not None:
+        errors.append(forbidden(child(path, "additionalProperties"), "must be undefined to be structural"))
+    if v.items is not None:
+        _check_nested(v.items, child(path, "items"), errors)
+    for name, inner in v.properties.items():
+        below = key(child(path, "properties"), name)
+        _check_nested(inner, below, errors)
+        if name == "metadata":  # it could restrict more than names
+            errors.append(forbidden(below, "must not be specified in a nested context"))
+
+
+def _complete(v: ValueValidation, s: Structural, spine: Path, path: Path, errors: list[FieldError]) -> None:
+    branches = [
+        (name, branch)
+        for keyword, given in (("allOf", v.all_of), ("anyOf", v.any_of), ("oneOf", v.one_of))
+        for name, branch in ((index(keyword, n), branch) for n, branch in enumerate(given))
+    ]
+    if v.not_ is not None:
+        branches.append(("not", v.not_))
+    for name, branch in branches:
+        _complete_nested(branch, s, spine, child(path, name), errors)
+
+
+def _complete_nested(
+    v: NestedValueValidation, s: Structural | None, spine: Path, path: Path, errors: list[FieldError]
+) -> None:
+    if s is None:
+        errors.append(required(spine, f"because it is defined in {path}"))
+        return
+    _complete(v.validation, s, spine, path, errors)
+    if v.items is not None:
+        _complete_nested(v.items, s.items, child(spine, "items"), child(path, "items"), errors)
+    for name, inner in v.properties.items():
+        below = key("properties", name)
+        _complete_nested(inner, s.properties.get(name), child(spine, below), child(path, below), errors)
