@@ -29,6 +29,11 @@ def canonical(text: str) -> str:
     return encode(decode(text))
 
 
+def decoded_length(canonical_text: str) -> int:
+    """How many bytes a text in its canonical form stands for."""
+    return len(canonical_text) // 4 * 3 - canonical_text.count("=")
+
+
 def _find_error(data: bytes) -> None:
     """Tell the first error where Go tells it; returns if line ends were the only oddity."""
     filled = 0  # how many of a quantum's four characters have been read

@@ -104,7 +104,7 @@ class Struct:
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Union:
     """A type with an UnmarshalJSON of its own: the JSON type of the value picks the field that takes it.
 
