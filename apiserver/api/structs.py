@@ -145,12 +145,16 @@ class Field(NamedTuple):
 
 
 class Mismatch(Exception):
-    """The JSON value has another type: `what` is Go's word for it, `go` the type wanted if it is not the field's."""
+    """The JSON value has another type: `what` is Go's word for it, `go` the type wanted if it is not the field's.
 
-    def __init__(self, what: str, go: str = "") -> None:
+    It is `final` where the type has an UnmarshalJSON of its own: that ends the decoding, whatever went wrong before.
+    """
+
+    def __init__(self, what: str, go: str = "", *, final: bool = False) -> None:
         super().__init__(what)
         self.what = what
         self.go = go
+        self.final = final
 
 
 class Malformed(Exception):
@@ -199,9 +203,9 @@ def _float(value: Json) -> Json:
 
 def _time(digits: int) -> Callable[[Json], Json]:
     def read(value: Json) -> Json:
-        if type(value) is not str:  # metav1.Time decodes itself: its error names no field
-            raise ValueError(f"json: cannot unmarshal {json_type(value)} into Go value of type string")
-        return parse_time(value, digits) if value else None
+        if type(value) is not str:
+            raise Mismatch(json_type(value), "string", final=True)
+        return parse_time(value, digits)
 
     return read
 
@@ -212,7 +216,7 @@ def _int_or_string(value: Json) -> Json:
     try:
         return _integer(-(2**31), 2**31 - 1)(value)
     except Mismatch as mismatch:
-        raise ValueError(f"json: cannot unmarshal {mismatch.what} into Go value of type int32") from None
+        raise Mismatch(mismatch.what, "int32", final=True) from None
 
 
 def _bytes(value: Json) -> Json:
@@ -348,7 +352,11 @@ class _Reader:
             try:
                 return kind.read(value)
             except Mismatch as mismatch:
+                if mismatch.final:
+                    self.error = ""
                 self.mismatch(mismatch.what, mismatch.go or kind.go, struct, names)
+                if mismatch.final:
+                    raise ValueError(self.error) from None
                 return None
             except Malformed as malformed:
                 self.error = self.error or str(malformed)
