@@ -1,12 +1,12 @@
 """Times as Go reads and writes them: metav1.Time in whole seconds, metav1.MicroTime in microseconds, both in UTC.
 
-`parse_time` follows Go's time.Parse with its RFC 3339 layout, error texts included.
+`parse_time` and `unix_nanos` follow Go's time.Parse with its RFC 3339 layout, error texts included.
 """
 
 from __future__ import annotations
 
 import calendar
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 SECONDS: Final = 0
@@ -32,6 +32,15 @@ def parse_time(text: str, digits: int = SECONDS) -> str:
         year, month, day, hour, minute = moment.year, moment.month, moment.day, moment.hour, moment.minute
     fraction = f".{nanos // 1000:06d}" if digits else ""
     return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}{fraction}Z"
+
+
+def unix_nanos(text: str) -> int:
+    """The moment that an RFC 3339 text means, in nanoseconds since 1970; raises ValueError with Go's message."""
+    year, month, day, hour, minute, second, nanos, offset = _Parser(text, _LAYOUTS[SECONDS]).parse()
+    days = date(year or 400, month, day).toordinal() - date(1970, 1, 1).toordinal()
+    if not year:  # Go has a year 0; the calendar repeats every 400 years
+        days -= 146_097
+    return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 10**9 + nanos
 
 
 class _Parser:

@@ -1,0 +1,358 @@
+"""What a client sends and what it wants back: Accept, Content-Type, Accept-Encoding, `pretty`, and Warning headers.
+
+Upstream's pkg/endpoints/handlers/negotiation with goautoneg beneath it, Go's mime.ParseMediaType, responsewriters'
+compression and pkg/endpoints/filters/warning.go. Header values in, decisions out; where a header came more than once
+upstream looks at the first one.
+
+Accept is a list of clauses, tried from the highest `q` to the lowest; a clause that cannot be met is passed over.
+Worth knowing:
+
+- `as`, `v` and `g` ask for a conversion; one of them alone asks for one that does not exist. Parameters that are not
+  known (charset, …) change nothing;
+- `q=0` does not exclude anything, it comes last. No wildcard comes before a full type of the same `q`;
+- everything is compared as it is written, upper and lower case included;
+- before built-in kinds stands a router (go-restful) that reads Accept in its own way: `application/*` is not enough;
+- errors are written in the format asked for if there is one for errors, else as indented JSON.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from apiserver.api.errors import ApiError, not_acceptable, unsupported_media_type
+from apiserver.http.table import GROUP, VERSIONS, Conversion
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
+STREAM_MEDIA_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+
+GZIP_THRESHOLD: Final = 128 * 1024  # a body must be larger than this
+MAX_WARNING_RUNES: Final = 4 * 1024
+MAX_TRUNCATED_WARNING_RUNES: Final = 256
+MAX_CACHED: Final = 256  # distinct Accept headers; a client sends the same few all the time
+
+
+class Accepted(NamedTuple):
+    """What to answer with. `content_type` is `media_type`, with what upstream appends to it in some places."""
+
+    media_type: str
+    convert: Conversion | None = None
+    pretty: bool = False
+    content_type: str = JSON
+
+
+Target = tuple[str, str, str]
+"""Group, version and kind that a client wants instead of the object."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Endpoint:
+    """What an endpoint can answer with: for each target the media types, under None those of the object itself."""
+
+    offers: Mapping[Target | None, frozenset[str]]
+    server_version: str = ""
+    """What the parameter `sv` may say."""
+    representations: tuple[str, ...] = ()
+    """What the router in front of the endpoint lets through, if there is one."""
+
+    def allows(self, media_type: str, target: Target | None, parameters: Mapping[str, str]) -> bool:
+        stream, version = parameters.get("stream"), parameters.get("sv")
+        if stream and (stream != "watch" or media_type == YAML):
+            return False
+        if version and version != self.server_version:
+            return False
+        return media_type in self.offers.get(target, ())
+
+
+_ANY: Final = frozenset(MEDIA_TYPES)
+_TEXTS: Final = frozenset({JSON, YAML})
+_CONVERSIONS: Final[Mapping[Target | None, frozenset[str]]] = {
+    (GROUP, version, kind): media_types
+    for version in VERSIONS
+    for kind, media_types in (("Table", _TEXTS), ("PartialObjectMetadata", _ANY), ("PartialObjectMetadataList", _ANY))
+}
+_AGGREGATED_DISCOVERY: Final = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
+
+CUSTOM_RESOURCE: Final = Endpoint({None: _TEXTS, **_CONVERSIONS}, server_version="v1")
+"""Custom resources and their subresources; only their metadata exists as protobuf."""
+BUILT_IN: Final = Endpoint({None: _ANY, **_CONVERSIONS}, "v1", MEDIA_TYPES)
+BUILT_IN_LIST: Final = Endpoint({None: _ANY, **_CONVERSIONS}, "v1", MEDIA_TYPES + STREAM_MEDIA_TYPES)
+"""GET of a collection, watches included."""
+DOCUMENT: Final = Endpoint({None: _ANY})
+"""Discovery documents of custom resources, and every error."""
+BUILT_IN_DOCUMENT: Final = Endpoint({None: _ANY}, representations=MEDIA_TYPES)
+"""/apis, and the discovery documents of built-in groups."""
+AGGREGATED_DISCOVERY: Final = Endpoint({_AGGREGATED_DISCOVERY: _ANY})
+
+
+# -- Accept -----------------------------------------------------------------------------------------------------------
+
+
+def negotiate(accept: str, endpoint: Endpoint, *, pretty: str = "", user_agent: str = "") -> Accepted:
+    """What to answer with; `pretty` is the query parameter. Raises ApiError 406."""
+    if endpoint.representations:
+        require_representation(accept, endpoint.representations)
+    found = _negotiate(accept, endpoint)
+    if found is None:
+        raise not_acceptable(MEDIA_TYPES)
+    return _with_pretty(found, pretty, user_agent)
+
+
+def negotiate_stream(accept: str, endpoint: Endpoint) -> Accepted:
+    """What to answer a watch with. There is no stream of YAML. Raises ApiError 406."""
+    found = negotiate(accept, endpoint)
+    if found.media_type == YAML:
+        raise not_acceptable(STREAM_MEDIA_TYPES)
+    if found.media_type == PROTOBUF:
+        found = found._replace(content_type=f"{PROTOBUF};stream=watch")
+    return found._replace(pretty=False)
+
+
+def require_representation(accept: str, representations: Sequence[str]) -> None:
+    """What go-restful does before a request reaches a built-in endpoint: some clause must name one of
+    `representations`, or everything. It knows no `application/*`. Raises ApiError 406."""
+    if accept and not _names_one(accept, (*representations, "*/*")):
+        available = ", ".join(representations)
+        raise ApiError(406, f"406: Not Acceptable\n\nAvailable representations: {available}", "NotAcceptable", {})
+
+
+def _names_one(header: str, media_types: Sequence[str]) -> bool:
+    return any(clause.partition(";")[0].strip(" ") in media_types for clause in header.split(","))
+
+
+def negotiate_error(accept: str, *, pretty: str = "", user_agent: str = "") -> Accepted:
+    """How to write a Status: as asked for, or as indented JSON where nothing else is possible."""
+    found = _negotiate(accept, DOCUMENT)
+    return Accepted(JSON, pretty=True) if found is None else _with_pretty(found, pretty, user_agent)
+
+
+def negotiate_aggregated_discovery(accept: str) -> Accepted | None:
+    """How to write an APIGroupDiscoveryList, None if the client takes no aggregated discovery. A clause that asks for
+    it wins over one that does not, whatever their `q`."""
+    found = _negotiate(accept, AGGREGATED_DISCOVERY) if accept else None
+    if found is None:
+        return None
+    group, version, kind = _AGGREGATED_DISCOVERY
+    return Accepted(found.media_type, content_type=f"{found.media_type};g={group};v={version};as={kind}")
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _negotiate(accept: str, endpoint: Endpoint) -> Accepted | None:
+    """The first media type that a clause asks for and the endpoint has."""
+    if not accept:
+        return Accepted(JSON)
+    for clause in parse_accept(accept):
+        target = clause.target
+        for media_type in MEDIA_TYPES:
+            if clause.matches(media_type) and endpoint.allows(media_type, target, clause.parameters):
+                convert = Conversion(target[2], target[1]) if target else None
+                return Accepted(media_type, convert, clause.parameters.get("pretty") == "1", media_type)
+    return None
+
+
+def _with_pretty(found: Accepted, query: str, user_agent: str) -> Accepted:
+    pretty = found.media_type == JSON and (found.pretty or is_pretty(query, user_agent))
+    return found if found.pretty == pretty else found._replace(pretty=pretty)
+
+
+def is_pretty(query: str, user_agent: str) -> bool:
+    """Is indented JSON wanted? What the query parameter says, else whether somebody reads it from a terminal or in a
+    browser."""
+    if query:
+        return query in ("1", "t", "T", "true", "TRUE", "True")
+    return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
+
+
+class Clause(NamedTuple):
+    """One clause of an Accept header. `parameters` without `q`."""
+
+    type: str
+    subtype: str
+    quality: float
+    parameters: dict[str, str]
+
+    @property
+    def target(self) -> Target | None:
+        get = self.parameters.get
+        return (get("g", ""), get("v", ""), get("as", "")) if self.parameters.keys() & {"g", "v", "as"} else None
+
+    def matches(self, media_type: str) -> bool:
+        kind, _, subtype = media_type.partition("/")
+        if self.type == kind:
+            return self.subtype in (subtype, "*")
+        return self.type == self.subtype == "*"
+
+    def comes_before(self, other: Clause) -> bool:
+        """Not an order: with different `q`s two clauses may each come before the other."""
+        return (
+            self.quality > other.quality
+            or (self.type != "*" and other.type == "*")
+            or (self.subtype != "*" and other.subtype == "*")
+        )
+
+
+def parse_accept(header: str) -> list[Clause]:
+    """The clauses of an Accept header in the order in which they are tried; malformed ones are left out."""
+    clauses = [clause for part in header.split(",") if (clause := _clause(part.strip(" ")))]
+    if len(clauses) > 12:  # Go sorts so many in another way; an order that is one needs no such care
+        return sorted(clauses, key=lambda c: (-c.quality, c.type == "*", c.subtype == "*"))
+    for end in range(1, len(clauses)):  # Go's insertion sort, because `comes_before` contradicts itself
+        at = end
+        while at and clauses[at].comes_before(clauses[at - 1]):
+            clauses[at - 1], clauses[at] = clauses[at], clauses[at - 1]
+            at -= 1
+    return clauses
+
+
+def _clause(part: str) -> Clause | None:
+    media_type, *parameters = part.split(";")
+    kind, _, rest = media_type.partition("/")
+    subtype, _, more = rest.partition("/")
+    kind, subtype = kind.strip(" "), subtype.strip(" ")
+    if not rest and kind == "*":
+        subtype = "*"
+    elif not rest or more:
+        return None
+    quality = 1.0
+    kept: dict[str, str] = {}
+    for parameter in parameters:
+        name, _, rest = parameter.partition("=")
+        value, _, more = rest.partition("=")
+        if not rest or more:
+            continue
+        if name.strip(" ") == "q":
+            quality = _quality(value)
+        else:
+            kept[name.strip(" ")] = value.strip(" ")
+    return Clause(kind, subtype, quality, kept)
+
+
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z", re.ASCII)
+
+
+def _quality(text: str) -> float:
+    """Go's strconv.ParseFloat(text, 32), 0 for what it does not parse."""
+    if not _DECIMAL.match(text):
+        return 0.0
+    try:
+        value: float = struct.unpack("f", struct.pack("f", float(text)))[0]
+    except OverflowError:
+        value = math.copysign(math.inf, float(text))
+    return value
+
+
+# -- Content-Type -----------------------------------------------------------------------------------------------------
+
+
+def request_format(content_type: str, accepted: Sequence[str] = MEDIA_TYPES) -> str:
+    """The media type of a request's body, JSON if none is given. Raises ApiError 415."""
+    if not content_type:
+        return JSON
+    media_type = parse_media_type(content_type)
+    if media_type not in accepted:
+        raise unsupported_media_type(accepted)
+    return media_type
+
+
+def patch_format(content_type: str, accepted: Sequence[str], *, built_in: bool = False) -> str:
+    """The type of a patch: the Content-Type up to the first semicolon, as it is written. Raises ApiError 415, for
+    built-in kinds in go-restful's words."""
+    if built_in and not _names_one(content_type, accepted):
+        raise ApiError(415, "415: Unsupported Media Type", "UnsupportedMediaType", {})
+    media_type, _, _ = content_type.partition(";")
+    if media_type not in accepted:
+        raise unsupported_media_type(accepted)
+    return media_type
+
+
+_WORD: Final = r"[!#$%&'*+\-.^_`|{}~0-9A-Za-z]+"  # RFC 2045's token
+_SPECIAL: Final = r"[()<>@,;:\\\"/\[\]?=]"  # what a backslash escapes in a quoted text; elsewhere it is itself
+_TYPE: Final = re.compile(rf"{_WORD}(/{_WORD})?\Z")
+_PARAMETER: Final = re.compile(
+    rf'\s*;\s*({_WORD})\s*=\s*(?:({_WORD})|"((?:[^"\\\r\n]|\\{_SPECIAL}|\\(?!{_SPECIAL}))*)")'
+)
+_ESCAPED: Final = re.compile(rf"\\({_SPECIAL})")
+
+
+def parse_media_type(header: str) -> str:
+    """The media type of a Content-Type, in lower case; "" where Go's mime.ParseMediaType gives an error."""
+    base, _, _ = header.partition(";")
+    media_type = base.strip().lower()
+    if not _TYPE.match(media_type):
+        return ""
+    at = len(base)
+    seen: dict[str, str] = {}
+    while header[at:].strip():
+        match = _PARAMETER.match(header, at)
+        if match is None:
+            return media_type if header[at:].strip() == ";" else ""
+        value = match[2] or _ESCAPED.sub(r"\1", match[3])
+        if seen.setdefault(match[1].lower(), value) != value:
+            return ""
+        at = match.end()
+    return media_type
+
+
+# -- Accept-Encoding --------------------------------------------------------------------------------------------------
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Only the bare word counts: `gzip;q=1` does not, nor does `*`."""
+    return any(token.strip() == "gzip" for token in accept_encoding.split(","))
+
+
+def compresses(accept_encoding: str, size: int) -> bool:
+    """Is a body of `size` bytes sent compressed? (With `Content-Encoding: gzip` and `Vary: Accept-Encoding`; upstream
+    compresses at level 1.) Watches are not."""
+    return size > GZIP_THRESHOLD and accepts_gzip(accept_encoding)
+
+
+# -- Warning ----------------------------------------------------------------------------------------------------------
+
+
+def warning_header(text: str) -> str | None:
+    """The value of a Warning header. None for a text with control characters: no header can carry it."""
+    if not text.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
+        return None
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'
+
+
+def warning_headers(texts: Iterable[str]) -> list[str]:
+    """The values of a response's Warning headers: each text once, in order. Where they do not fit into
+    MAX_WARNING_RUNES, each is cut, and those after the limit are left out."""
+    unique = [text for text in dict.fromkeys(texts) if text]
+    headers: list[str] = []
+    written = 0
+    for position, text in enumerate(unique):
+        header = warning_header(text)
+        if header is None:
+            continue
+        written += len(text)
+        if written > MAX_WARNING_RUNES:
+            return _truncated(unique, position)
+        headers.append(header)
+    return headers
+
+
+def _truncated(texts: list[str], position: int) -> list[str]:
+    """The headers once the text at `position` did not fit: all up to it, and then as many more as there is room."""
+    headers: list[str] = []
+    written = 0
+    for at, text in enumerate(texts):
+        if at > position and written >= MAX_WARNING_RUNES:
+            break
+        cut = text[:MAX_TRUNCATED_WARNING_RUNES]
+        if header := warning_header(cut):
+            headers.append(header)
+            written += len(cut)
+    return headers

@@ -1,0 +1,305 @@
+"""Objects in other representations: Table, PartialObjectMetadata and PartialObjectMetadataList of meta.k8s.io.
+
+What `as=…` in an Accept header asks for (upstream's pkg/endpoints/handlers/response.go, and for custom resources
+apiextensions' tableconvertor). A table is column definitions and one row an object; a row has a cell a column, and
+under `object` nothing, the object's metadata, or the object itself (`includeObject`).
+
+Cells of custom resources are what a column's JSONPath finds first. A column of type string prints anything; the other
+types take values of their own kind only and are null for the rest. A column whose path is no path takes the columns
+after it along (as upstream does, which says so in its log only).
+
+Nothing here reads a clock: the age of things is told for a given `now`. A list is turned row by row (`row`), so that
+who serves a long one may pause in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from apiserver.api import field as fields
+from apiserver.api.errors import ApiError, bad_request, plain_error
+from apiserver.api.gotext import compact_json, float_json, plain
+from apiserver.api.types import MIN_INT64, Json, Object
+from apiserver.http import jsonpath
+from apiserver.http.duration import since
+
+Cells = Callable[[Object, datetime], list[Json]]
+
+GROUP: Final = "meta.k8s.io"
+VERSIONS: Final = ("v1", "v1beta1")
+INCLUDE: Final = ("None", "Metadata", "Object")
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+UNSTRUCTURED: Final = "*unstructured.Unstructured"
+
+
+class Conversion(NamedTuple):
+    """What to make of a response: `kind` Table, PartialObjectMetadata or PartialObjectMetadataList, of meta.k8s.io."""
+
+    kind: str
+    version: str
+
+    @property
+    def api_version(self) -> str:
+        return f"{GROUP}/{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How a kind's objects are shown in a table."""
+
+    definitions: list[Object]
+    cells: Cells
+    no_rows: list[Json] | None = field(default_factory=list)
+    """What `rows` of an empty list is; some of upstream's printers leave it null."""
+    go_type: str = UNSTRUCTURED
+    """The Go type of the objects, as upstream's errors name it."""
+
+
+# -- columns ----------------------------------------------------------------------------------------------------------
+
+NAME: Final = "The object's name, which no other object of this kind in the same namespace (or cluster) has."
+CREATED: Final = "When the server created the object, in RFC 3339 and UTC."
+
+
+def definition(name: str, kind: str, description: str, *, form: str = "", priority: int = 0) -> Object:
+    """A TableColumnDefinition; kubectl shows columns of priority 1 and higher with `-o wide` only."""
+    return {"name": name, "type": kind, "format": form, "description": description, "priority": priority}
+
+
+NAME_COLUMN: Final = definition("Name", "string", NAME, form="name")
+_AGE_COLUMN: Final[Object] = {
+    "name": "Age",
+    "type": "date",
+    "description": CREATED,
+    "jsonPath": ".metadata.creationTimestamp",
+}
+
+
+def custom_columns(printer_columns: Sequence[Object] | None) -> Columns:
+    """The table of a custom resource: the name, then its `additionalPrinterColumns`, or the age if it has none."""
+    return _columns(printer_columns or (_AGE_COLUMN,))
+
+
+def scale_columns() -> Columns:
+    """The table of a custom resource's /scale."""
+    return _columns(
+        (
+            {
+                "name": "Desired",
+                "type": "integer",
+                "description": "How many replicas there should be.",
+                "jsonPath": ".spec.replicas",
+            },
+            {
+                "name": "Available",
+                "type": "integer",
+                "description": "How many replicas there are.",
+                "jsonPath": ".status.replicas",
+            },
+            _AGE_COLUMN,
+        ),
+        go_type="*v1.Scale",
+    )
+
+
+def _columns(printer_columns: Sequence[Object], go_type: str = UNSTRUCTURED) -> Columns:
+    definitions = [NAME_COLUMN]
+    readers: list[tuple[jsonpath.Path, Reader]] = []
+    for column in printer_columns:
+        path = column["jsonPath"]
+        try:
+            readers.append((jsonpath.parse(path), READERS[column["type"]]))
+        except jsonpath.PathError:
+            break
+        description = column.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+        definitions.append(
+            definition(
+                column["name"],
+                column["type"],
+                description,
+                form=column.get("format", ""),
+                priority=column.get("priority", 0),
+            )
+        )
+
+    def cells(value: Object, now: datetime) -> list[Json]:
+        out: list[Json] = [value["metadata"].get("name", "")]
+        for path, read in readers:
+            found = path.find(value)
+            out.append(read(found[0], now) if found else None)
+        return out
+
+    return Columns(definitions, cells, go_type=go_type)
+
+
+# -- cells ------------------------------------------------------------------------------------------------------------
+
+Reader = Callable[[Json, datetime], Json]
+
+
+def _string(value: Json, _: datetime) -> Json:
+    if type(value) is str:
+        return value
+    if value is None:
+        return "<no value>"
+    return compact_json(value) if isinstance(value, (dict, list)) else plain(value)
+
+
+def _integer(value: Json, _: datetime) -> Json:
+    """Fractions are cut off; what is too large for an int64 becomes what amd64 makes of it."""
+    if type(value) is float:
+        return int(value) if -(2.0**63) <= value < 2.0**63 else MIN_INT64
+    return value if type(value) is int else None
+
+
+def _number(value: Json, _: datetime) -> Json:
+    """A float64; a whole one is given as the integer that Go writes (as far as 64 bits hold it)."""
+    if type(value) is int:
+        value = float(value)
+    if type(value) is not float:
+        return None
+    return int(float_json(value)) if value.is_integer() and MIN_INT64 <= value < 2.0**64 and value else value
+
+
+def _boolean(value: Json, _: datetime) -> Json:
+    return value if type(value) is bool else None
+
+
+def _date(value: Json, now: datetime) -> Json:
+    return since(value, now) if type(value) is str else None
+
+
+READERS: Final[dict[str, Reader]] = {
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+}
+"""How a column's type makes a cell of the value that its path found."""
+
+
+# -- metadata ---------------------------------------------------------------------------------------------------------
+
+_OBJECT_META: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+_OWNER: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_MANAGED: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
+_ORDERED: Final = {"ownerReferences": _OWNER, "managedFields": _MANAGED}
+
+
+def partial(value: Object, version: str) -> Object:
+    """An object as PartialObjectMetadata: its metadata in the order of ObjectMeta's declaration, nothing empty."""
+    given = value["metadata"]
+    metadata: Object = {}
+    for name in _OBJECT_META:
+        one = given.get(name)
+        if not one and (one is None or name != "deletionGracePeriodSeconds"):
+            continue
+        order = _ORDERED.get(name)
+        metadata[name] = one if order is None else [{key: item[key] for key in order if key in item} for item in one]
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"{GROUP}/{version}", "metadata": metadata}
+
+
+def partial_list(items: Iterable[Object], metadata: Object, version: str) -> Object:
+    """A list's items as PartialObjectMetadataList. `metadata` is the list's. Without items, `items` is null."""
+    return {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": f"{GROUP}/{version}",
+        "metadata": list_meta(metadata),
+        "items": [partial(item, version) for item in items] or None,
+    }
+
+
+def list_meta(metadata: Object) -> Object:
+    """What the metadata of a converted list keeps."""
+    return {key: metadata[key] for key in ("resourceVersion", "continue", "remainingItemCount") if metadata.get(key)}
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def include_object(text: str) -> str:
+    """The query parameter `includeObject`, one of INCLUDE. Raises ApiError."""
+    if text and text not in INCLUDE:
+        error = fields.invalid("includeObject", text, "must be 'Metadata', 'Object', 'None', or empty")
+        raise bad_request(f"Unable to convert to Table as requested: {error}")
+    return text or "Metadata"
+
+
+def row(columns: Columns, value: Object, version: str, include: str, now: datetime) -> Object:
+    """One TableRow. The bookmark that ends a watch's initial events keeps its metadata, or nobody would know it."""
+    shown: Json = None
+    if include == "Object":
+        shown = value
+    elif include == "Metadata" or (value["metadata"].get("annotations") or {}).get(INITIAL_EVENTS_END) == "true":
+        shown = partial(value, version)
+    return {"cells": columns.cells(value, now), "object": shown}
+
+
+def table(columns: Columns, rows: list[Json], metadata: Object, version: str, *, headers: bool = True) -> Object:
+    """A Table of rows. `metadata` is the list's, or the one object's. In a watch only the first event has `headers`."""
+    return {
+        "kind": "Table",
+        "apiVersion": f"{GROUP}/{version}",
+        "metadata": list_meta(metadata),
+        "columnDefinitions": columns.definitions if headers else None,
+        "rows": rows or columns.no_rows,
+    }
+
+
+# -- all of it --------------------------------------------------------------------------------------------------------
+
+
+def convert(
+    value: Object, to: Conversion, columns: Columns, now: datetime, *, include: str = "Metadata", headers: bool = True
+) -> Object:
+    """One object (or a watch event's object) as what was asked for. Raises ApiError. A Status stays what it is."""
+    if value.get("kind") == "Status" and value.get("apiVersion") == "v1":
+        return value
+    if to.kind == "Table":
+        rows = [row(columns, value, to.version, include, now)]
+        metadata = {"resourceVersion": value["metadata"].get("resourceVersion")}
+        return table(columns, rows, metadata, to.version, headers=headers)
+    if to.kind == "PartialObjectMetadata":
+        return partial(value, to.version)
+    if columns.go_type == UNSTRUCTURED:
+        raise plain_error("content is not a list")
+    what = f"you requested PartialObjectMetadataList, but the requested object is not a list ({columns.go_type})"
+    raise ApiError(406, what, "NotAcceptable")
+
+
+def convert_list(
+    items: Iterable[Object],
+    metadata: Object,
+    to: Conversion,
+    columns: Columns,
+    now: datetime,
+    include: str = "Metadata",
+) -> Object:
+    """A list as what was asked for; `metadata` is the list's. Raises ApiError."""
+    if to.kind == "Table":
+        rows = [row(columns, item, to.version, include, now) for item in items]
+        return table(columns, rows, metadata, to.version)
+    if to.kind == "PartialObjectMetadataList":
+        return partial_list(items, metadata, to.version)
+    what = f"you requested PartialObjectMetadata, but the requested object is a list ({columns.go_type}List)"
+    raise ApiError(406, what, "NotAcceptable")
