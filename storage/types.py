@@ -8,10 +8,12 @@ registry's business.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 Revision: TypeAlias = int
+
+FIRST: Final[Revision] = 1  # where an empty store stands; no event has it
 
 
 class Key(NamedTuple):
@@ -46,7 +48,8 @@ class KeyValue(NamedTuple):
 class Event(NamedTuple):
     """One change. `value` is None for a delete, `previous` None for a create.
 
-    `previous` is the state that the change replaced: a watcher with a selector needs it to know what it had seen.
+    `previous` is the state that the change replaced: a watcher with a selector needs it to know what it had seen. Its
+    value is empty if it was damaged when it was replaced.
     """
 
     key: Key
@@ -71,13 +74,14 @@ class Page(NamedTuple):
 
 
 class Status(NamedTuple):
-    """For people and health checks."""
+    """For people and health checks. `bytes` are what the store occupies; `fault` says why it takes no writes now."""
 
     backend: str
     revision: Revision
     compacted: Revision
     keys: int
     bytes: int
+    fault: str = ""
 
 
 class StoreError(Exception):
@@ -113,8 +117,21 @@ class Unknown(StoreError):
     """Nobody knows whether the write happened: the back end failed while it was being made durable."""
 
 
+class Unavailable(StoreError):
+    """The back end cannot do this now: no space, no connection. A write that raises it did not happen; try again."""
+
+
 class Corrupt(StoreError):
-    """A stored row does not match its checksum. Only that row is affected."""
+    """Stored values do not match their checksums, or cannot be read. Only they are affected.
+
+    `damaged` are their keys and revisions, as far as anything is known of them: a write that expects such a revision
+    replaces the value. `page` is what a list would have returned without them; None for anything but a list.
+    """
+
+    def __init__(self, message: str, damaged: Mapping[Key, Revision] | None = None, page: Page | None = None) -> None:
+        super().__init__(message)
+        self.damaged: Mapping[Key, Revision] = damaged or {}
+        self.page = page
 
 
 class Unusable(StoreError):

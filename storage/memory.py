@@ -1,0 +1,187 @@
+"""A store without a file: the promises of a store for as long as the process lives.
+
+Everything happens at once on the event loop, so a write is committed when it is made: there is nothing to queue, and
+nothing of which the outcome could be unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections.abc import AsyncIterator, Iterator
+from operator import attrgetter
+from typing import Final
+
+from storage.log import Log
+from storage.types import (
+    EVERYTHING,
+    Batch,
+    Conflict,
+    Event,
+    FutureRevision,
+    Key,
+    KeyValue,
+    Page,
+    Prefix,
+    Revision,
+    Status,
+)
+
+SLICE: Final = 1_000  # revisions that compaction goes through before others get their turn
+
+_partition = attrgetter("partition")
+
+
+class _History:
+    """What a key has been: its states, and the revision of each. None: deleted."""
+
+    __slots__ = ("revisions", "states")
+
+    def __init__(self) -> None:
+        self.revisions: list[Revision] = []
+        self.states: list[KeyValue | None] = []
+
+    def at(self, revision: Revision) -> KeyValue | None:
+        position = bisect_right(self.revisions, revision)
+        return self.states[position - 1] if position else None
+
+    def forget(self, revision: Revision) -> None:
+        """Drop what was superseded at or before a revision, and a delete at or before it."""
+        position = bisect_right(self.revisions, revision)
+        if position and self.states[position - 1] is not None:
+            position -= 1
+        del self.revisions[:position], self.states[:position]
+
+
+class _Collection:
+    """The histories of a collection's keys, those of deleted keys included."""
+
+    __slots__ = ("_order", "histories")
+
+    def __init__(self) -> None:
+        self.histories: dict[Key, _History] = {}
+        self._order: list[Key] = []  # some of the keys; all of them, if it is as long
+
+    def change(self, key: Key, revision: Revision, state: KeyValue | None) -> None:
+        history = self.histories.get(key)
+        if history is None:
+            history = self.histories[key] = _History()
+            self._order.append(key)
+        history.revisions.append(revision)
+        history.states.append(state)
+
+    def forget(self, key: Key, revision: Revision) -> None:
+        history = self.histories.get(key)
+        if history is not None:
+            history.forget(revision)
+            if not history.states:
+                del self.histories[key]
+                self._order.clear()
+
+    def keys(self, partition: str | None, after: Key | None) -> list[Key]:
+        order = self._order
+        if len(order) != len(self.histories):
+            order[:] = self.histories
+        order.sort()  # mostly sorted already: then this is one pass
+        low, high = 0, len(order)
+        if partition is not None:
+            low, high = bisect_left(order, partition, key=_partition), bisect_right(order, partition, key=_partition)
+        if after is not None:
+            low = max(low, bisect_right(order, after))
+        return order[low:high]
+
+
+class MemoryStore:
+    """See store.py. There is nothing to open: `MemoryStore()` is ready."""
+
+    def __init__(self) -> None:
+        self._log = Log()
+        self._collections: dict[str, _Collection] = {}
+        self._compacting = asyncio.Lock()
+
+    @property
+    def revision(self) -> Revision:
+        return self._log.revision
+
+    @property
+    def compacted(self) -> Revision:
+        return self._log.compacted
+
+    async def get(self, key: Key) -> KeyValue | None:
+        self._log.require_open()
+        return self._current(key)
+
+    async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
+        self._log.require_open()
+        revision = self._log.at(revision)
+        items: list[KeyValue] = []
+        remaining = 0
+        for state in self._states(prefix, revision, after):
+            if limit and len(items) == limit:
+                remaining += 1
+            else:
+                items.append(state)
+        return Page(items, revision, remaining)
+
+    async def count(self, prefix: Prefix) -> int:
+        self._log.require_open()
+        return sum(1 for _ in self._states(prefix, self._log.revision, None))
+
+    async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
+        return await self._write(key, value, expected)
+
+    async def delete(self, key: Key, *, expected: Revision) -> Revision:
+        return await self._write(key, None, expected)
+
+    def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
+        return self._log.watch(prefix, after)
+
+    async def compact(self, revision: Revision) -> None:
+        log = self._log
+        log.require_open()
+        if revision > log.revision:
+            raise FutureRevision(log.revision)
+        async with self._compacting:
+            while log.compacted < revision:
+                upto = min(log.compacted + SLICE, revision)
+                for superseding in range(log.compacted + 1, upto + 1):
+                    if (event := log.find(superseding)) is not None:
+                        self._collections[event.key.collection].forget(event.key, upto)
+                log.compacted = upto
+                await asyncio.sleep(0)
+            log.trim(log.compacted)
+
+    async def status(self) -> Status:
+        self._log.require_open()
+        sizes = [len(state.value) for state in self._states(EVERYTHING, self.revision, None)]
+        return Status("memory", self.revision, self.compacted, len(sizes), sum(sizes))
+
+    async def close(self) -> None:
+        self._log.close()
+
+    def _current(self, key: Key) -> KeyValue | None:
+        collection = self._collections.get(key.collection)
+        history = collection.histories.get(key) if collection is not None else None
+        return history.states[-1] if history is not None else None
+
+    def _states(self, prefix: Prefix, revision: Revision, after: Key | None) -> Iterator[KeyValue]:
+        names = sorted(self._collections) if prefix.collection is None else [prefix.collection]
+        for name in names:
+            if (collection := self._collections.get(name)) is not None:
+                for key in collection.keys(prefix.partition, after):
+                    if (state := collection.histories[key].at(revision)) is not None:
+                        yield state
+
+    async def _write(self, key: Key, value: bytes | None, expected: Revision) -> Revision:
+        self._log.require_open()
+        current = self._current(key)
+        if (current.revision if current else 0) != expected or (current is None and value is None):
+            raise Conflict(key, current)
+        revision = self._log.revision + 1
+        collection = self._collections.get(key.collection)
+        if collection is None:
+            collection = self._collections[key.collection] = _Collection()
+        collection.change(key, revision, None if value is None else KeyValue(key, value, revision))
+        if self._log.publish((Event(key, revision, value, current),)):
+            await asyncio.sleep(0)  # whoever waits for this event gets it before the writer goes on
+        return revision
