@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import calendar
+import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
@@ -22,6 +23,8 @@ def format_time(moment: datetime, digits: int = SECONDS) -> str:
 
 def parse_time(text: str, digits: int = SECONDS) -> str:
     """Normalise an RFC 3339 text; raises ValueError with Go's message."""
+    if not digits and is_normal_time(text):
+        return text
     year, month, day, hour, minute, second, nanos, offset = _Parser(text, _LAYOUTS[digits]).parse()
     if offset:
         moment = datetime(max(year, 1), month, day, hour, minute, second, tzinfo=UTC)
@@ -41,6 +44,17 @@ def unix_nanos(text: str) -> int:
     if not year:  # Go has a year 0; the calendar repeats every 400 years
         days -= 146_097
     return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 10**9 + nanos
+
+
+_normal: Final = re.compile(
+    r"[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+).fullmatch
+
+
+def is_normal_time(text: str) -> bool:
+    """Is this a time as `format_time` writes it, in whole seconds? (The 29th of February is left to `parse_time`.)"""
+    return _normal(text) is not None
 
 
 class _Parser:

@@ -23,6 +23,7 @@ _is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
 _is_label_1035: Final = re.compile(_LABEL_1035).fullmatch
 _is_key: Final = re.compile(_KEY).fullmatch
 _is_value: Final = re.compile(_VALUE).fullmatch
+_is_qualified: Final = re.compile(rf"(?:{_SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?").fullmatch
 
 _PARTS: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
@@ -88,6 +89,8 @@ def dns1035_label(value: str) -> list[str]:
 
 def qualified_name(value: str) -> list[str]:
     """A label key, annotation key or finalizer: `name` or `prefix/name`."""
+    if len(value) <= 253 and _is_qualified(value):
+        return []
     prefix, slash, name = value.partition("/")
     if not slash:
         prefix, name = "", prefix

@@ -1,0 +1,505 @@
+"""ObjectMeta: its shape, how it is coerced, and what may stand in it.
+
+Coercion is apiextensions' objectmeta package, validation k8s.io/apimachinery's api/validation, the warnings are those
+of the custom resource strategy and of the request handlers; texts, order and repetitions are upstream's. Everything
+expects coerced metadata, a dict in which no field has the wrong type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, TypeAlias
+
+from apiserver.api import gojson
+from apiserver.api.field import (
+    FieldError,
+    Path,
+    Verbatim,
+    child,
+    forbidden,
+    index,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from apiserver.api.gotext import compact_json, quote
+from apiserver.api.gotime import is_normal_time
+from apiserver.api.names import NameRule, label_name, label_value, path_segment_name, qualified_name, subdomain_name
+from apiserver.api.structs import (
+    BOOL,
+    INT64,
+    JSON,
+    STRING,
+    TIME,
+    UID,
+    Field,
+    List,
+    Map,
+    Struct,
+    Write,
+    arrange,
+    decode,
+    named,
+)
+from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
+
+METADATA: Final[Path] = "metadata"
+
+OWNER_REFERENCE: Final = Struct("OwnerReference").define(
+    Field("apiVersion", STRING, 5, Write.ALWAYS),
+    Field("kind", STRING, 1, Write.ALWAYS),
+    Field("name", STRING, 3, Write.ALWAYS),
+    Field("uid", UID, 4, Write.ALWAYS),
+    Field("controller", BOOL, 6, Write.POINTER),
+    Field("blockOwnerDeletion", BOOL, 7, Write.POINTER),
+)
+MANAGED_FIELDS_ENTRY: Final = Struct("ManagedFieldsEntry").define(
+    Field("manager", STRING, 1),
+    Field("operation", named("v1.ManagedFieldsOperationType"), 2),
+    Field("apiVersion", STRING, 3),
+    Field("time", TIME, 4, Write.POINTER),
+    Field("fieldsType", STRING, 6),
+    Field("fieldsV1", JSON, 7, Write.POINTER),
+    Field("subresource", STRING, 8),
+)
+OBJECT_META: Final = Struct("ObjectMeta").define(
+    Field("name", STRING, 1),
+    Field("generateName", STRING, 2),
+    Field("namespace", STRING, 3),
+    Field("selfLink", STRING, 4),
+    Field("uid", UID, 5),
+    Field("resourceVersion", STRING, 6),
+    Field("generation", INT64, 7),
+    Field("creationTimestamp", TIME, 8),
+    Field("deletionTimestamp", TIME, 9, Write.POINTER),
+    Field("deletionGracePeriodSeconds", INT64, 10, Write.POINTER),
+    Field("labels", Map(STRING), 11),
+    Field("annotations", Map(STRING), 12),
+    Field(
+        "ownerReferences",
+        List(OWNER_REFERENCE),
+        13,
+        patch="merge",
+        merge_key="uid",
+        list_type="map",
+        list_keys=("uid",),
+    ),
+    Field("finalizers", List(STRING), 14, patch="merge", list_type="set"),
+    Field("managedFields", List(MANAGED_FIELDS_ENTRY), 17, list_type="atomic"),
+)
+
+FINALIZER_ORPHAN: Final = "orphan"
+FINALIZER_FOREGROUND: Final = "foregroundDeletion"
+_STANDARD_FINALIZERS: Final = frozenset({FINALIZER_ORPHAN, FINALIZER_FOREGROUND, "kubernetes"})
+MAX_ANNOTATIONS: Final = 256 * 1024  # bytes of all keys and values
+MAX_MANAGER: Final = 128  # bytes of a field manager's name
+MAX_SUBRESOURCE: Final = 256
+MAX_GENERATED_BASE: Final = 58  # bytes of a generateName that survive; five random characters follow
+SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+IMMUTABLE: Final = "field is immutable"
+
+
+class GroupVersionKind(NamedTuple):
+    """A kind in a version of its group."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def parse_api_version(text: str) -> tuple[str, str]:
+    """`group/version` or `version`; raises ValueError for more than one slash."""
+    if text.count("/") > 1:
+        raise ValueError(f"unexpected GroupVersion string: {text}")
+    group, _, version = text.rpartition("/")
+    return group, version
+
+
+class Coerced(NamedTuple):
+    """Metadata in declaration order without what is empty, and the paths of the fields that it does not have."""
+
+    metadata: Object
+    unknown: list[str]
+
+
+def coerce(metadata: Json, *, path: Path = METADATA, drop_malformed: bool = False) -> Coerced:
+    """Bring metadata into the shape of ObjectMeta: null is empty metadata, and what is in shape is given back itself.
+
+    Raises ValueError with Go's message for what has the wrong type; with `drop_malformed` (objects read from storage)
+    such a field is left out instead, and only metadata that is no object at all is an error.
+    """
+    if type(metadata) is dict and _in_shape(metadata, _SHAPE):
+        return Coerced(metadata, [])
+    result = decode(OBJECT_META, metadata)
+    if not result.error and not result.unknown:
+        return Coerced(result.value or {}, [])
+    # Upstream goes through JSON with sorted keys: that decides which error comes first, and makes 3.0 an integer.
+    rewritten = gojson.read(compact_json(metadata).encode()).value
+    result = decode(OBJECT_META, rewritten)
+    if result.error and not drop_malformed:
+        raise ValueError(result.error)
+    if result.error and not isinstance(metadata, dict):
+        raise ValueError(f"invalid metadata: expected object, got {_go_type(metadata)}")
+    if result.error:
+        fields = [decode(OBJECT_META, {name: value}) for name, value in rewritten.items()]
+        good = {name: value for one in fields if not one.error for name, value in one.value.items()}
+        return Coerced(arrange(OBJECT_META, good), [])
+    return Coerced(result.value, [child(path, unknown) for unknown in result.unknown])
+
+
+def _in_shape(value: Object, shape: Shape) -> bool:
+    """Is every field known and as coercion would leave it? (Their order does not matter: custom resources are sorted.)"""
+    for name, item in value.items():
+        check = shape.get(name)
+        if check is None or not check(item):
+            return False
+    return True
+
+
+def _is_text(value: Json) -> bool:
+    return type(value) is str and value != ""
+
+
+def _is_texts(value: Json) -> bool:
+    return type(value) is list and {*map(type, value)} == {str}
+
+
+def _is_text_map(value: Json) -> bool:
+    return type(value) is dict and {*map(type, value.values())} == {str}
+
+
+def _is_moment(value: Json) -> bool:
+    return type(value) is str and is_normal_time(value)
+
+
+def _is_owners(value: Json) -> bool:
+    return (
+        type(value) is list
+        and len(value) > 0
+        and all(type(owner) is dict and owner.keys() >= _OWNER_IDENTITY and _in_shape(owner, _OWNER) for owner in value)
+    )
+
+
+def _is_managers(value: Json) -> bool:
+    return type(value) is list and len(value) > 0 and all(type(e) is dict and _in_shape(e, _MANAGER) for e in value)
+
+
+Shape: TypeAlias = dict[str, Callable[[Json], bool]]
+_OWNER_IDENTITY: Final = frozenset({"apiVersion", "kind", "name", "uid"})
+_OWNER: Final[Shape] = {
+    **dict.fromkeys(_OWNER_IDENTITY, _is_text),
+    "controller": lambda value: type(value) is bool,
+    "blockOwnerDeletion": lambda value: type(value) is bool,
+}
+_MANAGER: Final[Shape] = {
+    **dict.fromkeys(["manager", "operation", "apiVersion", "fieldsType", "subresource"], _is_text),
+    "time": _is_moment,
+    "fieldsV1": lambda value: type(value) is dict,
+}
+_SHAPE: Final[Shape] = {
+    **dict.fromkeys(["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"], _is_text),
+    "generation": lambda value: type(value) is int and MIN_INT64 <= value <= MAX_INT64 and value != 0,
+    "creationTimestamp": _is_moment,
+    "deletionTimestamp": _is_moment,
+    "deletionGracePeriodSeconds": lambda value: type(value) is int and MIN_INT64 <= value <= MAX_INT64,
+    "labels": _is_text_map,
+    "annotations": _is_text_map,
+    "ownerReferences": _is_owners,
+    "finalizers": _is_texts,
+    "managedFields": _is_managers,
+}
+
+
+def _go_type(value: Json) -> str:
+    if isinstance(value, list):
+        return "[]interface {}"
+    return {str: "string", bool: "bool", int: "int64"}.get(type(value), "float64")
+
+
+def generate_name(base: str, suffix: str) -> str:
+    """A name from `generateName`; `suffix` is five random characters of SUFFIX_ALPHABET."""
+    if len(base) > MAX_GENERATED_BASE or not base.isascii():
+        base = gojson.string_of(base.encode("utf-8", "surrogatepass")[:MAX_GENERATED_BASE])
+    return base + suffix
+
+
+def validate_object_meta(
+    metadata: Object, *, namespaced: bool, name_rule: NameRule = subdomain_name, path: Path = METADATA
+) -> list[FieldError]:
+    """What is wrong with the metadata of a new object, whose name has been generated already."""
+    return _validate_identity(metadata, namespaced, name_rule, path) + _validate_parts(metadata, path, _PARTS)
+
+
+def validate_object_meta_update(new: Object, old: Object, *, path: Path = METADATA) -> list[FieldError]:
+    """What is wrong with the metadata of an update of a built-in object. Custom resources: `validate_update`."""
+    return _validate_change(new, old, path) + _validate_parts(new, path, _UPDATED_PARTS)
+
+
+class UpdateErrors(NamedTuple):
+    """`generic` comes first. `own` comes after the object's kind and apiVersion have been found right, and before the
+    schema's errors."""
+
+    generic: list[FieldError]
+    own: list[FieldError]
+
+
+def validate_update(new: Object, old: Object, *, namespaced: bool, path: Path = METADATA) -> UpdateErrors:
+    """What is wrong with the metadata of an update of a custom resource.
+
+    Upstream checks it three times over and tells each finding as often: as if it were new (with the rule for path
+    segments), as an update, and as an update once more in the resource's own strategy. A Status has each as a cause of
+    its own, and its message tells each text once.
+    """
+    change = _validate_change(new, old, path)
+    parts = _validate_parts(new, path, _UPDATED_PARTS)
+    own = change + parts if change or parts else []
+    identity = _validate_identity(new, namespaced, path_segment_name, path)
+    finalizers = _validate_parts(new, path, _FINALIZERS)
+    if not (own or identity or finalizers):
+        return UpdateErrors([], [])
+    return UpdateErrors(identity + _validate_parts(new, path, _PARTS) + own, own)
+
+
+def _validate_identity(metadata: Object, namespaced: bool, name_rule: NameRule, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if prefix := metadata.get("generateName"):
+        errors += [invalid(child(path, "generateName"), prefix, why) for why in name_rule(prefix, True)]
+    if name := metadata.get("name"):
+        errors += [invalid(child(path, "name"), name, why) for why in name_rule(name, False)]
+    else:
+        errors.append(required(child(path, "name"), "name or generateName is required"))
+    if namespace := metadata.get("namespace"):
+        if namespaced:
+            errors += [invalid(child(path, "namespace"), namespace, why) for why in label_name(namespace)]
+        else:
+            errors.append(forbidden(child(path, "namespace"), "not allowed on this type"))
+    elif namespaced:
+        errors.append(required(child(path, "namespace")))
+    errors += _nonnegative_generation(metadata, path)
+    return errors
+
+
+def _validate_change(new: Object, old: Object, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if old.get("deletionTimestamp"):
+        errors += _no_new_finalizers(
+            new.get("finalizers") or [], old.get("finalizers") or [], child(path, "finalizers")
+        )
+    if not new.get("resourceVersion"):
+        errors.append(invalid(child(path, "resourceVersion"), "", "must be specified for an update"))
+    errors += _nonnegative_generation(new, path)
+    generation = new.get("generation") or 0
+    if generation < (old.get("generation") or 0):
+        errors.append(invalid(child(path, "generation"), generation, "must not be decremented"))
+    for name, zero in _IMMUTABLE_FIELDS.items():
+        if new.get(name) != old.get(name):
+            errors.append(invalid(child(path, name), new.get(name, zero), IMMUTABLE))
+    return errors
+
+
+_IMMUTABLE_FIELDS: Final[dict[str, Json]] = {
+    "name": "",
+    "namespace": "",
+    "uid": "",
+    "creationTimestamp": None,
+    "deletionTimestamp": None,
+    "deletionGracePeriodSeconds": None,
+}
+
+
+def _nonnegative_generation(metadata: Object, path: Path) -> list[FieldError]:
+    generation = metadata.get("generation") or 0
+    if generation >= 0:
+        return []
+    return [invalid(child(path, "generation"), generation, "must be greater than or equal to 0")]
+
+
+def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[FieldError]:
+    added = sorted(set(new).difference(old))
+    if not added:
+        return []
+    found = "[]string{" + ", ".join(map(quote, added)) + "}"
+    why = f"no new finalizers can be added if the object is being deleted, found new finalizers {found}"
+    return [forbidden(path, why)]
+
+
+def validate_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name, value in labels.items():
+        errors += [invalid(path, name, why) for why in qualified_name(name)]
+        errors += [invalid(path, value, why) for why in label_value(value)]
+    return errors
+
+
+def validate_annotations(annotations: dict[str, str], path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    size = 0
+    for name, value in annotations.items():
+        errors += [invalid(path, name, why) for why in qualified_name(name.lower())]
+        size += _bytes(name) + _bytes(value)
+    if size > MAX_ANNOTATIONS:
+        errors.append(too_long(path, MAX_ANNOTATIONS))
+    return errors
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def validate_owner_references(references: list[Object], path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    first = ""
+    for n, reference in enumerate(references):
+        errors += _validate_owner_reference(reference, index(path, n))
+        if reference.get("controller"):
+            controller = f"{reference.get('kind', '')}/{reference.get('name', '')}"
+            if first:
+                why = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {first} and {controller}'
+                )
+                errors.append(invalid(path, _as_declared(references), why))
+            else:
+                first = controller
+    return errors
+
+
+def _validate_owner_reference(reference: Object, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    api_version = reference.get("apiVersion") or ""
+    try:
+        group, version = parse_api_version(api_version)
+    except ValueError:
+        group, version = "", ""
+    if not api_version:
+        errors.append(required(child(path, "apiVersion"), "must not be empty"))
+    elif not version:
+        errors.append(invalid(child(path, "apiVersion"), api_version, "must be <group>/<version> or <version>"))
+    errors += [
+        required(child(path, name), "must not be empty") for name in ("kind", "name", "uid") if not reference.get(name)
+    ]
+    if (group, version, reference.get("kind")) == ("", "v1", "Event"):
+        why = "/v1, Kind=Event is disallowed from being an owner"
+        errors.append(invalid(path, _as_declared(reference), why))
+    return errors
+
+
+def _as_declared(value: Json) -> Json:
+    """One or several owner references as Go prints the structs: fields in the order of declaration."""
+    kind = List(OWNER_REFERENCE) if isinstance(value, list) else OWNER_REFERENCE
+    return Verbatim(compact_json(decode(kind, value).value, sort_keys=False))
+
+
+def validate_finalizers(finalizers: list[str], path: Path) -> list[FieldError]:
+    errors = [invalid(path, finalizer, why) for finalizer in finalizers for why in qualified_name(finalizer)]
+    if FINALIZER_ORPHAN in finalizers and FINALIZER_FOREGROUND in finalizers:
+        why = f"finalizer {FINALIZER_ORPHAN} and {FINALIZER_FOREGROUND} cannot be both set"
+        errors.append(invalid(path, finalizers, why))
+    return errors
+
+
+def validate_managed_fields(entries: list[Object], path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for n, entry in enumerate(entries):
+        at = index(path, n)
+        operation = entry.get("operation")
+        if not operation:
+            errors.append(required(child(at, "operation"), "must not be empty"))
+        elif operation not in ("Apply", "Update"):
+            errors.append(not_supported(child(at, "operation"), operation, ["Apply", "Update"]))
+        fields_type = entry.get("fieldsType")
+        if fields_type and fields_type != "FieldsV1":
+            errors.append(invalid(child(at, "fieldsType"), fields_type, "must be `FieldsV1`"))
+        errors += validate_field_manager(entry.get("manager") or "", child(at, "manager"))
+        if _bytes(entry.get("subresource") or "") > MAX_SUBRESOURCE:
+            errors.append(too_long(child(at, "subresource"), MAX_SUBRESOURCE))
+    return errors
+
+
+def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
+    """Also the rule for the `fieldManager` parameter."""
+    errors = [too_long(path, MAX_MANAGER)] if _bytes(manager) > MAX_MANAGER else []
+    if manager.isprintable():
+        return errors
+    position = 0
+    for char in manager:
+        if not char.isprintable():
+            why = f"invalid character U+{ord(char):04X} (at position {position})"
+            errors.append(invalid(path, manager, why))
+        position += _bytes(char)
+    return errors
+
+
+_Part = Callable[[Json, Path], list[FieldError]]
+_UPDATED_PARTS: Final[dict[str, _Part]] = {
+    "labels": validate_labels,
+    "annotations": validate_annotations,
+    "ownerReferences": validate_owner_references,
+    "managedFields": validate_managed_fields,
+}
+_FINALIZERS: Final[dict[str, _Part]] = {"finalizers": validate_finalizers}
+_PARTS: Final[dict[str, _Part]] = {
+    "labels": validate_labels,
+    "annotations": validate_annotations,
+    "ownerReferences": validate_owner_references,
+    "finalizers": validate_finalizers,
+    "managedFields": validate_managed_fields,
+}
+
+
+def _validate_parts(metadata: Object, path: Path, parts: dict[str, _Part]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name, validate in parts.items():
+        if value := metadata.get(name):
+            errors += validate(value, child(path, name))
+    return errors
+
+
+def finalizer_warnings(new: Object, old: Object | None = None) -> list[str]:
+    """Advice on the names of finalizers that this write adds."""
+    warnings = []
+    for name in sorted(set(new.get("finalizers") or []).difference((old or {}).get("finalizers") or [])):
+        about = f"metadata.finalizers: {quote(name)}"
+        warnings += [f"{about}: {why}" for why in qualified_name(name)]
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            form = "name including a path (/)" if "." in name else "name"
+            warnings.append(
+                f"{about}: prefer a domain-qualified finalizer {form} "
+                "to avoid accidental conflicts with other finalizer writers"
+            )
+    return warnings
+
+
+def drop_duplicate_owners(metadata: Object, *, after_admission: bool) -> list[str]:
+    """Remove owner references that occur twice, in place; the warning about it, if there is one.
+
+    Creates and updates do this before and after mutating admission, patches only after it.
+    """
+    references = metadata.get("ownerReferences")
+    if not references or len(references) < 2:
+        return []
+    kept: dict[tuple[Json, ...], Object] = {}
+    repeated: list[str] = []
+    for reference in references:
+        identity = tuple(reference.get(name) for name in OWNER_REFERENCE.fields)
+        if identity in kept:
+            repeated.append(reference.get("uid", ""))
+        kept.setdefault(identity, reference)
+    if not repeated:
+        return []
+    metadata["ownerReferences"] = list(kept.values())
+    return [_duplicate_owners(repeated, after_admission=after_admission)]
+
+
+def _duplicate_owners(uids: Iterable[str], *, after_admission: bool) -> str:
+    when = " after mutating admission happens" if after_admission else ""
+    return (
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
+        "and may reject such requests as early as 1.24; please fix your requests; "
+        f"duplicate UID(s) observed: {', '.join(uids)}"
+    )
