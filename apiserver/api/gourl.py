@@ -17,6 +17,9 @@ _PORT: Final = re.compile(r"(:[0-9]*)?\Z")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
 _NOT_IN_HOST: Final = re.compile(r"""[^A-Za-z0-9_.~!$&'()*+,;=:\[\]<>"%\x80-\U0010ffff-]""")
 _ASCII_ESCAPE: Final = re.compile(r"%(?!25)[0-7][0-9a-fA-F]")  # in hosts only bytes outside ASCII are escaped
+# In zones only what a host may hold, and the space (for Windows).
+_ZONE_BYTES: Final = (f"{code:02x}" for code in range(0x80) if chr(code) in " %" or not _NOT_IN_HOST.match(chr(code)))
+_ZONE_ESCAPE: Final = re.compile(f"%(?!{'|'.join(_ZONE_BYTES)})[0-9a-f]{{2}}", re.IGNORECASE)
 
 
 class Url(NamedTuple):
@@ -84,7 +87,9 @@ def _authority(scheme: str, authority: str) -> tuple[str | None, str]:
         return None, host
     if not _USERINFO.match(userinfo):
         raise ValueError("net/url: invalid userinfo")
-    return ":".join(percent_encode(_unescape(part), safe="$&+,;=") for part in userinfo.split(":", 1)), host
+    return ":".join(
+        percent_encode(_unescape(part), safe="$&+,;=", errors="surrogateescape") for part in userinfo.split(":", 1)
+    ), host
 
 
 def _host(scheme: str, host: str) -> str:
@@ -104,17 +109,16 @@ def _ip_literal(host: str) -> str:
     if not bracket:
         raise ValueError("missing ']' in host")
     _check_port(port)
-    address, zone, name = name.partition("%25")
+    address, percent, zone = name.partition("%25")
     address = _unescape_host(address)
-    if zone:
-        address += "%" + _unescape(name)
+    literal = f"{address}%{_unescape_host(zone, _ZONE_ESCAPE)}" if percent else address
     try:
-        parsed = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address if zone or not percent else "")
     except ValueError:
-        raise ValueError(f"invalid host: ParseAddr({quote(address)}): unable to parse IP") from None
+        raise ValueError(f"invalid host: ParseAddr({quote(literal)}): unable to parse IP") from None
     if parsed.version == 4:
         raise ValueError("invalid IP-literal")
-    return f"[{address}]{port}"
+    return f"[{literal}]{port}"
 
 
 def _check_port(port: str) -> None:
@@ -122,10 +126,10 @@ def _check_port(port: str) -> None:
         raise ValueError(f"invalid port {quote(port)} after host")
 
 
-def _unescape_host(host: str) -> str:
+def _unescape_host(host: str, bad_escape: re.Pattern[str] = _ASCII_ESCAPE) -> str:
     for position, char in enumerate(host):  # the first offence is told
         escape = host[position : position + 3]
-        if char == "%" and (_BAD_ESCAPE.match(host, position) or _ASCII_ESCAPE.match(host, position)):
+        if char == "%" and (_BAD_ESCAPE.match(host, position) or bad_escape.match(host, position)):
             raise ValueError(f"invalid URL escape {quote(escape)}")
         if _NOT_IN_HOST.match(char):
             raise ValueError(f"invalid character {quote(char)} in host name")

@@ -1,0 +1,82 @@
+"""Patterns: Go's regular expressions, matched in linear time by RE2.
+
+A pattern matches when it is found anywhere in the text (Go's MatchString): `^` and `$` anchor it, and `$` is the very
+end, never before a final newline. Python's `re` would take exponential time where a client chooses both pattern and
+text, so it is never used for them. RE2's binding is called below its public wrapper, which decodes every span and
+takes ten times as long as the search.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
+
+from apiserver.schema.patternsyntax import PatternError, to_re2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MEMORY: Final = 8 << 20  # RE2's budget for a pattern's program and its automaton; its own default
+MEMORY_LARGE: Final = 64 << 20  # for the few patterns that Go takes and that do not fit
+
+
+class Pattern:
+    """A compiled pattern."""
+
+    __slots__ = ("_spans", "text")
+
+    def __init__(self, text: str, spans: Callable[[bytes, int, int], list[tuple[int, int]]]) -> None:
+        self.text = text
+        self._spans = spans
+
+    def search(self, text: str) -> bool:
+        """Whether the pattern is found anywhere in the text."""
+        encoded = text.encode()
+        return self._spans(encoded, 0, len(encoded))[0][0] >= 0
+
+    def find(self, text: str) -> str | None:
+        """The leftmost match (Go's FindString)."""
+        return next(self.find_all(text), None)
+
+    def find_all(self, text: str) -> Iterator[str]:
+        """All matches that do not overlap; an empty one right behind another does not count (Go's FindAllString)."""
+        encoded = text.encode()
+        position, previous_end = 0, -1
+        while position <= len(encoded):
+            start, end = self._spans(encoded, position, len(encoded))[0]
+            if start < 0:
+                return
+            if end > start or start != previous_end:
+                yield encoded[start:end].decode()
+            previous_end = end
+            position = end if end > position else _next_character(encoded, position)
+
+
+def _next_character(encoded: bytes, position: int) -> int:
+    position += 1
+    while position < len(encoded) and encoded[position] & 0xC0 == 0x80:
+        position += 1
+    return position
+
+
+@lru_cache(maxsize=256)  # whoever needs a pattern for long keeps it
+def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compile
+    """A compiled pattern. Raises PatternError, a ValueError with Go's message."""
+    translated = to_re2(text).encode()
+    engine, options, anywhere = _re2()
+    for options.max_mem in (MEMORY, MEMORY_LARGE):
+        program = engine(translated, options)
+        if program.ok():
+            return Pattern(text, partial(program.Match, anywhere))
+    raise PatternError("expression too large", text)
+
+
+@cache
+def _re2() -> tuple[Any, Any, Any]:
+    """The binding, imported when the first pattern comes: the engine, its options, the anchor that is none."""
+    from re2 import Options, _re2
+
+    options = Options()
+    options.never_capture = True  # only the span of the whole match is asked for
+    options.log_errors = False
+    return _re2.RE2, options, _re2.RE2.Anchor.UNANCHORED
