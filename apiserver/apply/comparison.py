@@ -1,0 +1,203 @@
+"""What changed between two values of one type (structured-merge-diff's Compare).
+
+A leaf — a scalar, an atomic map or list, a map or list that is empty on both sides — is added, removed or modified as
+one. Maps are compared key by key, associative lists item by item, their order meaning nothing. A value that stands on
+one side only counts itself and everything in it: that is why updates own the structs that they bring.
+
+Recursion follows the type; where types end, loops follow the data.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+
+from apiserver.api.types import Json, Object
+from apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, recursive_difference, union
+from apiserver.apply.typed import deduced, item_of, whole
+from apiserver.apply.types import DEDUCED, ListType, MapType, Type
+
+
+class Comparison(NamedTuple):
+    """No field is in more than one of these sets."""
+
+    removed: FieldSet
+    modified: FieldSet
+    added: FieldSet
+
+    @property
+    def written(self) -> FieldSet:
+        """What the new value says anew."""
+        return union(self.modified, self.added)
+
+    def without(self, fields: FieldSet | None) -> Comparison:
+        """Blind to these fields and everything in them."""
+        return Comparison(*(recursive_difference(one, fields) for one in self)) if fields else self
+
+
+NO_CHANGE: Final = Comparison(EMPTY, EMPTY, EMPTY)
+
+_Nodes: TypeAlias = tuple[FieldSet | None, FieldSet | None, FieldSet | None]
+"""removed, modified and added below one place; None where there is nothing."""
+
+_LEAF: Final[_Nodes] = (None, MEMBER, None)
+
+
+def compare(old: Json, new: Json, kind: Type) -> Comparison:
+    """Both values are of the type; lists may have duplicates."""
+    nodes = _differ(old, new, kind)
+    return NO_CHANGE if nodes is None else Comparison(*(node or EMPTY for node in nodes))
+
+
+def _differ(old: Json, new: Json, kind: Type) -> _Nodes | None:
+    """None: they are the same."""
+    if old is new:
+        return None
+    before, after = kind.shapes[type(old)], kind.shapes[type(new)]
+    nodes = _as_shape(before, old, new, kind)
+    return nodes if before == after else _both(nodes, _as_shape(after, old, new, kind))
+
+
+def _as_shape(shape: str, old: Json, new: Json, kind: Type) -> _Nodes | None:
+    """The change seen as one of a map, a list or a scalar: where the kind of value changed, it is seen as both."""
+    if shape == "map" and kind.map is not None and not kind.map.atomic:
+        before: Json = old if type(old) is dict else {}
+        after: Json = new if type(new) is dict else {}
+        if before or after:
+            return _deduced_differ(before, after) if kind is DEDUCED else _maps_differ(before, after, kind.map)
+    elif shape == "list" and kind.list is not None and kind.list.associative:
+        before = old if type(old) is list else []
+        after = new if type(new) is list else []
+        if before or after:
+            return _lists_differ(before, after, kind.list)
+    return None if same(old, new) else _LEAF
+
+
+def _both(left: _Nodes | None, right: _Nodes | None) -> _Nodes | None:
+    """One view tells what is gone, the other one what is new, and each that the value itself is another."""
+    if left is None or right is None:
+        return left or right
+    removed, modified, added = (b if a is None else a for a, b in zip(left, right, strict=True))
+    return removed, modified, added
+
+
+def _maps_differ(before: Object, after: Object, kind: MapType) -> _Nodes | None:
+    fields, values = kind.fields, kind.values or DEDUCED
+    removed: FieldSet = {}
+    modified: FieldSet = {}
+    added: FieldSet = {}
+    for name, old in before.items():
+        new = after.get(name, _ABSENT)
+        if old is new or (type(old) is type(new) and type(old) not in _CONTAINERS and old == new):
+            continue
+        known = fields.get(name)
+        element, inner = ("f:" + name, values) if known is None else known
+        if new is _ABSENT:
+            removed[element] = whole(old, inner)
+        elif (nodes := _differ(old, new, inner)) is not None:
+            _enter(nodes, element, removed, modified, added)
+    for name, new in after.items():
+        if name not in before:
+            known = fields.get(name)
+            element, inner = ("f:" + name, values) if known is None else known
+            added[element] = whole(new, inner)
+    return _nodes(removed, modified, added)
+
+
+def _lists_differ(before: list[Json], after: list[Json], kind: ListType) -> _Nodes | None:
+    """Items that stand more than once on a side count as one leaf there."""
+    olds, news = _by_element(before, kind), _by_element(after, kind)
+    removed: FieldSet = {}
+    modified: FieldSet = {}
+    added: FieldSet = {}
+    for element, old in olds.items():
+        new = news.get(element, [])
+        if len(old) == 1 and len(new) == 1:
+            if (nodes := _differ(old[0], new[0], kind.items)) is not None:
+                _enter(nodes, element, removed, modified, added)
+        elif len(old) > 1 and len(new) > 1:
+            if not same(old, new):
+                modified[element] = MEMBER
+        else:
+            removed[element] = whole(old[0], kind.items) if len(old) == 1 else MEMBER
+            if new:
+                added[element] = whole(new[0], kind.items) if len(new) == 1 else MEMBER
+    for element, new in news.items():
+        if element not in olds:
+            added[element] = whole(new[0], kind.items) if len(new) == 1 else MEMBER
+    return _nodes(removed, modified, added)
+
+
+def _by_element(items: list[Json], kind: ListType) -> dict[Element, list[Json]]:
+    found: dict[Element, list[Json]] = {}
+    for one in items:
+        found.setdefault(item_of(kind, one), []).append(one)
+    return found
+
+
+def _enter(nodes: _Nodes, element: Element, *sets: FieldSet) -> None:
+    for node, parent in zip(nodes, sets, strict=True):
+        if node is not None:
+            parent[element] = node
+
+
+def _nodes(removed: FieldSet, modified: FieldSet, added: FieldSet) -> _Nodes | None:
+    if not (removed or modified or added):
+        return None
+    return removed or None, modified or None, added or None
+
+
+def _deduced_differ(before: Object, after: Object) -> _Nodes | None:
+    """_maps_differ where nothing is declared, without recursion."""
+    frames: list[tuple[Object, Object, tuple[FieldSet, ...], tuple[FieldSet, ...], Element]]
+    frames = [(before, after, ({}, {}, {}), ({}, {}, {}), SELF)]
+    for olds, news, sets, _, _ in frames:
+        removed, _, added = sets
+        for name, old in olds.items():
+            new = news.get(name, _ABSENT)
+            if old is new:
+                continue
+            element = "f:" + name
+            if new is _ABSENT:
+                removed[element] = deduced(old)
+            elif type(old) is dict and type(new) is dict and (old or new):
+                frames.append((old, new, ({}, {}, {}), sets, element))
+            elif (nodes := _differ(old, new, DEDUCED)) is not None:
+                _enter(nodes, element, *sets)
+        for name, new in news.items():
+            if name not in olds:
+                added["f:" + name] = deduced(new)
+    for _, _, sets, parents, element in reversed(frames):
+        for node, parent in zip(sets, parents, strict=True):
+            if node:
+                parent[element] = node
+    return _nodes(*frames[0][2])
+
+
+_CONTAINERS: Final = frozenset({dict, list})
+_ABSENT: Final = object()
+
+
+def same(left: Json, right: Json) -> bool:
+    """structured-merge-diff's equality: the order of keys means nothing, 1 and 1.0 are the same, 1 and true are not."""
+    todo = [(left, right)]
+    while todo:
+        a, b = todo.pop()
+        if a is b:
+            continue
+        if type(a) is not type(b):
+            if type(a) not in _NUMBERS or type(b) not in _NUMBERS or float(a) != float(b):
+                return False
+        elif type(a) is dict:
+            if a.keys() != b.keys():
+                return False
+            todo += [(child, b[name]) for name, child in a.items()]
+        elif type(a) is list:
+            if len(a) != len(b):
+                return False
+            todo += zip(a, b, strict=True)
+        elif a != b:
+            return False
+    return True
+
+
+_NUMBERS: Final = frozenset({int, float})

@@ -1,0 +1,403 @@
+"""Field sets, in the only form they ever need: fieldsV1 itself (structured-merge-diff's package fieldpath).
+
+A set of fields is the JSON object that `managedFields[].fieldsV1` carries, kept as a dict. Its keys are path elements:
+
+    f:NAME              a struct field or a map key
+    k:{"name":"x"}      the item of a list-map with these keys (sorted by name, compact JSON)
+    v:"x"               the item of a set with this value
+    i:0                 the item at this index (read, never produced: such lists are atomic)
+
+An empty dict under an element says that the field is in the set. A dict with children says that some of them are;
+`"."` in it says that the field itself is, too. So `{"f:spec": {".": {}, "f:a": {}}}` holds `.spec` and `.spec.a`.
+
+Canonical form, which `parse` establishes and every function keeps: values written as jsoniter does, key fields sorted,
+no `"."` without siblings and none at the root, no kind of element that upstream does not know. Equal elements are then
+equal texts, and the algebra of sets is that of dicts. The order of keys means nothing; `ordered` makes it upstream's.
+
+Sets are values: nobody changes one, and results share what they can with their operands. How deep a set is, is the
+client's choice, so nothing here recurses: the loops walk a list that grows while they read it, parents before their
+children, and where a parent depends on its children they go back over that list from its end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from apiserver.api.gotext import compact_json, float_json, plain, quote
+from apiserver.api.types import MAX_INT64, MIN_INT64, Json
+
+Element: TypeAlias = str
+FieldSet: TypeAlias = dict[Element, Any]  # of FieldSets again, which a type alias cannot say
+Path: TypeAlias = tuple[Element, ...]
+
+SELF: Final = "."
+MEMBER: Final[FieldSet] = {}  # the one empty dict under every leaf
+EMPTY: Final[FieldSet] = {}
+
+
+class MalformedFields(ValueError):
+    """Not a fieldsV1 document."""
+
+
+def field(name: str) -> Element:
+    return "f:" + name
+
+
+def item(keys: Iterable[tuple[str, Json]]) -> Element:
+    """The item of a list-map. `keys` come sorted by name."""
+    return "k:{" + ",".join([f"{_name(name)}:{text(value)}" for name, value in keys]) + "}"
+
+
+def value(scalar: Json) -> Element:
+    """The item of a set."""
+    return "v:" + text(scalar)
+
+
+_PLAIN: Final = re.compile(r"[ !#-%'-;=?-\[\]-~]*")  # ASCII without controls, quote, backslash and < > &
+_ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
+_ESCAPES: Final = {
+    "<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029",
+    "\\b": "\\u0008", "\\f": "\\u000c",
+}  # fmt: skip
+
+
+def text(value: Json) -> str:
+    """A JSON value as jsoniter writes it into a path element: HTML characters escaped, exponents of two digits."""
+    if type(value) is str:
+        if _PLAIN.fullmatch(value):
+            return f'"{value}"'
+        return _ESCAPE.sub(lambda match: _ESCAPES.get(match[0], match[0]), json.dumps(value, ensure_ascii=False))
+    if type(value) is float:
+        number, exponent, digits = float_json(value).partition("e")
+        return f"{number}e{digits[0]}{digits[1:]:0>2}" if exponent else number
+    if value is None:
+        return "null"
+    return compact_json(value) if isinstance(value, (dict, list)) else plain(value)
+
+
+def _name(name: str) -> str:
+    return f'"{name}"' if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def describe(path: Iterable[Element], *, stored: bool = True) -> str:
+    """A path as messages show it: `.spec.list[k="a"].v`. In elements that were `stored` all numbers are floats."""
+    return "".join([_described(element, stored) for element in path])
+
+
+def _described(element: Element, stored: bool) -> str:
+    kind, _, rest = element.partition(":")
+    if kind == "f":
+        return "." + rest
+    if kind == "i":
+        return f"[{rest}]"
+    if kind == "v":
+        return f"[={_shown(orjson.loads(rest), stored)}]"
+    return "[" + ",".join(f"{name}={_shown(value, stored)}" for name, value in orjson.loads(rest).items()) + "]"
+
+
+def _shown(value: Json, stored: bool) -> str:
+    """structured-merge-diff's value.ToString."""
+    if isinstance(value, str):
+        return quote(value)
+    if value is None:
+        return "null"
+    if isinstance(value, (dict, list)):
+        return compact_json(value)
+    return plain(float(value) if stored and type(value) is int else value)
+
+
+def parse(fields: Json) -> FieldSet:
+    """fieldsV1 as a canonical set: usually the very dict that was given. Raises MalformedFields.
+
+    As upstream: null is the empty set, elements of unknown kinds are forgotten with all they hold, whatever stands
+    under `"."` is not looked at, and a field whose children are all forgotten is a member.
+    """
+    if fields is None:
+        return EMPTY
+    if type(fields) is not dict:
+        raise MalformedFields("fields must be an object")
+    canonical = SELF not in fields
+    nodes = [fields]
+    for node in nodes:
+        if len(node) == 1 and SELF in node:
+            canonical = False
+        for element, child in node.items():
+            if element == SELF:
+                canonical = canonical and child == MEMBER
+                continue
+            if element[:2] != "f:":
+                known = _canonical(element)
+                canonical = canonical and known == element
+                if known is None:
+                    continue
+            if type(child) is dict:
+                if child:
+                    nodes.append(child)
+            elif child is None:
+                canonical = False
+            else:
+                raise MalformedFields(f"the fields under {quote(element)} must be an object")
+    return fields if canonical else _rebuilt(fields)
+
+
+def _rebuilt(fields: FieldSet) -> FieldSet:
+    """Well-formed fieldsV1 in canonical form."""
+    root: FieldSet = {}
+    frames: list[tuple[FieldSet, FieldSet, FieldSet, Element]] = [(fields, root, root, "")]
+    for source, out, _, _ in frames:
+        for element, child in source.items():
+            known = SELF if element == SELF else _canonical(element)
+            if known == SELF:
+                out[SELF] = MEMBER
+            elif known is not None:
+                frames.append((child or MEMBER, {}, out, known))
+    for _, out, parent, element in reversed(frames[1:]):
+        there = parent.get(element)
+        node = MEMBER if out.keys() <= {SELF} else out
+        parent[element] = node if there is None else union({element: there}, {element: node})[element]
+    root.pop(SELF, None)
+    return root
+
+
+MAX_REMEMBERED: Final = 256
+"""Characters of an element that `_canonical` remembers; longer ones are read each time, memory being dearer."""
+
+
+def _canonical(element: Element) -> Element | None:
+    """The element in canonical form, None if it is of an unknown kind."""
+    return _remembered(element) if len(element) <= MAX_REMEMBERED else _read(element)
+
+
+def _read(element: str) -> Element | None:
+    if len(element) < 2 or element[1] != ":" or element[0] > "\x7f":
+        raise MalformedFields(f"{quote(element)} is not a path element")
+    kind, rest = element[0], element[2:]
+    if kind == "f":
+        return element
+    if kind == "i":
+        if not re.fullmatch(r"[+-]?0*[0-9]{1,19}", rest) or not MIN_INT64 <= int(rest) <= MAX_INT64:
+            raise MalformedFields(f"{quote(rest)} is not an index")
+        return f"i:{int(rest)}"
+    if kind not in "kv":
+        return None
+    try:
+        read = orjson.loads(rest)
+    except ValueError:
+        raise MalformedFields(f"{quote(rest)} is not JSON") from None
+    if kind == "v":
+        return value(read)
+    if not isinstance(read, (dict, type(None))):
+        raise MalformedFields(f"{quote(rest)} is not an object of keys")
+    return item(sorted((read or {}).items()))
+
+
+_remembered: Final = lru_cache(maxsize=4096)(_read)
+
+
+def ordered(fields: FieldSet) -> FieldSet:
+    """The set with its keys in upstream's order: `"."`, fields, items by key, items by value, indices."""
+    root: FieldSet = {}
+    frames = [(fields, root)]
+    for node, out in frames:
+        for element in _sorted(node):
+            child = node[element]
+            if child:
+                inner: FieldSet = {}
+                out[element] = inner
+                frames.append((child, inner))
+            else:
+                out[element] = MEMBER
+    return root
+
+
+def _sorted(node: FieldSet) -> list[Element]:
+    """The order of Go's PathElement.Compare. Fields alone, the usual case, need no ranks."""
+    elements = sorted(node)
+    return elements if not elements or elements[-1] < "g" else sorted(node, key=_rank)
+
+
+def _rank(element: Element) -> tuple[Any, ...]:
+    kind, _, rest = element.partition(":")
+    if kind == "k":
+        return (2, *((name, _value_rank(value)) for name, value in orjson.loads(rest).items()))
+    if kind == "v":
+        return 3, _value_rank(orjson.loads(rest))
+    if kind == "i":
+        return 4, int(rest)
+    return 0 if element == SELF else 1, rest
+
+
+def _value_rank(value: Json) -> tuple[int, Any]:
+    """structured-merge-diff's value.Compare: numbers, strings, booleans, lists, maps, null."""
+    if isinstance(value, bool):
+        return 2, value
+    if isinstance(value, (int, float)):
+        return 0, value
+    if isinstance(value, str):
+        return 1, value
+    return (5, 0) if value is None else (3 if isinstance(value, list) else 4, text(value))
+
+
+def is_member(node: FieldSet) -> bool:
+    """Whether the field that this node stands under is itself in the set."""
+    return not node or SELF in node
+
+
+def of(*paths: Path) -> FieldSet:
+    """The set of these fields."""
+    root: FieldSet = {}
+    for path in paths:
+        node = root
+        for element in path[:-1]:
+            there = node.get(element)
+            if not there:
+                there = node[element] = {} if there is None else {SELF: MEMBER}
+            node = there
+        last = node.get(path[-1])
+        if last is None:
+            node[path[-1]] = MEMBER
+        elif last:
+            last[SELF] = MEMBER
+    return root
+
+
+def contains(fields: FieldSet, path: Path) -> bool:
+    node: FieldSet | None = fields
+    for element in path:
+        node = node.get(element) if node else None
+        if node is None:
+            return False
+    return bool(path) and node is not None and is_member(node)
+
+
+def paths(fields: FieldSet) -> Iterator[Path]:
+    """Every field of the set: first a node's members, then the members below each."""
+    stack: list[tuple[Path, FieldSet]] = [((), fields)]
+    while stack:
+        path, node = stack.pop()
+        below = []
+        for element in _sorted(node):
+            child = node[element]
+            if element != SELF:
+                if is_member(child):
+                    yield (*path, element)
+                if child:
+                    below.append(((*path, element), child))
+        stack += reversed(below)
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in either."""
+    if not left or not right or left is right:
+        return left or right
+    root = dict(left)
+    frames = [(root, right)]
+    for out, other in frames:
+        for element, theirs in other.items():
+            ours = out.get(element)
+            if ours is None:
+                out[element] = theirs
+            elif ours is theirs:
+                pass
+            elif not ours or not theirs:  # one of them a bare member: the other one's children, and itself
+                node = ours or theirs
+                out[element] = node if is_member(node) else {SELF: MEMBER, **node}
+            else:
+                out[element] = inner = dict(ours)
+                frames.append((inner, theirs))
+    return root
+
+
+_Frame: TypeAlias = tuple[FieldSet, FieldSet, FieldSet, FieldSet, Element]  # left, right, result, its parent, its place
+
+
+def _attached(frames: list[_Frame]) -> FieldSet:
+    """Put the results of all frames into their parents, children first, leaving out the empty ones."""
+    for _, _, out, parent, element in reversed(frames[1:]):
+        if out:
+            parent[element] = MEMBER if len(out) == 1 and SELF in out else out
+    return frames[0][2]
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in both."""
+    if not left or not right:
+        return EMPTY
+    if left is right:
+        return left
+    frames: list[_Frame] = [(left, right, {}, {}, "")]
+    for ours, theirs, out, _, _ in frames:
+        if len(ours) > len(theirs):
+            ours, theirs = theirs, ours
+        for element, mine in ours.items():
+            other = theirs.get(element)
+            if other is None:
+                continue
+            if mine is other:
+                out[element] = mine
+            elif mine and other:
+                frames.append((mine, other, {}, out, element))
+            elif is_member(mine) and is_member(other):
+                out[element] = MEMBER
+    return _attached(frames)
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in the left one only. A parent's membership says nothing about its children, and the other way round."""
+    if not left or not right:
+        return left
+    frames: list[_Frame] = [(left, right, {}, {}, "")]
+    for ours, theirs, out, _, _ in frames:
+        for element, mine in ours.items():
+            other = theirs.get(element)
+            if other is None:
+                out[element] = mine
+            elif element == SELF or mine is other:
+                pass
+            elif not other:  # the bare member goes, what we have below it stays
+                if mine:
+                    frames.append((mine, {SELF: MEMBER}, {}, out, element))
+            elif mine:
+                frames.append((mine, other, {}, out, element))
+            elif SELF not in other:
+                out[element] = MEMBER
+    return _attached(frames)
+
+
+def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in the left one, without the members of the right one and everything below them."""
+    if not left or not right:
+        return left
+    frames: list[_Frame] = [(left, right, {}, {}, "")]
+    for ours, theirs, out, _, _ in frames:
+        for element, mine in ours.items():
+            other = theirs.get(element)
+            if other is None:
+                out[element] = mine
+            elif not is_member(other):
+                if mine:
+                    frames.append((mine, other, {}, out, element))
+                else:
+                    out[element] = MEMBER
+    return _attached(frames)
+
+
+def leaves(fields: FieldSet) -> FieldSet:
+    """The members that have no members below them."""
+    root: FieldSet = {}
+    frames = [(fields, root)]
+    for node, out in frames:
+        for element, child in node.items():
+            if child:
+                inner: FieldSet = {}
+                out[element] = inner
+                frames.append((child, inner))
+            elif element != SELF:
+                out[element] = MEMBER
+    return root

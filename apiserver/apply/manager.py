@@ -1,0 +1,398 @@
+"""Field ownership: who set what, kept in metadata.managedFields (KEP-555; apimachinery's managedfields, smd's merge).
+
+`update` tracks creates, updates and patches: what the write brought or changed belongs to its manager from now on, and
+to nobody else; what it removed belongs to nobody. `apply` is server-side apply: the configuration is merged into the
+live object, conflicts with other managers are refused or forced, and what the manager applied last time, does not apply
+this time, and nobody else owns, is removed.
+
+Objects are plain dicts and are never changed; results share what is the same. Times are texts in whole seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from apiserver.api import errors
+from apiserver.api.errors import ApiError
+from apiserver.api.types import Json, Object
+from apiserver.api.values import equal
+from apiserver.apply import lastapplied
+from apiserver.apply.comparison import Comparison, compare, same
+from apiserver.apply.entries import InvalidEntries, Manager, Managers, Owned, decode, encode
+from apiserver.apply.fieldset import (
+    EMPTY,
+    FieldSet,
+    Path,
+    contains,
+    describe,
+    difference,
+    intersection,
+    of,
+    paths,
+    recursive_difference,
+    union,
+)
+from apiserver.apply.merging import merge, remove
+from apiserver.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
+from apiserver.apply.typed import ensure_named, reconcile, to_set, told, validate
+
+MAX_UPDATE_MANAGERS: Final = 10  # upstream's DefaultMaxUpdateManagers
+ANCIENT_CHANGES: Final = "ancient-changes"
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+UNKNOWN: Final = "unknown"
+
+_SYSTEM_FIELDS: Final = (
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+    "resourceVersion",
+)  # fmt: skip
+NEVER_OWNED: Final = of(
+    ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_FIELDS)
+)
+
+
+# --- updates ---
+
+
+def update(live: Object | None, new: Object, tracker: Tracker, *, manager: str, now: str) -> Object:
+    """The new object with managedFields for a create (live is None), an update or a patch by `manager`.
+
+    Sent managedFields count if they can be read, else the live object's do; `[{}]` resets them (and so does `[]`
+    where decoding leaves that in), and then nothing is tracked until somebody applies. This never fails: if ownership
+    cannot be worked out, because an object is not of its type or not convertible, the live managedFields stay.
+    """
+    managers = _starting(live, new, tracker)
+    if live is not None and not managers:
+        return _with_entries(new, None)
+    try:
+        managers = _updated(live or tracker.empty, new, tracker, managers, manager or UNKNOWN, now)
+    except (Failed, ApiError):
+        return _with_entries(new, _entries(live))
+    return _with_entries(new, encode(managers, in_order=not tracker.custom))
+
+
+def _starting(live: Object | None, new: Object, tracker: Tracker) -> Managers:
+    """The managers before the write: those that were sent, or else those of the live object."""
+    if not tracker.subresource:
+        sent = _entries(new)
+        if sent in ([], [{}]):
+            return {}
+        if managers := _decoded(sent):
+            return managers
+    return _decoded(_entries(live))
+
+
+def _decoded(entries: Json) -> Managers:
+    try:
+        return decode(entries)
+    except InvalidEntries:
+        return {}
+
+
+def _entries(value: Object | None) -> Json:
+    metadata = (value or {}).get("metadata")
+    return metadata.get("managedFields") if isinstance(metadata, dict) else None
+
+
+def _with_entries(value: Object, entries: Json) -> Object:
+    """The object with these managedFields; with none the key goes."""
+    metadata = value.get("metadata")
+    if not entries and not (isinstance(metadata, dict) and "managedFields" in metadata):
+        return value
+    metadata = {name: one for name, one in (metadata or {}).items() if name != "managedFields"}
+    if entries:
+        metadata["managedFields"] = entries
+    return {**value, "metadata": metadata}
+
+
+def _updated(live: Object, new: Object, tracker: Tracker, managers: Managers, name: str, now: str) -> Managers:
+    """Who owns what after an update. Raises Failed or ApiError."""
+    new = _with_entries(new, None)
+    for what, value in (("new", new), ("live", live)):
+        if wrong := validate(value, tracker.type, duplicates=True):
+            raise Failed(f"failed to convert {what} object ({named(value)}) to smd typed: {told(wrong)}")
+    versions = Conversions(tracker)
+    managers = _reconciled(managers, live, versions)
+    change = compare(live, new, tracker.type).without(tracker.resets.get(tracker.version))
+    managers, _ = _released(managers, None, change, live, new, versions)
+    if written := difference(change.written, NEVER_OWNED):
+        me = Manager(name, "Update", tracker.version, tracker.subresource)
+        before = managers.get(me)
+        managers[me] = Owned(union(written, before.fields) if before else written, tracker.version, now)
+    return _capped(managers)
+
+
+def _reconciled(managers: Managers, live: Object, versions: Conversions) -> Managers:
+    """The managers' sets in line with the types of today."""
+    found: Managers = {}
+    for manager, owned in managers.items():
+        try:
+            versions.at(live, owned.version)
+        except MissingVersion:
+            continue
+        fields = reconcile(owned.fields, versions.tracker.types[owned.version])
+        found[manager] = owned if fields is owned.fields else Owned(fields, owned.version, owned.time)
+    return found
+
+
+def _released(
+    managers: Managers, me: Manager | None, change: Comparison, live: Object, new: Object, versions: Conversions
+) -> tuple[Managers, Managers]:
+    """The managers without what this write takes from them, and what it takes by writing (not by removing) it."""
+    changes = {versions.tracker.version: change}
+    left: Managers = {}
+    taken: Managers = {}
+    for manager, owned in managers.items():
+        if manager == me:
+            if owned.fields:
+                left[manager] = owned
+            continue
+        try:
+            there = changes.get(owned.version) or _change_at(owned.version, live, new, versions)
+        except MissingVersion:
+            continue
+        changes[owned.version] = there
+        if conflict := intersection(owned.fields, there.written):
+            taken[manager] = Owned(conflict, owned.version)
+        fields = difference(difference(owned.fields, conflict), there.removed)
+        if fields:
+            left[manager] = Owned(fields, owned.version, owned.time)
+    return left, taken
+
+
+def _change_at(version: str, live: Object, new: Object, versions: Conversions) -> Comparison:
+    try:
+        before = versions.at(live, version)
+    except (Failed, ApiError) as error:
+        raise Failed(f"failed to convert old object: {error}") from None
+    try:
+        after = versions.at(new, version)
+    except (Failed, ApiError) as error:
+        raise Failed(f"failed to convert new object: {error}") from None
+    return compare(before, after, versions.tracker.types[version]).without(versions.tracker.resets.get(version))
+
+
+def _capped(managers: Managers) -> Managers:
+    """At most ten updaters: the oldest of each version are put together as `ancient-changes`."""
+    updaters = [manager for manager in managers if manager.operation == "Update"]
+    surplus = len(updaters) - MAX_UPDATE_MANAGERS
+    if surplus <= 0:
+        return managers
+    first: dict[str, Manager] = {}
+    for manager in sorted(updaters, key=lambda one: (managers[one].time, one.identifier)):
+        if surplus <= 0:
+            break
+        version = managers[manager].version
+        if version not in first:
+            first[version] = manager
+            continue
+        bucket = Manager(ANCIENT_CHANGES, "Update", version)
+        owned = managers.pop(manager)
+        there = managers.get(bucket) or managers.pop(first[version])
+        managers[bucket] = Owned(union(owned.fields, there.fields), version, owned.time)
+        surplus -= 1
+    return managers
+
+
+# --- server-side apply ---
+
+
+class _Conflict(NamedTuple):
+    manager: Manager
+    path: Path
+
+
+class _Conflicts(Exception):
+    def __init__(self, found: list[_Conflict]) -> None:
+        super().__init__()
+        self.found = found
+
+
+def apply(
+    live: Object | None, config: Object, tracker: Tracker, *, manager: str, force: bool = False, now: str
+) -> Object:
+    """The live object (None: there is none yet) with the configuration applied by `manager`, and its managedFields.
+
+    Where that changes nothing but ownership the object is the live one. Raises ApiError: 409 with a cause for every
+    conflict, 400 for a configuration of another kind or with managedFields, 500 without a reason for one that is not
+    of its type.
+    """
+    live = live if live is not None else {"apiVersion": tracker.version, "kind": tracker.kind} | tracker.empty
+    try:
+        managers = decode(_entries(live))
+    except InvalidEntries as error:
+        raise errors.plain_error(f"failed to decode managed fields: {error}") from None
+    kind = group_version_kind(config)
+    if kind != group_version_kind({"apiVersion": tracker.version, "kind": tracker.kind}):
+        raise errors.bad_request(f"invalid object type: {kind}")
+    try:
+        if not managers:
+            managers = _before_first_apply(live, tracker, now)
+        try:
+            new, managers = _applied(live, config, tracker, managers, manager, force=force, now=now)
+        except _Conflicts as conflicts:
+            _allow_migration(conflicts, live, tracker, manager)
+            new, managers = _applied(live, config, tracker, managers, manager, force=True, now=now)
+    except Failed as failed:
+        raise errors.plain_error(str(failed)) from None
+    except _Conflicts as conflicts:
+        raise _conflict_error(conflicts.found) from None
+    if manager == lastapplied.KUBECTL:
+        new = lastapplied.renewed(new, config)
+    return _with_entries(new, encode(managers, in_order=not tracker.custom))
+
+
+def _before_first_apply(live: Object, tracker: Tracker, now: str) -> Managers:
+    """Everything there is belongs to somebody, so that it can be told from what will be applied."""
+    empty = {"apiVersion": tracker.version, "kind": tracker.kind} | tracker.empty
+    try:
+        return _updated(empty, live, tracker, {}, BEFORE_FIRST_APPLY, now)
+    except Failed as failed:
+        raise Failed(f"failed to create manager for existing fields: {failed}") from None
+
+
+def _applied(
+    live: Object, config: Object, tracker: Tracker, managers: Managers, name: str, *, force: bool, now: str
+) -> tuple[Object, Managers]:
+    """The merged object and who owns what. Raises Failed, _Conflicts or ApiError."""
+    sent = _entries(config)
+    if type(sent) is list and all(type(entry) is dict for entry in sent):
+        raise errors.bad_request("metadata.managedFields must be nil")
+    if wrong := validate(config, tracker.type):
+        raise Failed(f"failed to create typed patch object ({named(config)}): {told(wrong)}")
+    if wrong := validate(live, tracker.type, duplicates=True):
+        raise Failed(f"failed to create typed live object ({named(live)}): {told(wrong)}")
+    versions = Conversions(tracker)
+    me = Manager(name, "Apply", "", tracker.subresource)
+    managers = _reconciled(managers, live, versions)
+    last = managers.get(me)
+    claimed = recursive_difference(to_set(config, tracker.type), tracker.resets.get(tracker.version, EMPTY))
+    managers[me] = Owned(claimed, tracker.version, last.time if last else "")
+    merged = merge(live, config, tracker.type)
+    new = _withdrawn(merged, last, managers, me, versions) if last and last.fields else merged
+    change = compare(live, new, tracker.type).without(tracker.resets.get(tracker.version))
+    managers, taken = _released(managers, me, change, live, new, versions)
+    if taken and not force:
+        raise _Conflicts([_Conflict(one, path) for one, owned in taken.items() for path in paths(owned.fields)])
+    unchanged = same(live, new)
+    if me in managers:
+        fields = difference(managers.pop(me).fields, NEVER_OWNED)
+        if fields:
+            managers[me] = Owned(fields, tracker.version, (last.time if last else "") if unchanged else now)
+    return (live if unchanged else new), managers
+
+
+def _conflict_error(found: list[_Conflict]) -> ApiError:
+    """409 with a cause for every conflict. Managers come in the order of upstream's identifiers."""
+    found = sorted(found, key=lambda one: one.manager.identifier)  # stable: paths stay in their order
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": describe(path)}
+        for manager, path in found
+    ]
+    if len(found) == 1:
+        message = f"Apply failed with 1 conflict: conflict with {found[0].manager}: {describe(found[0].path)}"
+    else:
+        lines = []
+        for manager in dict.fromkeys(one.manager for one in found):
+            lines.append(f"conflicts with {manager}:")
+            lines += [f"- {describe(one.path)}" for one in found if one.manager == manager]
+        message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
+    return ApiError(409, message, "Conflict", {"causes": causes})
+
+
+def _allow_migration(conflicts: _Conflicts, live: Object, tracker: Tracker, manager: str) -> None:
+    """kubectl may take over what it applied client-side. Raises the conflicts that are left."""
+    allowed = None
+    if manager == lastapplied.KUBECTL:
+        allowed = lastapplied.applied_client_side(live, tracker.version, tracker.type)
+    if allowed is None:
+        raise conflicts
+    left = [one for one in conflicts.found if not contains(allowed, one.path)]
+    if left:
+        raise _Conflicts(left)
+
+
+def _withdrawn(merged: Object, last: Owned, managers: Managers, me: Manager, versions: Conversions) -> Object:
+    """The merged object without what `me` applied last time, does not apply now, and nobody else owns.
+
+    Removing a map key or an item removes everything in it, so what others own in there is added back first, and then
+    what was not `me`'s to remove.
+    """
+    tracker = versions.tracker
+    if last.version == tracker.version and not difference(last.fields, managers[me].fields):
+        return merged
+    try:
+        merged_there = versions.at(merged, last.version)
+    except MissingVersion:
+        return merged
+    except (Failed, ApiError) as error:
+        raise _prune_failure("failed to convert merged object to last applied version", error) from None
+    kind = tracker.types[last.version]
+    last_named = ensure_named(last.fields, kind)
+    pruned = _with_owned(merged_there, _without(merged_there, last_named, versions), last.version, managers, versions)
+    try:
+        pruned = versions.at(pruned, last.version)
+    except MissingVersion:
+        return merged_there
+    except (Failed, ApiError) as error:
+        raise _prune_failure(
+            "failed add back dangling items: failed to convert pruned object to last applied version", error
+        ) from None
+    gone = difference(
+        ensure_named(to_set(merged_there, kind), kind),
+        ensure_named(to_set(pruned, kind), kind),
+    )
+    pruned = _without(merged_there, intersection(gone, last_named), versions)
+    try:
+        return versions.at(pruned, tracker.version)
+    except (Failed, ApiError) as error:
+        raise _prune_failure("", error) from None
+
+
+def _with_owned(merged: Object, pruned: Object, first: str, managers: Managers, versions: Conversions) -> Object:
+    """What was pruned although somebody owns it, added back: at the version pruned at first, then at the others."""
+    owned: dict[str, FieldSet] = {}
+    for one in managers.values():
+        owned[one.version] = union(owned.get(one.version, EMPTY), one.fields)
+    for version in sorted(owned, key=lambda one: (one != first, one)):
+        try:
+            merged, pruned = versions.at(merged, version), versions.at(pruned, version)
+        except MissingVersion:
+            continue
+        except (Failed, ApiError) as error:
+            raise _prune_failure(
+                f"failed add back owned items: failed to convert merged object at version {version}", error
+            ) from None
+        kind = versions.tracker.types[version]
+        keep = union(ensure_named(to_set(pruned, kind), kind), ensure_named(owned[version], kind))
+        pruned = _without(merged, difference(ensure_named(to_set(merged, kind), kind), keep), versions)
+    return pruned
+
+
+def _without(value: Object, fields: FieldSet, versions: Conversions) -> Object:
+    """The object, which is at one of the versions, without these fields."""
+    if not fields:
+        return value
+    kept: Object = remove(value, fields, versions.tracker.types[value["apiVersion"]])
+    return kept
+
+
+def _prune_failure(where: str, error: Exception) -> Failed:
+    return Failed(": ".join(text for text in ("failed to prune fields", where, str(error)) if text))
+
+
+# --- after the pipeline ---
+
+
+def keep_times(old: Object, new: Object) -> Object:
+    """The new object with the old times if nothing else has changed: such a write is none.
+
+    Upstream's IgnoreManagedFieldsTimestampsTransformer, the last thing before an update is stored.
+    """
+    before, after = _entries(old), _entries(new)
+    if not before or not after or len(before) != len(after):
+        return new
+    if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
+        return new
+    if not all(equal({**a, "time": ""}, {**b, "time": ""}) for a, b in zip(before, after, strict=True)):
+        return new
+    return _with_entries(new, before) if equal(_with_entries(old, None), _with_entries(new, None)) else new
