@@ -108,8 +108,8 @@ class Struct:
 class Union:
     """A type with an UnmarshalJSON of its own: the JSON type of the value picks the field that takes it.
 
-    What no field takes is the error `otherwise`, or is forgotten if that is empty. As in Go a wrong type inside ends
-    the decoding, and strict mode does not look inside.
+    What no field takes is the error `otherwise`, or no better than an empty list if that is empty. As in Go a wrong
+    type inside ends the decoding, and strict mode does not look inside.
     """
 
     name: str
@@ -399,7 +399,7 @@ class _Reader:
         if choice is None:
             if kind.otherwise:
                 raise ValueError(kind.otherwise)
-            return None
+            return []
         inner = _Reader()
         inner.outer = self.outer or struct
         inner.depth = self.depth

@@ -107,6 +107,29 @@ def _identical(left: Json, right: Json) -> bool:
         return equal(left, right)
 
 
+_NAMED: Final = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
+_SUBSCHEMAS: Final = (
+    "items", "allOf", "anyOf", "oneOf", "not", "properties", "additionalProperties", "patternProperties",
+    "additionalItems", "definitions", "dependencies",
+)  # fmt: skip
+
+
+def nodes(schema: Object) -> Iterator[Object]:
+    """All schemas in a schema, wherever they stand; a schema comes before those in it."""
+    todo = [schema]
+    while todo:
+        node = todo.pop()
+        yield node
+        inner: list[Json] = []
+        for keyword in _SUBSCHEMAS:
+            given = node.get(keyword)
+            if isinstance(given, list):
+                inner += given
+            elif isinstance(given, dict):
+                inner += given.values() if keyword in _NAMED else [given]
+        todo += [one for one in reversed(inner) if isinstance(one, dict)]
+
+
 _GO_NAMES: Final = {
     "id": "ID",
     "$schema": "Schema",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from apiserver.api.gotext import float_json
+from apiserver.api.meta import OBJECT_META
 from apiserver.api.structs import (
     BOOL,
     BYTES,
@@ -49,7 +51,7 @@ def _number(value: Json) -> Json:
         number = float(value)
     except OverflowError:
         raise Mismatch(f"number {value}") from None
-    return int(number) if number.is_integer() and abs(number) < _EXACT else number
+    return int(float_json(number)) if number.is_integer() and abs(number) < _EXACT else number  # Go's digits
 
 
 def _any(value: Json) -> Json:
@@ -76,13 +78,6 @@ def sort_keys(value: Json) -> Json:
     return top[0]
 
 
-def _metadata(value: Json) -> Json:
-    if type(value) is not dict:
-        raise Mismatch(json_type(value))
-    return value
-
-
-METADATA: Final = Scalar("v1.ObjectMeta", _metadata, {})
 NUMBER: Final = Scalar("float64", _number, 0, Wire.DOUBLE)
 ANY: Final = Scalar("v1.JSON", _any, None, Wire.JSON)
 
@@ -243,9 +238,9 @@ STATUS: Final = Struct("CustomResourceDefinitionStatus").define(
     Field("observedGeneration", INT64, 4),
 )
 CRD: Final = Struct(KIND).define(
-    Field("kind", STRING, 1),
-    Field("apiVersion", STRING, 2),
-    Field("metadata", METADATA, 1, _ALWAYS),
+    Field("kind", STRING, inline="TypeMeta"),  # protobuf has them in the envelope
+    Field("apiVersion", STRING, inline="TypeMeta"),
+    Field("metadata", OBJECT_META, 1, _ALWAYS),
     Field("spec", SPEC, 2, _ALWAYS),
     Field("status", STATUS, 3, _ALWAYS),
 )
@@ -271,7 +266,7 @@ def write(kind: Type, value: Json) -> Json:
     if isinstance(kind, Map):
         return {name: write(kind.element, item) for name, item in value.items()}
     if isinstance(kind, Union):
-        return write(kind.choices[json_type(value)].type, value)
+        return None if value == [] else write(kind.choices[json_type(value)].type, value)
     return {
         name: write(field.type, value[name])
         for name, field in kind.fields.items()

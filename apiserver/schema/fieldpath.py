@@ -13,7 +13,7 @@ from apiserver.api.field import Path, child, key
 from apiserver.schema.structural import Structural
 
 # A quoted string ends at a quote that no backslash precedes; all else ends at the next delimiter.
-_TOKEN: Final = re.compile(r"[.\[\]]|'(?:.*?(?<!\\)'|.*)|[^.\[\]]+", re.DOTALL)
+_PART: Final = re.compile(r"[.\[\]]|'(?:.*?(?<!\\)'|.*)|[^.\[\]]+", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)")
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
@@ -27,16 +27,16 @@ class Resolved(NamedTuple):
 def resolve(json_path: str, schema: Structural | None, *, brackets: bool = True) -> Resolved:
     """Follow a path. Raises ValueError with upstream's message; `brackets`: is `['name']` allowed?"""
     path, root = "", ""
-    tokens = (match[0] for match in _TOKEN.finditer(json_path))
-    for token in tokens:
-        if token == "[":
+    parts = (match[0] for match in _PART.finditer(json_path))
+    for part in parts:
+        if part == "[":
             if not brackets:
                 raise ValueError("array notation is not allowed")
-            name = _unquote(_next(tokens))
-        elif token == ".":
-            name = _next(tokens)
+            name = _unquote(_next(parts))
+        elif part == ".":
+            name = _next(parts)
         else:
-            raise ValueError(f"expected [ or . but got: {token}")
+            raise ValueError(f"expected [ or . but got: {part}")
         if schema is None or not (schema.properties or schema.additional_properties is not None):
             raise ValueError("does not refer to a valid field")
         if schema.properties:
@@ -46,22 +46,22 @@ def resolve(json_path: str, schema: Structural | None, *, brackets: bool = True)
         else:
             path, schema = key(path, name), schema.values
         root = root or path
-        if token == "[" and (end := _next(tokens)) != "]":
+        if part == "[" and (end := _next(parts)) != "]":
             raise ValueError(f"expected ] but got {end}")
     return Resolved(path, root, schema)
 
 
-def _next(tokens: Iterator[str]) -> str:
-    token = next(tokens, None)
-    if token is None:
+def _next(parts: Iterator[str]) -> str:
+    part = next(parts, None)
+    if part is None:
         raise ValueError("unexpected end of JSON path")
-    return token
+    return part
 
 
-def _unquote(token: str) -> str:
-    if len(token) < 2 or not (token.startswith("'") and token.endswith("'")):
-        raise ValueError(f"expected single quoted string but got {token}")
-    inner = token[1:-1]
+def _unquote(part: str) -> str:
+    if len(part) < 2 or not (part.startswith("'") and part.endswith("'")):
+        raise ValueError(f"expected single quoted string but got {part}")
+    inner = part[1:-1]
     if bad := [match[0] for match in _ESCAPED.finditer(inner) if match[1] not in _ESCAPES]:
         raise ValueError(f"invalid string literal: invalid escape char {bad[-1]}")
     return _ESCAPED.sub(lambda match: _ESCAPES[match[1]], inner)

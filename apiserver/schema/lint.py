@@ -175,9 +175,11 @@ _OUTSIDE_ONLY: Final = {
 
 def _check_nested(v: NestedValueValidation, path: Path, errors: list[FieldError], *, skip: bool = False) -> None:
     _check_validation(v.validation, path, errors, spine=False, skip=skip)
-    for name in v.forbidden:
-        if name in _OUTSIDE_ONLY:  # externalDocs and example do no harm
-            errors.append(forbidden(child(path, name), f"must be {_OUTSIDE_ONLY[name]} to be structural"))
+    errors += [
+        forbidden(child(path, name), f"must be {_OUTSIDE_ONLY[name]} to be structural")
+        for name in v.forbidden
+        if name in _OUTSIDE_ONLY  # externalDocs and example do no harm
+    ]
     if v.rules:
         errors.append(forbidden(child(path, "x-kubernetes-validations"), "must be empty to be structural"))
     if v.additional_properties is not None:

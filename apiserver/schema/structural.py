@@ -144,7 +144,7 @@ def parse(schema: Object) -> Structural:
         default=_present(schema.get("default")),
         external_docs=schema.get("externalDocs"),
         example=_present(schema.get("example")),
-        items=parse(schema["items"]) if schema.get("items") is not None else None,
+        items=parse(schema["items"]) if isinstance(schema.get("items"), dict) else None,
         properties={name: parse(one) for name, one in (schema.get("properties") or {}).items()},
         additional_properties=parse(additional) if isinstance(additional, dict) else additional,
         preserve_unknown_fields=schema.get("x-kubernetes-preserve-unknown-fields", False),
@@ -168,7 +168,7 @@ def _refuse_unsupported(schema: Object) -> None:
             raise NoStructuralForm(
                 f"OpenAPIV3Schema '{keyword.lstrip('$') if keyword == '$schema' else keyword}' is not supported"
             )
-    if isinstance(schema.get("items"), list):
+    if isinstance(schema.get("items"), list) and schema["items"]:
         raise NoStructuralForm("OpenAPIV3Schema 'items' must be a schema, but is an array")
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         raise NoStructuralForm("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")
@@ -229,7 +229,7 @@ def _nested(schema: Object) -> NestedValueValidation:
     return NestedValueValidation(
         validation=_value_validation(schema),
         rules=_rules(schema),
-        items=_nested(schema["items"]) if schema.get("items") is not None else None,
+        items=_nested(schema["items"]) if isinstance(schema.get("items"), dict) else None,
         properties={name: _nested(one) for name, one in (schema.get("properties") or {}).items()},
         additional_properties=_nested(additional) if isinstance(additional, dict) else None,
         forbidden={

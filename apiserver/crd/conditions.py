@@ -1,0 +1,225 @@
+"""The conditions of a CRD, and the names it is granted (upstream's pkg/controller and pkg/apihelpers).
+
+Everything here is a pure function of CRDs; what a controller does in between is the registry's business. A condition
+keeps its place, and its lastTransitionTime for as long as its status stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final, NamedTuple
+
+from apiserver.api import gobase64, gourl
+from apiserver.api.errors import aggregate
+from apiserver.api.field import FieldError, invalid
+from apiserver.api.gotext import quote
+from apiserver.api.structs import arrange
+from apiserver.api.types import Object
+from apiserver.crd import cabundle
+from apiserver.crd.types import CONDITION, NAMES
+from apiserver.schema.lint import structural_errors
+from apiserver.schema.structural import NoStructuralForm, parse
+
+NAMES_ACCEPTED: Final = "NamesAccepted"
+ESTABLISHED: Final = "Established"
+TERMINATING: Final = "Terminating"
+NON_STRUCTURAL: Final = "NonStructuralSchema"
+APPROVED: Final = "KubernetesAPIApprovalPolicyConformant"
+
+CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+APPROVAL_ANNOTATION: Final = "api-approved.kubernetes.io"
+
+
+class Condition(NamedTuple):
+    """A condition to be set; `status` is True, False or Unknown."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+def find(crd: Object, type_: str) -> Object | None:
+    return next((one for one in crd["status"]["conditions"] or [] if one["type"] == type_), None)
+
+
+def is_true(crd: Object, type_: str) -> bool:
+    condition = find(crd, type_)
+    return condition is not None and condition["status"] == "True"
+
+
+def is_set(crd: Object, condition: Condition) -> bool:
+    """Is the condition there already, but for its time?"""
+    old = find(crd, condition.type)
+    return old is not None and condition == Condition(
+        old["type"], old["status"], old.get("reason", ""), old.get("message", "")
+    )
+
+
+def set_condition(crd: Object, condition: Condition, now: str) -> None:
+    """Set or add a condition, in place. `now` is a time as metav1.Time is written."""
+    conditions = crd["status"]["conditions"] = list(crd["status"]["conditions"] or [])
+    for n, old in enumerate(conditions):
+        if old["type"] == condition.type:
+            unchanged = old["status"] == condition.status and old["lastTransitionTime"] is not None
+            time = old["lastTransitionTime"] if unchanged else now
+            conditions[n] = arrange(CONDITION, {**old, **condition._asdict(), "lastTransitionTime": time})
+            return
+    conditions.append(arrange(CONDITION, {**condition._asdict(), "lastTransitionTime": now}))
+
+
+def remove_condition(crd: Object, type_: str) -> None:
+    """In place."""
+    crd["status"]["conditions"] = [one for one in crd["status"]["conditions"] or [] if one["type"] != type_]
+
+
+class Naming(NamedTuple):
+    """What a CRD may be called."""
+
+    accepted: Object  # for status.acceptedNames
+    names_accepted: Condition
+    established: Condition
+
+
+def names_conditions(crd: Object, others: Iterable[Object]) -> Naming:
+    """Which of the names in the spec does a CRD get?
+
+    `others` are all CRDs of the group, the CRD itself included or not. Names that have been granted stay granted, so
+    whoever comes first has them. All names are looked at; the last conflict is the one that is told.
+    """
+    requested, granted = crd["spec"]["names"], crd["status"]["acceptedNames"]
+    resources, kinds = _taken(crd, others)
+    accepted = dict(granted)
+    conflict: tuple[str, str] | None = None
+    for name, label, taken in (
+        ("plural", "Plural", resources),
+        ("singular", "Singular", resources),
+        ("shortNames", "ShortNames", resources),
+        ("kind", "Kind", kinds),
+        ("listKind", "ListKind", kinds),
+    ):
+        if clashes := _clashes(requested.get(name), granted.get(name), taken):
+            conflict = f"{label}Conflict", aggregate(f"{quote(one)} is already in use" for one in clashes)
+        else:
+            accepted[name] = requested.get(name)
+    accepted["categories"] = requested.get("categories")
+    reason, message = conflict or ("NoConflicts", "no conflicts found")
+    names_accepted = Condition(NAMES_ACCEPTED, "False" if conflict else "True", reason, message)
+    return Naming(arrange(NAMES, accepted), names_accepted, _establishing(crd, accepted=not conflict))
+
+
+def _taken(crd: Object, others: Iterable[Object]) -> tuple[set[str], set[str]]:
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for other in (crd, *others):
+        names = other["status"]["acceptedNames"]
+        resources |= {names["plural"], names.get("singular", ""), *(names.get("shortNames") or [])}
+        kinds |= {names["kind"], names.get("listKind", "")}
+    return resources, kinds
+
+
+def _clashes(requested: object, granted: object, taken: set[str]) -> list[str]:
+    if isinstance(requested, list):
+        ours = granted if isinstance(granted, list) else []
+        return [name for name in requested if name not in ours and name in taken]
+    return [str(requested)] if requested and requested != granted and requested in taken else []
+
+
+def _establishing(crd: Object, *, accepted: bool) -> Condition:
+    """What becomes of Established until `established` says more. It never goes back to False once it was True."""
+    old = find(crd, ESTABLISHED)
+    if accepted and (old is None or old["status"] != "True"):
+        return Condition(ESTABLISHED, "False", "Installing", "the initial names have been accepted")
+    if old is not None:
+        return Condition(ESTABLISHED, old["status"], old.get("reason", ""), old.get("message", ""))
+    return Condition(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
+
+
+def established(crd: Object) -> Condition:
+    """The condition of a CRD whose names have been accepted."""
+    config = ((crd["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
+    if cabundle.complaint(gobase64.decode(config.get("caBundle", ""))):
+        return Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+    return Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
+
+
+def non_structural(crd: Object) -> Condition | None:
+    """What is not structural in a stored CRD; None if everything is."""
+    errors: list[FieldError] = []
+    if crd["spec"].get("preserveUnknownFields"):
+        errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+    for n, version in enumerate(crd["spec"]["versions"] or []):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        try:
+            structural = parse(schema)
+        except NoStructuralForm as error:
+            message = f"failed to check validation schema for version {version['name']}: {error}"
+            return Condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
+        errors += structural_errors(structural, f"spec.versions[{n}].schema.openAPIV3Schema")
+    return Condition(NON_STRUCTURAL, "True", "Violations", aggregate(map(str, errors))) if errors else None
+
+
+class Approval(Enum):
+    """What the approval annotation says; the values are reasons of the condition."""
+
+    INVALID = "InvalidAnnotation"
+    APPROVED = "ApprovedAnnotation"
+    BYPASSED = "UnapprovedAnnotation"
+    MISSING = "MissingAnnotation"
+
+
+def is_protected(group: str) -> bool:
+    """The groups of the Kubernetes community; x-k8s.io is not one."""
+    return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
+
+
+def approval(crd: Object) -> tuple[Approval, str]:
+    """The state of a CRD's approval, and a text about it."""
+    annotation = (crd["metadata"].get("annotations") or {}).get(APPROVAL_ANNOTATION, "")
+    wanted = f"protected groups must have approval annotation {quote(APPROVAL_ANNOTATION)}"
+    see = "see https://github.com/kubernetes/enhancements/pull/1111"
+    if not annotation:
+        return Approval.MISSING, f"{wanted}, {see}"
+    if annotation.startswith("unapproved"):
+        return Approval.BYPASSED, f"not approved: {quote(annotation)}"
+    try:
+        url = gourl.parse_request_uri(annotation)
+    except ValueError:
+        url = gourl.Url()
+    if url.host and url.scheme:
+        return Approval.APPROVED, f"approved in {annotation}"
+    return Approval.INVALID, f'{wanted} with either a URL or a reason starting with "unapproved", {see}'
+
+
+def approved(crd: Object) -> Condition | None:
+    """Only protected groups have this condition."""
+    if not is_protected(crd["spec"]["group"]):
+        return None
+    state, reason = approval(crd)
+    return Condition(APPROVED, "True" if state is Approval.APPROVED else "False", state.value, reason)
+
+
+DELETION_PENDING: Final = Condition(
+    TERMINATING,
+    "True",
+    "InstanceDeletionPending",
+    "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+)
+DELETION_IN_PROGRESS: Final = Condition(
+    TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+)
+DELETION_COMPLETED: Final = Condition(TERMINATING, "False", "InstanceDeletionCompleted", "removed all instances")
+NEVER_ESTABLISHED: Final = Condition(TERMINATING, "False", "NeverEstablished", "resource was never established")
+
+
+def deletion_failed(why: str) -> Condition:
+    return Condition(TERMINATING, "True", "InstanceDeletionFailed", f"could not issue all deletes: {why}")
+
+
+def deletion_unconfirmed(why: str) -> Condition:
+    """Instances are left, held by their finalizers."""
+    message = f"could not confirm zero CustomResources remaining: {why}"
+    return Condition(TERMINATING, "True", "InstanceDeletionCheck", message)

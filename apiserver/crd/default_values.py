@@ -1,0 +1,138 @@
+"""Are the defaults in a schema values that an object may have? (apiserver/schema/defaulting/validation.go)
+
+A default must hold no unknown fields and be valid by the schema it stands in. In an embedded resource, and the root is
+one here, defaults for apiVersion, kind and metadata are tried in an otherwise empty resource. Defaults under
+additionalProperties are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from apiserver.api.errors import aggregate
+from apiserver.api.field import FieldError, Path, child, invalid, key
+from apiserver.api.types import Json, Object
+from apiserver.api.values import copy, equal
+from apiserver.schema.embedded import Malformed, coerce
+from apiserver.schema.embedded import validate as validate_embedded
+from apiserver.schema.lint import structural_errors
+from apiserver.schema.pruning import META, prune
+from apiserver.schema.structural import MISSING, NoStructuralForm, Structural, parse
+from apiserver.schema.validation import validate
+
+CheckRules: TypeAlias = Callable[[Structural, Json, Path, bool], list[FieldError]]
+"""(schema, default, path, is it the root or an embedded resource?) → what the rules of the schema say to it."""
+
+_ITEM: Final = 0  # a step into a list; other steps are names
+_Steps: TypeAlias = tuple[str | int, ...]
+
+
+def default_errors(
+    schema: Structural, path: Path, *, may_hold_unknown: Callable[[], bool], check_rules: CheckRules | None = None
+) -> list[FieldError]:
+    """`may_hold_unknown` is asked once a default is found to hold unknown fields.
+
+    As upstream does, this drops unknown metadata fields from the defaults of embedded resources, in place.
+    """
+    root = replace(schema, embedded_resource=True)
+    walk = _Defaults(may_hold_unknown, check_rules)
+    walk.check(root, path, root, (), in_meta=False)
+    return walk.errors
+
+
+class _Defaults:
+    """One walk over the spine."""
+
+    def __init__(self, may_hold_unknown: Callable[[], bool], check_rules: CheckRules | None) -> None:
+        self.errors: list[FieldError] = []
+        self.may_hold_unknown = may_hold_unknown
+        self.check_rules = check_rules
+
+    def check(self, s: Structural, path: Path, root: Structural, steps: _Steps, *, in_meta: bool) -> None:
+        """`steps` lead from the resource `root` to `s`; `in_meta` if by way of apiVersion, kind or metadata."""
+        if s.embedded_resource:
+            root, steps, in_meta = s, (), False
+        if s.default is not MISSING:
+            where = child(path, "default")
+            found = self.meta_errors(s, where, root, steps) if in_meta else self.value_errors(s, where)
+            self.errors += found or self.schema_errors(s, where, is_root=s is root)
+        if s.items is not None:
+            self.check(s.items, child(path, "items"), root, (*steps, _ITEM), in_meta=in_meta)
+        if s.properties:
+            below = child(path, "properties")
+            for name, inner in s.properties.items():
+                meta = in_meta or (s.embedded_resource and name in META)
+                self.check(inner, key(below, name), root, (*steps, name), in_meta=meta)
+
+    def meta_errors(self, s: Structural, path: Path, root: Structural, steps: _Steps) -> list[FieldError]:
+        resource = _TYPE_META | _surround(copy(s.default), steps)
+        try:
+            coerce(resource, root, drop_malformed=False)
+        except Malformed as malformed:
+            why = str(malformed)
+        else:
+            errors = validate_embedded(resource, root)
+            why = aggregate(map(str, errors)) if errors else ""
+        return [invalid(path, s.default, f"must result in valid metadata: {why}")] if why else []
+
+    def value_errors(self, s: Structural, path: Path) -> list[FieldError]:
+        if prune(copy(s.default), s, root=s.embedded_resource) and not self.may_hold_unknown():
+            self.errors.append(invalid(path, s.default, "must not have unknown fields"))
+        try:
+            coerce(s.default, s, path, drop_malformed=False)
+        except Malformed as malformed:
+            return [malformed.error]
+        return validate_embedded(s.default, s, path)
+
+    def schema_errors(self, s: Structural, path: Path, *, is_root: bool) -> list[FieldError]:
+        errors = validate(s.default, s, path=path)
+        if not errors and self.check_rules is not None:
+            errors = self.check_rules(s, s.default, path, is_root)
+        return errors
+
+
+def has_unknown_fields(schema: Object) -> bool:
+    """Does a stored schema have defaults with unknown fields? Not if it is not structural: then nobody can tell."""
+    try:
+        structural = parse(schema)
+    except NoStructuralForm:
+        return False
+    if structural_errors(structural):
+        return False
+    try:
+        return any(_is_pruned(default, steps, structural) for default, steps in _defaults(structural, ()))
+    except ValueError:
+        return False
+
+
+def _defaults(s: Structural, steps: _Steps) -> Iterator[tuple[Json, _Steps]]:
+    if s.default is not MISSING:
+        yield s.default, steps
+    below: list[tuple[Structural | None, str | int]] = [(s.values, "*"), (s.items, _ITEM)]
+    for inner, step in (*below, *((inner, name) for name, inner in s.properties.items())):
+        if inner is not None:
+            yield from _defaults(inner, (*steps, step))
+
+
+def _is_pruned(default: Json, steps: _Steps, root: Structural) -> bool:
+    """Does pruning a resource with the default in it change the default?"""
+    resource = _surround(copy(default), steps)
+    if not isinstance(resource, dict):
+        raise TypeError("object root default value must be of object type")
+    coerce(resource, replace(root, embedded_resource=True), drop_malformed=True)
+    prune(resource, root, root=True)
+    for step in steps:
+        resource = resource[step]
+    return not equal(resource, default)
+
+
+_TYPE_META: Final = {"kind": "Validation", "apiVersion": "validation/v1"}
+
+
+def _surround(value: Json, steps: _Steps) -> Json:
+    """The smallest value that holds `value` at the end of `steps`."""
+    for step in reversed(steps):
+        value = [value] if step == _ITEM else {step: value}
+    return value

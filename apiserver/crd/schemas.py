@@ -1,0 +1,342 @@
+"""May a CRD have this schema? (apiextensions/validation: validateCustomResourceDefinitionValidation and below)
+
+In this order: what the status subresource forbids at the root; structure, and if that is right the defaults, and if
+those are right the rules; then a walk over the whole schema, whatever was found before. Conversion failures are told
+only if nothing else was.
+
+What the rules of a schema say is for a `RuleChecker` to find out. This module calls it where upstream would: at nodes
+on the spine of a structural schema with nothing wrong at the node or below it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Protocol
+
+from apiserver.api.field import (
+    FieldError,
+    Path,
+    Verbatim,
+    child,
+    forbidden,
+    index,
+    invalid,
+    key,
+    not_supported,
+    required,
+)
+from apiserver.api.gotext import compact_json
+from apiserver.api.types import Json, Object
+from apiserver.crd.default_values import default_errors
+from apiserver.crd.internal import echo, go_name, go_order
+from apiserver.crd.lists import LIST_TYPE, MAP_TYPE, list_type_errors, map_type_errors, presence_errors
+from apiserver.crd.strictness import TYPES, Strictness
+from apiserver.crd.types import RULE, SCHEMA
+from apiserver.schema.fieldpath import resolve
+from apiserver.schema.lint import structural_errors
+from apiserver.schema.pruning import META
+from apiserver.schema.structural import NoStructuralForm, Structural, parse
+
+MAX_UINT64: Final = 2**64 - 1
+RULES: Final = "x-kubernetes-validations"
+REASONS: Final = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"]
+SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+class RuleSite(NamedTuple):
+    """A node with rules."""
+
+    schema: Structural
+    path: Path
+    root: bool  # the root of the schema or an embedded resource: apiVersion, kind and metadata are there
+    cardinality: int | None  # how many values of this kind an object may hold at most; None: unbounded
+    uncorrelatable: Path | None  # the outermost node above whose parts cannot be compared with old ones: no oldSelf
+    echo: Callable[[int], Verbatim]  # the n-th rule as messages tell it
+
+
+class RuleChecker(Protocol):
+    """Compiles the rules of one schema and adds up what they cost."""
+
+    def check(self, site: RuleSite) -> list[FieldError]:
+        """The node's rules: do they compile, are they affordable?"""
+
+    def check_default(self, schema: Structural, default: Json, path: Path, root: bool) -> list[FieldError]:
+        """Does a default obey the rules of its schema, both unchanged and newly set?"""
+
+    def totals(self, path: Path) -> list[FieldError]:
+        """The most expensive rules, if all rules together cost too much. `path` is the schema's."""
+
+
+class RuleCheckers(Protocol):
+    """Makes a checker for a schema. Stored expressions may use what new ones may not yet."""
+
+    def __call__(
+        self, *, stored_rules: frozenset[str], stored_messages: frozenset[str], limit_each: bool
+    ) -> RuleChecker: ...
+
+
+_AT_ROOT: Final = [
+    "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum",
+    "MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items",
+    "Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations",
+]  # fmt: skip
+
+
+def schema_errors(
+    schema: Object, path: Path, strict: Strictness, version: str, *, status: bool, checkers: RuleCheckers | None
+) -> list[FieldError]:
+    """`schema` is a decoded JSONSchemaProps; `status`: is there a status subresource?"""
+    errors: list[FieldError] = []
+    if status:
+        errors += _status_root_errors(schema, path)
+    if schema.get("nullable"):
+        errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
+    checker = None
+    if checkers is not None:
+        checker = checkers(
+            stored_rules=strict.stored_rules,
+            stored_messages=strict.stored_messages,
+            limit_each=version not in strict.unchanged,
+        )
+    structural, no_form = None, ""
+    if strict.structural:
+        try:
+            structural = parse(schema)
+        except NoStructuralForm as error:
+            no_form = str(error)
+    if structural is not None:
+        not_right = structural_errors(structural, path) or default_errors(
+            structural,
+            path,
+            may_hold_unknown=lambda: not strict.pruned_defaults,
+            check_rules=checker.check_default if checker else None,
+        )
+        errors += not_right
+        if not_right:
+            structural = None
+    walk = _Walk(strict, checker)
+    walk.node(schema, path, _Surroundings(), structural, 1, root=True)
+    errors += walk.errors + walk.rule_errors
+    if no_form and not errors:
+        errors.append(invalid(path, "", no_form))
+    if structural is not None and checker is not None:
+        errors += checker.totals(path)
+    return errors
+
+
+def _status_root_errors(schema: Object, path: Path) -> Iterator[FieldError]:
+    """The status part must be cut out of the schema with nothing lost, so only so much may stand at the root."""
+    for name in (field.name for field in go_order(SCHEMA) if field.name in schema):
+        if name == "type":
+            if schema["type"] != "object":
+                why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+                yield invalid(child(path, "type"), schema["type"], why)
+                return
+        elif go_name(name) not in _AT_ROOT:
+            allowed = " ".join(_AT_ROOT)
+            why = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
+            yield invalid(path, echo(SCHEMA, schema), why)
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What holds at a node because of the nodes above."""
+
+    no_defaults: str = ""  # why there may be none
+    in_meta: bool = False
+    uncorrelatable: Path | None = None
+
+    def cut_off(self, path: Path) -> _Surroundings:
+        return self if self.uncorrelatable is not None else replace(self, uncorrelatable=path)
+
+
+_UNSUPPORTED_IF_SET: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+
+
+class _Walk:
+    """The walk over a schema, quantors and all."""
+
+    def __init__(self, strict: Strictness, checker: RuleChecker | None) -> None:
+        self.strict = strict
+        self.checker = checker
+        self.errors: list[FieldError] = []
+        self.rule_errors: list[FieldError] = []
+
+    def node(
+        self,
+        schema: Object,
+        path: Path,
+        around: _Surroundings,
+        structural: Structural | None,
+        cardinality: int | None,
+        *,
+        root: bool = False,
+    ) -> None:
+        """`structural` is the same node's structural form; None where rules are not looked at."""
+        errors = self.errors
+        found = len(errors)
+        self.keywords(schema, path, around)
+        self.spine(schema, path, around, structural, cardinality, root=root)
+        self.quantors(schema, path, around)
+        if schema.get("items") is not None:
+            self.items(schema, path, around, structural, cardinality)
+        for name, dependency in (schema.get("dependencies") or {}).items():
+            if isinstance(dependency, dict):
+                self.node(dependency, key(child(path, "dependencies"), name), around, None, None)
+        if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+            where = child(path, "x-kubernetes-preserve-unknown-fields")
+            errors.append(invalid(where, False, "must be true or undefined"))
+        if schema.get(MAP_TYPE) is not None:
+            errors += map_type_errors(schema, path)
+        if LIST_TYPE in schema or "x-kubernetes-list-map-keys" in schema:
+            errors += list_type_errors(schema, path, composite_sets=lambda: not self.strict.atomic_sets)
+            missing = list(presence_errors(schema, path))
+            if missing and self.strict.keys_present:
+                errors += missing
+        if rules := schema.get(RULES):
+            for n, rule in enumerate(rules):
+                errors += _rule_errors(rule, index(child(path, RULES), n), schema, structural)
+            if len(errors) == found and structural is not None and self.checker is not None:
+                resource = root or structural.embedded_resource
+                self.rule_errors += self.checker.check(
+                    RuleSite(
+                        structural, path, resource, cardinality, around.uncorrelatable, lambda n: echo(RULE, rules[n])
+                    )
+                )
+
+    def keywords(self, schema: Object, path: Path, around: _Surroundings) -> None:
+        errors = self.errors
+        type_ = schema.get("type", "")
+        if type_ and type_ not in TYPES and self.strict.valid_types:
+            errors.append(not_supported(child(path, "type"), type_, TYPES))
+        if around.no_defaults and schema.get("default") is not None:
+            errors.append(forbidden(child(path, "default"), f"must not be set {around.no_defaults}"))
+        for name in _UNSUPPORTED_IF_SET:
+            given = schema.get(name)
+            if given is not None and (given != {} or name == "dependencies" or name == "additionalItems"):
+                errors.append(forbidden(child(path, name), f"{name} is not supported"))
+        if type_ == "null":
+            why = "type cannot be set to null, use nullable as an alternative"
+            errors.append(forbidden(child(path, "type"), why))
+        if isinstance(schema.get("items"), list) and schema["items"]:
+            errors.append(forbidden(child(path, "items"), "items must be a schema object and not an array"))
+        if around.in_meta and schema.get("x-kubernetes-embedded-resource"):
+            where = child(path, "x-kubernetes-embedded-resource")
+            errors.append(forbidden(where, "must not be used inside of resource meta"))
+        if schema.get("uniqueItems"):
+            why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+            errors.append(forbidden(child(path, "uniqueItems"), why))
+
+    def spine(
+        self,
+        schema: Object,
+        path: Path,
+        around: _Surroundings,
+        structural: Structural | None,
+        cardinality: int | None,
+        *,
+        root: bool,
+    ) -> None:
+        """additionalProperties and properties."""
+        properties = schema.get("properties")
+        additional = schema.get("additionalProperties")
+        if additional is not None:
+            below = child(path, "additionalProperties")
+            if properties and additional is not True:
+                why = "additionalProperties and properties are mutual exclusive"
+                self.errors.append(forbidden(below, why))
+            if isinstance(additional, dict):
+                inner = around
+                if around.in_meta:  # which default is meant cannot be told without a value
+                    inner = replace(around, no_defaults="inside additionalProperties applying to object metadata")
+                values = structural.values if structural else None
+                self.node(additional, below, inner, values, _times(cardinality, schema))
+        if not properties:
+            return
+        below = child(path, "properties")
+        if schema.get(MAP_TYPE) not in (None, "granular", "atomic"):
+            around = around.cut_off(path)
+        embedding = root or schema.get("x-kubernetes-embedded-resource", False)
+        each = _times(cardinality, schema)
+        for name, one in properties.items():
+            inner = around
+            if embedding and name in META:
+                inner = replace(around, in_meta=True)
+                if root:
+                    inner = replace(inner, no_defaults=f"in top-level {name}")
+            self.node(one, f"{below}[{name}]", inner, structural.properties.get(name) if structural else None, each)
+
+    def quantors(self, schema: Object, path: Path, around: _Surroundings) -> None:
+        if schema.get("not") is not None:
+            self.node(schema["not"], child(path, "not"), around, None, None)
+        for quantor in ("allOf", "oneOf", "anyOf"):
+            for n, branch in enumerate(schema.get(quantor) or ()):
+                self.node(branch, index(child(path, quantor), n), around, None, None)
+        for name, definition in (schema.get("definitions") or {}).items():
+            self.node(definition, key(child(path, "definitions"), name), around, None, None)
+
+    def items(
+        self, schema: Object, path: Path, around: _Surroundings, structural: Structural | None, cardinality: int | None
+    ) -> None:
+        items = schema["items"]
+        below = child(path, "items")
+        if schema.get(LIST_TYPE) != "map":  # only items with keys are told apart
+            around = around.cut_off(path)
+        if isinstance(items, dict):
+            inner = structural.items if structural else None
+            self.node(items, below, around, inner, _times(cardinality, schema))
+            return
+        for n, one in enumerate(items):
+            self.node(one, index(below, n), around, None, None)
+
+
+def _times(cardinality: int | None, schema: Object) -> int | None:
+    """How many values of the next kind below there are at most: None, unbounded, where a list or map has no limit."""
+    if cardinality is None:
+        return None
+    limit: int | None = 1
+    if schema.get("type") == "array":
+        limit = schema.get("maxItems")
+    elif schema.get("type") == "object" and schema.get("additionalProperties") is not None:
+        limit = schema.get("maxProperties")
+    return None if limit is None else min(cardinality * max(limit, 0), MAX_UINT64)
+
+
+_LINE_BREAK: Final = re.compile(r"[\n\r]")
+
+
+def _rule_errors(rule: Object, path: Path, schema: Object, structural: Structural | None) -> Iterator[FieldError]:
+    """What a rule must look like before anybody compiles it."""
+    expression = rule["rule"].strip(SPACE)
+    message, expression_of_message = rule.get("message", ""), rule.get("messageExpression", "")
+    field_path = rule.get("fieldPath", "")
+    told = message.strip(SPACE)
+    if not expression:
+        yield required(child(path, "rule"), "rule is not specified")
+    elif message and not told:
+        yield invalid(child(path, "message"), message, "must be non-empty if specified")
+    elif _LINE_BREAK.search(told):
+        yield invalid(child(path, "message"), message, "must not contain line breaks")
+    elif _LINE_BREAK.search(expression) and not told:
+        yield required(child(path, "message"), "message must be specified if rule contains line breaks")
+    if expression_of_message and not expression_of_message.strip(SPACE):
+        yield required(child(path, "messageExpression"), "messageExpression must be non-empty if specified")
+    reason = rule.get("reason")
+    if reason is not None and reason not in REASONS:
+        yield not_supported(child(path, "reason"), Verbatim(compact_json(reason)), REASONS)
+    if not field_path:
+        return
+    where = child(path, "fieldPath")
+    if not field_path.strip(SPACE):
+        yield invalid(where, field_path, "must be non-empty if specified")
+    if _LINE_BREAK.search(field_path):
+        yield invalid(where, field_path, "must not contain line breaks")
+    try:
+        resolve(field_path, structural or parse(schema))
+    except NoStructuralForm:
+        return
+    except ValueError:
+        yield invalid(where, field_path, "must be a valid path")

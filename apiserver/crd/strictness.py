@@ -1,0 +1,163 @@
+"""How strict validation is: on update, what the stored CRD already violates is let pass.
+
+Every rule that came after CRDs had been stored has such an exception (apiextensions/validation's
+ValidateCustomResourceDefinitionUpdate). The old CRD is looked at only when a rule is violated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+from apiserver.api.gobase64 import decode as decode_base64
+from apiserver.api.structs import List
+from apiserver.api.types import Object
+from apiserver.crd import cabundle
+from apiserver.crd.clientconfig import REVIEW_VERSIONS
+from apiserver.crd.default_values import has_unknown_fields
+from apiserver.crd.internal import Internal, nodes, same
+from apiserver.crd.lists import has_composite_items, presence_errors
+from apiserver.crd.types import SELECTABLE_FIELD, VALIDATION
+from apiserver.schema.lint import structural_errors
+from apiserver.schema.structural import NoStructuralForm, parse
+
+TYPES: Final = ["array", "boolean", "integer", "number", "object", "string"]
+MAX_SELECTABLE_FIELDS: Final = 8
+
+
+class Strictness:
+    """What is required of `new`. Without `old`, at creation, it is everything but readable CA bundles."""
+
+    def __init__(self, new: Internal, old: Internal | None = None, *, established: bool = False) -> None:
+        self.new = new
+        self.old = old
+        self.immutable_names = established
+
+    def _nodes(self) -> Iterator[Object]:
+        for schema in self.old.schemas() if self.old else ():
+            yield from nodes(schema)
+
+    @cached_property
+    def schemas(self) -> bool:
+        """Must every version have a schema?"""
+        return self.old is None or _has_all_schemas(self.old)
+
+    @cached_property
+    def structural(self) -> bool:
+        """Must schemas be structural? Only CRDs that preserve unknown fields, a relic of v1beta1, may get along without."""
+        return (
+            self.old is None
+            or not self.new.preserve_unknown_fields
+            or self.has_defaults
+            or any(_has_extensions(node) for schema in self.new.schemas() for node in nodes(schema))
+            or all(map(_is_structural, self.old.schemas()))
+        )
+
+    @cached_property
+    def has_defaults(self) -> bool:
+        return any(node.get("default") is not None for schema in self.new.schemas() for node in nodes(schema))
+
+    @cached_property
+    def valid_types(self) -> bool:
+        return all(node.get("type", "") in ("", *TYPES) for node in self._nodes())
+
+    @cached_property
+    def pruned_defaults(self) -> bool:
+        return self.old is None or not any(map(has_unknown_fields, self.old.schemas()))
+
+    @cached_property
+    def atomic_sets(self) -> bool:
+        return not any(map(has_composite_items, self._nodes()))
+
+    @cached_property
+    def keys_present(self) -> bool:
+        """Must the items of sets and maps, and the keys of maps, be there and not null?"""
+        return not any(any(presence_errors(node, "")) for node in self._nodes())
+
+    @cached_property
+    def known_review_version(self) -> bool:
+        versions = _webhook(self.old).get("conversionReviewVersions") or []
+        return not versions or not set(versions).isdisjoint(REVIEW_VERSIONS)
+
+    @cached_property
+    def readable_ca(self) -> bool:
+        """Before a CRD is established an unreadable CA bundle keeps it from being so; later it is an error."""
+        bundle = (_webhook(self.old).get("clientConfig") or {}).get("caBundle")
+        return self.immutable_names and not (bundle and cabundle.complaint(decode_base64(bundle)))
+
+    def few_selectable_fields(self, version: str) -> bool:
+        """`version` is "" for what is hoisted."""
+        if self.old is None:
+            return True
+        before, after = _selectable_fields(self.old, version), _selectable_fields(self.new, version)
+        unchanged = same(List(SELECTABLE_FIELD), before, after)
+        return not (unchanged and len(before) > MAX_SELECTABLE_FIELDS)
+
+    @cached_property
+    def stored_rules(self) -> frozenset[str]:
+        """The rules that were there before; so they may use what new rules may not yet."""
+        return frozenset(rule["rule"] for node in self._nodes() for rule in node.get("x-kubernetes-validations") or ())
+
+    @cached_property
+    def stored_messages(self) -> frozenset[str]:
+        """The messageExpressions that were there before."""
+        rules = (rule for node in self._nodes() for rule in node.get("x-kubernetes-validations") or ())
+        return frozenset(rule["messageExpression"] for rule in rules if rule.get("messageExpression"))
+
+    @cached_property
+    def unchanged(self) -> frozenset[str]:
+        """The versions whose schema is as it was; the cost of their rules is not limited one by one."""
+        if self.old is None:
+            return frozenset()
+        names = set()
+        for version in self.new.versions or []:
+            name = version["name"]
+            try:
+                if same(VALIDATION, self.new.schema(name), self.old.schema(name)):
+                    names.add(name)
+            except LookupError:
+                continue
+        return frozenset(names)
+
+
+def _has_all_schemas(spec: Internal) -> bool:
+    if has_schema(spec.validation):
+        return True
+    return all(has_schema(version.get("schema")) for version in spec.versions or [])
+
+
+def has_schema(holder: Object | None) -> bool:
+    return holder is not None and holder.get("openAPIV3Schema") is not None
+
+
+def _webhook(spec: Internal | None) -> Object:
+    conversion = spec.conversion if spec else None
+    return (conversion or {}).get("webhook") or {}
+
+
+def _selectable_fields(spec: Internal, version: str) -> list[Object]:
+    if not version:
+        return spec.selectable_fields or []
+    named = (one for one in reversed(spec.versions or []) if one["name"] == version)
+    return next(named, {}).get("selectableFields") or []
+
+
+_EXTENSIONS: Final = (
+    "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys",
+    "x-kubernetes-validations",
+)  # fmt: skip
+_EXTENSIONS_THOUGH_ZERO: Final = ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-list-type")
+
+
+def _has_extensions(schema: Object) -> bool:
+    return any(schema.get(name) for name in _EXTENSIONS) or any(
+        schema.get(name) is not None for name in _EXTENSIONS_THOUGH_ZERO
+    )
+
+
+def _is_structural(schema: Object) -> bool:
+    try:
+        return not structural_errors(parse(schema))
+    except NoStructuralForm:
+        return False

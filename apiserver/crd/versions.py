@@ -1,0 +1,63 @@
+"""The versions of a CRD: which one is stored, which are served, and in which order they are told."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+from apiserver.api.gobase64 import encode
+from apiserver.api.types import MAX_INT64, Object
+
+_KUBE_AWARE: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
+_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
+
+
+def version_priority(name: str) -> tuple[int, int, int, int, str]:
+    """A sort key: v10, v2, v1, v1beta2, v1alpha1, and then all other names from A to Z."""
+    match = _KUBE_AWARE.match(name)
+    if match:
+        major, minor = int(match[1]), int(match[3] or 0)
+        if max(major, minor) <= MAX_INT64:
+            return 0, _STABILITY[match[2]], -major, -minor, ""
+    return 1, 0, 0, 0, name
+
+
+def storage_version(crd: Object) -> str | None:
+    """None if no version is stored, which validation does not allow."""
+    return next((version["name"] for version in crd["spec"]["versions"] or [] if version["storage"]), None)
+
+
+def served_versions(crd: Object) -> list[str]:
+    """The preferred one first."""
+    names = (version["name"] for version in crd["spec"]["versions"] or [] if version["served"])
+    return sorted(names, key=version_priority)
+
+
+def version_of(crd: Object, name: str) -> Object | None:
+    return next((version for version in crd["spec"]["versions"] or [] if version["name"] == name), None)
+
+
+def storage_version_hash(crd: Object) -> str:
+    """What discovery tells at every version, of the version that is stored."""
+    spec = crd["spec"]
+    text = f"{spec['group']}/{storage_version(crd)}/{spec['names']['kind']}"
+    return encode(hashlib.sha256(text.encode()).digest()[:8])
+
+
+def deprecation_warning(crd: Object, name: str) -> str:
+    """What every request to a version is warned with; empty if the version is not deprecated."""
+    version = version_of(crd, name)
+    if version is None or not version.get("deprecated"):
+        return ""
+    custom: str | None = version.get("deprecationWarning")
+    if custom is not None:
+        return custom
+    group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+    warning = f"{group}/{name} {kind} is deprecated"
+    newer = [
+        one["name"]
+        for one in crd["spec"]["versions"]
+        if one["served"] and not one.get("deprecated") and version_priority(one["name"]) < version_priority(name)
+    ]
+    return f"{warning}; use {group}/{min(newer, key=version_priority)} {kind}" if newer else warning
