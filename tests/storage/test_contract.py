@@ -1,0 +1,548 @@
+"""Every promise of storage/store.py, kept by every back end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from storage.store import Store
+from storage.types import (
+    EVERYTHING,
+    Batch,
+    Closed,
+    Compacted,
+    Conflict,
+    Event,
+    FutureRevision,
+    Key,
+    KeyValue,
+    Prefix,
+    Revision,
+)
+
+Collect = Callable[..., Awaitable[list[Event]]]
+
+
+def thing(name: str, partition: str = "default/", collection: str = "example.com/things") -> Key:
+    return Key(collection, partition, name)
+
+
+A, B, C, D = map(thing, "abcd")
+THINGS = Prefix("example.com/things")
+
+
+async def written(store: Store, *steps: tuple[Key, bytes | None]) -> list[Event]:
+    """Put values, None deletes; the events that this must make."""
+    events: list[Event] = []
+    for key, value in steps:
+        before = await store.get(key)
+        expected = before.revision if before else 0
+        if value is None:
+            revision = await store.delete(key, expected=expected)
+        else:
+            revision = await store.put(key, value, expected=expected)
+        events.append(Event(key, revision, value, before))
+    return events
+
+
+HISTORY = (
+    (A, b"a1"), (B, b"b1"), (A, b"a2"), (C, b"c1"), (B, None), (thing("a", "other/"), b"o1"), (B, b"b2"), (A, None),
+    (thing("x", "", "example.com/zones"), b"z1"), (C, b"c2"), (C, b"c3"), (C, None), (C, b"c4"),
+)  # fmt: skip
+
+
+def states(events: list[Event], at: Revision) -> dict[Key, KeyValue]:
+    """The state at a revision, from the events alone."""
+    state: dict[Key, KeyValue] = {}
+    for key, revision, value, _ in events:
+        if revision <= at:
+            state.pop(key, None)
+            if value is not None:
+                state[key] = KeyValue(key, value, revision)
+    return dict(sorted(state.items()))
+
+
+# 1. Revisions.
+
+
+async def test_an_empty_store_is_at_revision_1_and_has_forgotten_nothing(store: Store) -> None:
+    assert (store.revision, store.compacted) == (1, 0)
+    assert await store.get(A) is None
+    assert await store.list(EVERYTHING) == ([], 1, 0)
+    assert await store.count(EVERYTHING) == 0
+
+
+async def test_every_put_and_delete_gets_the_next_revision(store: Store) -> None:
+    events = await written(store, *HISTORY)
+    assert [event.revision for event in events] == list(range(2, len(HISTORY) + 2))
+    assert store.revision == len(HISTORY) + 1
+
+
+async def test_a_refused_write_takes_no_revision(store: Store) -> None:
+    await store.put(A, b"1", expected=0)
+    for call in (store.put(A, b"2", expected=0), store.delete(A, expected=7), store.delete(B, expected=0)):
+        with pytest.raises(Conflict):
+            await call
+    assert store.revision == 2
+    assert await store.put(B, b"1", expected=0) == 3
+
+
+# 2. Compare and set.
+
+
+@pytest.mark.parametrize(
+    ("there", "write", "expected", "outcome"),
+    [
+        pytest.param([], b"v", 0, 2, id="create what does not exist"),
+        pytest.param([], b"v", 1, None, id="update what does not exist"),
+        pytest.param([], None, 0, None, id="delete what does not exist"),
+        pytest.param([], None, 2, None, id="delete what never existed"),
+        pytest.param([b"1"], b"v", 0, (b"1", 2), id="create what exists"),
+        pytest.param([b"1"], b"v", 2, 3, id="update what was seen"),
+        pytest.param([b"1"], b"1", 2, 3, id="update with the same value is an update"),
+        pytest.param([b"1"], b"v", 3, (b"1", 2), id="update from a revision to come"),
+        pytest.param([b"1"], None, 2, 3, id="delete what was seen"),
+        pytest.param([b"1"], None, 0, (b"1", 2), id="delete without having seen it"),
+        pytest.param([b"1", b"2"], b"v", 2, (b"2", 3), id="update what has changed"),
+        pytest.param([b"1", b"2"], None, 2, (b"2", 3), id="delete what has changed"),
+        pytest.param([b"1", None], b"v", 0, 4, id="create what was deleted"),
+        pytest.param([b"1", None], b"v", 2, None, id="update what was deleted"),
+        pytest.param([b"1", None], b"v", 3, None, id="update from the revision of the delete"),
+        pytest.param([b"1", None], None, 3, None, id="delete twice"),
+        pytest.param([b"1", None, b"3"], b"v", 2, (b"3", 4), id="update what was replaced by a namesake"),
+    ],
+)
+async def test_a_write_succeeds_if_the_key_is_as_it_was_seen(
+    store: Store, there: list[bytes | None], write: bytes | None, expected: Revision, outcome: Any
+) -> None:
+    await written(store, *((A, value) for value in there))
+    call = store.delete(A, expected=expected) if write is None else store.put(A, write, expected=expected)
+    if isinstance(outcome, int):
+        assert await call == outcome
+        assert await store.get(A) == (None if write is None else KeyValue(A, write, outcome))
+        return
+    with pytest.raises(Conflict) as refused:
+        await call
+    assert refused.value.key == A
+    assert refused.value.current == (None if outcome is None else KeyValue(A, *outcome))
+
+
+@pytest.mark.parametrize("kind", ["create", "update", "delete", "update or delete"])
+async def test_of_many_writers_with_the_same_expectation_exactly_one_wins(store: Store, kind: str) -> None:
+    expected = 0 if kind == "create" else await store.put(A, b"first", expected=0)
+    first = store.revision
+
+    def attempt(number: int) -> Awaitable[Revision]:
+        if kind == "delete" or (kind == "update or delete" and number % 2):
+            return store.delete(A, expected=expected)
+        return store.put(A, b"%d" % number, expected=expected)
+
+    outcomes = await asyncio.gather(*map(attempt, range(40)), return_exceptions=True)
+    assert [outcome for outcome in outcomes if not isinstance(outcome, Conflict)] == [first + 1]
+    assert store.revision == first + 1
+    current = await store.get(A)
+    assert [o.current for o in outcomes if isinstance(o, Conflict)] == [current] * 39
+
+
+async def test_increments_by_many_writers_add_up(store: Store) -> None:
+    async def increment(times: int) -> None:
+        for _ in range(times):
+            while True:
+                current = await store.get(A)
+                try:
+                    await store.put(
+                        A, b"%d" % (int(current.value) + 1 if current else 1), expected=current.revision if current else 0
+                    )
+                    break
+                except Conflict:
+                    pass
+
+    await asyncio.gather(*(increment(5) for _ in range(8)))
+    current = await store.get(A)
+    assert current == KeyValue(A, b"40", 41)
+
+
+async def test_writers_of_different_keys_do_not_disturb_each_other(store: Store) -> None:
+    keys = [thing(f"n{number}", f"p{number % 3}/") for number in range(60)]
+    revisions = await asyncio.gather(*(store.put(key, key.name.encode(), expected=0) for key in keys))
+    assert sorted(revisions) == list(range(2, 62))
+    assert await store.count(EVERYTHING) == 60
+
+
+# 4. Visible when answered.
+
+
+async def test_what_was_answered_is_shown_by_every_read(store: Store, collect: Collect) -> None:
+    for number in range(3):
+        revision = await store.put(A, b"%d" % number, expected=store.revision if number else 0)
+        state = KeyValue(A, b"%d" % number, revision)
+        assert store.revision == revision
+        assert await store.get(A) == state
+        assert await store.list(THINGS) == ([state], revision, 0)
+        assert await store.count(THINGS) == 1
+        assert (await collect(store, after=revision - 1, upto=revision))[0].value == state.value
+
+
+async def test_a_watch_that_waits_gets_the_event_before_the_writer_gets_the_answer(store: Store) -> None:
+    seen: list[Revision] = []
+
+    async def follow() -> None:
+        async for batch in store.watch(after=1):
+            seen.append(batch.revision)
+
+    follower = asyncio.create_task(follow())
+    await asyncio.sleep(0)
+    for number in range(5):
+        revision = await store.put(thing(f"n{number}"), b"v", expected=0)
+        assert seen[-1:] == [revision]
+    await store.close()
+    await follower
+
+
+# 5. History.
+
+
+async def test_a_list_at_an_old_revision_is_the_state_as_it_was(store: Store) -> None:
+    events = await written(store, *HISTORY)
+    for revision in range(1, store.revision + 1):
+        page = await store.list(EVERYTHING, revision=revision)
+        assert (list(page.items), page.revision, page.remaining) == (
+            list(states(events, revision).values()), revision, 0,
+        )  # fmt: skip
+
+
+async def test_no_revision_means_the_newest(store: Store) -> None:
+    events = await written(store, *HISTORY)
+    page = await store.list(EVERYTHING, revision=0)
+    assert page.revision == store.revision
+    assert list(page.items) == list(states(events, store.revision).values())
+
+
+async def test_pages_add_up_to_the_list_and_say_what_remains(store: Store) -> None:
+    events = await written(store, *HISTORY)
+    for revision in range(2, store.revision + 1):
+        whole = list(states(events, revision).values())
+        for limit in range(1, len(whole) + 2):
+            got: list[KeyValue] = []
+            remaining = len(whole)
+            while remaining:
+                page = await store.list(
+                    EVERYTHING, revision=revision, limit=limit, after=got[-1].key if got else None
+                )
+                assert 0 < len(page.items) <= limit
+                got += page.items
+                remaining -= len(page.items)
+                assert (page.remaining, page.revision) == (remaining, revision)
+            assert got == whole
+
+
+@pytest.mark.parametrize(
+    ("prefix", "after", "names"),
+    [
+        (EVERYTHING, None, "g/a//x g/a/p-q/x g/a/p/a g/a/p/b g/a/p/c g/a/q/a g/ab/p/a h/p/a"),
+        (Prefix("g/a"), None, "g/a//x g/a/p-q/x g/a/p/a g/a/p/b g/a/p/c g/a/q/a"),
+        (Prefix("g/a", "p/"), None, "g/a/p/a g/a/p/b g/a/p/c"),
+        (Prefix("g/a", ""), None, "g/a//x"),
+        (Prefix("g"), None, ""),
+        (Prefix("g/a", "p"), None, ""),
+        (Prefix(None, "p/"), None, "g/a/p/a g/a/p/b g/a/p/c g/ab/p/a h/p/a"),
+        (Prefix("g/a", "p/"), Key("g/a", "p/", "a"), "g/a/p/b g/a/p/c"),
+        (Prefix("g/a", "p/"), Key("g/a", "p/", "aa"), "g/a/p/b g/a/p/c"),
+        (Prefix("g/a", "p/"), Key("g/a", "p/", "c"), ""),
+        (Prefix("g/a", "p/"), Key("g/a", "", "zz"), "g/a/p/a g/a/p/b g/a/p/c"),
+        (Prefix("g/a", "p/"), Key("g/a", "q/", "a"), ""),
+        (Prefix("g/a", "p/"), Key("g", "q/", "z"), "g/a/p/a g/a/p/b g/a/p/c"),
+        (Prefix("g/a"), Key("g/a", "p/", "b"), "g/a/p/c g/a/q/a"),
+        (Prefix("g/a"), Key("g/a", "p-q/", "zz"), "g/a/p/a g/a/p/b g/a/p/c g/a/q/a"),
+        (Prefix("g/a"), Key("g", "", ""), "g/a//x g/a/p-q/x g/a/p/a g/a/p/b g/a/p/c g/a/q/a"),
+        (Prefix("g/a"), Key("g/ab", "", ""), ""),
+        (Prefix(None, "p/"), Key("g/a", "p/", "c"), "g/ab/p/a h/p/a"),
+        (EVERYTHING, Key("g/a", "p/", "c"), "g/a/q/a g/ab/p/a h/p/a"),
+    ],
+)
+async def test_a_list_covers_its_prefix_behind_a_key_in_order(
+    store: Store, collect: Collect, prefix: Prefix, after: Key | None, names: str
+) -> None:
+    keys = [
+        Key("g/a", "", "x"), Key("g/a", "p-q/", "x"), Key("g/a", "p/", "a"), Key("g/a", "p/", "b"),
+        Key("g/a", "p/", "c"), Key("g/a", "q/", "a"), Key("g/ab", "p/", "a"), Key("h", "p/", "a"),
+    ]  # fmt: skip
+    for key in reversed(keys):
+        await store.put(key, b"", expected=0)
+
+    def name(key: Key) -> str:
+        return f"{key.collection}/{key.partition or '/'}{key.name}"
+
+    page = await store.list(prefix, after=after)
+    assert " ".join(name(item.key) for item in page.items) == names
+    first = await store.list(prefix, after=after, limit=1)
+    assert (list(first.items), first.remaining) == (list(page.items[:1]), max(len(page.items) - 1, 0))
+    if after is None:
+        assert await store.count(prefix) == len(page.items)
+        events = await collect(store, after=1, upto=store.revision, prefix=prefix)
+        assert [event.key for event in events] == [key for key in reversed(keys) if prefix.covers(key)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a", "", "ä", "日本", "😀", "a/b", "../a", "a\0b", "a%", "a_", "'", '"', "\\", "x" * 5000, "\n", "NULL", "1", "\uffff"],
+)
+async def test_names_are_taken_as_they_are(store: Store, name: str) -> None:
+    neighbours = [thing("a", name), thing(name, "p"), Key(name, "p", "a"), Key(name, name, name)]
+    for key in neighbours:
+        revision = await store.put(key, name.encode(), expected=0)
+        assert await store.get(key) == KeyValue(key, name.encode(), revision)
+        assert await store.count(Prefix(key.collection, key.partition)) >= 1
+    assert [item.key for item in (await store.list(EVERYTHING)).items] == sorted(neighbours)
+    for key in neighbours:
+        current = await store.get(key)
+        assert current is not None
+        await store.delete(key, expected=current.revision)
+    assert await store.count(EVERYTHING) == 0
+
+
+@pytest.mark.parametrize("value", [b"", b"\0", b"\xff\xfe", b'{"a":1}', bytes(range(256)) * 12_288])
+async def test_values_come_back_as_they_were(store: Store, value: bytes, collect: Collect) -> None:
+    await store.put(A, value, expected=0)
+    await store.put(A, b"next", expected=2)
+    [first, second] = await collect(store, after=1, upto=3)
+    assert first.value == value
+    assert second.previous == KeyValue(A, value, 2)
+    assert (await store.list(THINGS, revision=2)).items[0].value == value
+
+
+async def test_a_revision_to_come_cannot_be_listed(store: Store) -> None:
+    await store.put(A, b"1", expected=0)
+    with pytest.raises(FutureRevision) as refused:
+        await store.list(EVERYTHING, revision=3)
+    assert refused.value.current == 2
+
+
+# 5. Compaction.
+
+
+async def test_compaction_at_any_revision_keeps_that_state_and_everything_after_it(
+    store: Store, collect: Collect
+) -> None:
+    events = await written(store, *HISTORY)
+    newest = store.revision
+    for compacted in range(1, newest + 1):
+        await store.compact(compacted)
+        assert (store.compacted, store.revision) == (compacted, newest)
+        for revision in range(compacted, newest + 1):
+            page = await store.list(EVERYTHING, revision=revision)
+            assert list(page.items) == list(states(events, revision).values())
+        if compacted < newest:
+            assert await collect(store, after=compacted, upto=newest) == events[compacted - 1 :]
+        for revision in range(1, compacted):
+            with pytest.raises(Compacted) as gone:
+                await store.list(EVERYTHING, revision=revision)
+            assert gone.value.revision == compacted
+    for key, state in states(events, newest).items():
+        assert await store.get(key) == state
+
+
+async def test_compaction_takes_no_revision_back_and_gives_none(store: Store) -> None:
+    await written(store, *HISTORY, (C, None))
+    newest = store.revision
+    await store.compact(newest)  # the newest event is a delete: nothing is left of it
+    assert store.revision == newest
+    assert await store.put(C, b"again", expected=0) == newest + 1
+
+
+async def test_compacting_again_at_or_below_changes_nothing(store: Store) -> None:
+    await written(store, *HISTORY)
+    await store.compact(6)
+    for revision in (6, 5, 1, 0):
+        await store.compact(revision)
+        assert store.compacted == 6
+
+
+async def test_what_has_not_happened_cannot_be_compacted(store: Store) -> None:
+    await written(store, *HISTORY)
+    with pytest.raises(FutureRevision):
+        await store.compact(store.revision + 1)
+    assert store.compacted == 0
+
+
+async def test_an_empty_store_can_be_compacted(store: Store, collect: Collect) -> None:
+    await store.compact(1)
+    assert store.compacted == 1
+    await store.put(A, b"1", expected=0)
+    assert await collect(store, after=1, upto=2) == [Event(A, 2, b"1", None)]
+
+
+async def test_compaction_under_writes_loses_nothing(store: Store, collect: Collect) -> None:
+    watching = asyncio.create_task(collect(store, after=1, upto=401))
+
+    async def write(name: str) -> None:
+        await written(store, *((thing(name), None if number % 5 == 4 else b"%d" % number) for number in range(50)))
+
+    async def compact() -> None:
+        while store.revision < 401:
+            await store.compact(store.revision)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*map(write, "abcdefgh"), compact())
+    events = await watching
+    assert [event.revision for event in events] == list(range(2, 402))
+    assert await store.count(EVERYTHING) == 0
+
+
+# 6. Watches.
+
+
+async def test_a_watch_delivers_every_event_once_in_order_with_what_it_replaced(
+    store: Store, collect: Collect
+) -> None:
+    watching = asyncio.create_task(collect(store, after=1, upto=len(HISTORY) + 1))
+    await asyncio.sleep(0)
+    events = await written(store, *HISTORY)
+    assert await watching == events
+    assert await collect(store, after=1, upto=store.revision) == events
+    assert [event.previous is None for event in events[:3]] == [True, True, False]
+
+
+async def test_a_watch_can_be_resumed_from_the_revision_of_any_batch(store: Store, collect: Collect) -> None:
+    events = await written(store, *HISTORY)
+    for after in range(1, store.revision):
+        assert await collect(store, after=after, upto=store.revision) == events[after - 1 :]
+
+
+async def test_events_written_together_arrive_together(store: Store) -> None:
+    watch = store.watch(after=1)
+    await asyncio.gather(*(store.put(thing(f"n{number}"), b"v", expected=0) for number in range(30)))
+    batch = await anext(watch)
+    while batch.revision < 31:
+        following = await anext(watch)
+        assert following.events[0].revision == batch.revision + 1
+        batch = following
+    assert batch.events[-1].revision == batch.revision
+
+
+async def test_a_watch_of_a_prefix_leaves_out_the_rest_and_tells_progress(store: Store) -> None:
+    watch = store.watch(Prefix("example.com/things", "default/"), after=1)
+    await store.put(thing("a", "other/"), b"1", expected=0)
+    assert await anext(watch) == Batch([], 2)
+    await store.put(A, b"1", expected=0)
+    assert await anext(watch) == Batch([Event(A, 3, b"1", None)], 3)
+
+
+async def test_watches_of_all_kinds_at_once_agree(store: Store, collect: Collect) -> None:
+    upto = len(HISTORY) + 1
+    prefixes = [EVERYTHING, THINGS, Prefix("example.com/zones"), Prefix("example.com/things", "other/"), Prefix("none")]
+    watching = [
+        asyncio.create_task(collect(store, after=after, upto=upto, prefix=prefix))
+        for prefix in prefixes
+        for after in (0, 1, 5)
+    ]
+    events = await written(store, *HISTORY)
+    for number, outcome in enumerate(await asyncio.gather(*watching)):
+        prefix, after = prefixes[number // 3], (0, 1, 5)[number % 3]
+        assert outcome == [event for event in events if prefix.covers(event.key) and event.revision > after]
+
+
+async def test_a_watch_from_a_revision_to_come_waits_for_it(store: Store) -> None:
+    watch = store.watch(after=4)
+    waiting = asyncio.ensure_future(anext(watch))
+    for name in "abc":
+        await store.put(thing(name), b"v", expected=0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    await store.put(D, b"v", expected=0)
+    batch = await waiting
+    assert (list(batch.events), batch.revision) == ([Event(D, 5, b"v", None)], 5)
+
+
+async def test_a_watch_given_up_while_it_waits_can_be_taken_up_again(store: Store) -> None:
+    watch = store.watch(after=1)
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await anext(watch)
+    await store.put(A, b"1", expected=0)
+    assert (await anext(watch)).revision == 2
+
+
+async def test_a_watch_cannot_begin_before_what_is_compacted(store: Store) -> None:
+    await written(store, *HISTORY)
+    await store.compact(5)
+    for after in range(5):
+        with pytest.raises(Compacted) as gone:
+            await anext(store.watch(after=after))
+        assert gone.value.revision == 5
+
+
+async def test_a_running_watch_is_not_cut_off_by_compaction_while_it_is_near(store: Store) -> None:
+    watch = store.watch(after=1)
+    events = await written(store, *HISTORY)
+    await store.compact(store.revision)
+    assert list((await anext(watch)).events) == events
+
+
+# Closing.
+
+
+async def test_closing_finishes_the_writes_that_were_asked_for(store: Store) -> None:
+    writes = [asyncio.create_task(store.put(thing(f"n{number}"), b"v", expected=0)) for number in range(20)]
+    watching = asyncio.create_task(_revisions(store))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    await store.close()
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    written = [outcome for outcome in outcomes if not isinstance(outcome, Closed)]
+    assert await watching == sorted(written)
+
+
+async def _revisions(store: Store) -> list[Revision]:
+    return [event.revision async for batch in store.watch(after=1) for event in batch.events]
+
+
+async def test_closing_ends_watches_after_what_was_written(store: Store) -> None:
+    late = store.watch(after=1)
+    waiting = asyncio.create_task(_revisions(store))
+    await asyncio.sleep(0)
+    await store.put(A, b"1", expected=0)
+    await store.close()
+    assert await waiting == [2]
+    assert (await anext(late)).revision == 2
+    with pytest.raises(StopAsyncIteration):
+        await anext(late)
+
+
+async def test_closing_twice_and_at_once_is_closing(store: Store) -> None:
+    await asyncio.gather(store.close(), store.close())
+    await store.close()
+
+
+CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {
+    "get": lambda store: store.get(A),
+    "list": lambda store: store.list(EVERYTHING),
+    "count": lambda store: store.count(EVERYTHING),
+    "put": lambda store: store.put(A, b"v", expected=0),
+    "delete": lambda store: store.delete(A, expected=2),
+    "watch": lambda store: anext(store.watch(after=1)),
+    "compact": lambda store: store.compact(1),
+    "status": lambda store: store.status(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_a_closed_store_refuses(store: Store, call: str) -> None:
+    await store.put(A, b"1", expected=0)
+    await store.close()
+    with pytest.raises(Closed):
+        await CALLS[call](store)
+
+
+async def test_the_status_tells_where_the_store_is(store: Store) -> None:
+    await written(store, *HISTORY)
+    await store.compact(3)
+    status = await store.status()
+    keys = await store.count(EVERYTHING)
+    assert status[1:4] == (store.revision, 3, keys)
+    assert status.bytes > 0
+    assert status.fault == ""
