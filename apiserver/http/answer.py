@@ -1,0 +1,28 @@
+"""What a handler answers: plain data, made into an aiohttp response in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
+
+Headers = tuple[tuple[str, str], ...]
+NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
+
+
+@dataclass(slots=True)
+class Answer:
+    """`body` is the whole body, or chunks that are made while they are sent."""
+
+    body: bytes | Iterable[bytes]
+    status: int = 200
+    content_type: str = JSON
+    headers: Headers = NOT_CACHED
+
+
+def text_answer(text: str, status: int = 200, headers: Headers = ()) -> Answer:
+    """Go's http.Error and the health checks: plain text that no browser may guess at."""
+    return Answer(text.encode(), status, TEXT, (*NOT_CACHED, ("X-Content-Type-Options", "nosniff"), *headers))

@@ -1,0 +1,228 @@
+"""The HTTP server's one handler: filters, routing, errors, and answers on the wire.
+
+aiohttp's low-level server calls `App.handle`; there is no router and no middleware stack. A request is refused, answered
+by a document (discovery, health, OpenAPI), or given to the handler of its verb; every ApiError becomes a Status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+import zlib
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web_request, web_response
+from multidict import CIMultiDict
+
+from apiserver.api import errors
+from apiserver.api.errors import ApiError
+from apiserver.http import documents, filters, handlers, negotiation, responses, watch
+from apiserver.http.answer import Answer, text_answer
+from apiserver.http.handlers import HANDLERS, Call
+from apiserver.http.request import Query, RequestInfo, decode_path, first, parse_query, resource_info
+from apiserver.registry.pipeline import User
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import Registry
+
+MAX_HEADER_BYTES: Final = 1024 * 1024  # Go's http.DefaultMaxHeaderBytes; a selector alone may have 45 KB
+REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
+
+log = logging.getLogger("noxu")
+
+
+class App:
+    """Answers requests for one registry."""
+
+    def __init__(self, registry: Registry, documents_: documents.Documents, own_names: Iterable[str] = ()) -> None:
+        self.registry = registry
+        self.documents = documents_
+        self.own_names = frozenset(own_names)
+        self.in_flight = filters.InFlight()
+        self.streams: set[watch.Stream] = set()
+
+    def end_watches(self) -> None:
+        for stream in list(self.streams):
+            stream.end()
+
+    async def handle(self, request: web_request.BaseRequest) -> web_response.StreamResponse:
+        """One request. Whatever happens inside, the client gets an answer."""
+        warnings: list[str] = []
+        try:
+            answer = await self._route(request, warnings)
+        except ApiError as error:
+            answer = _error_answer(error, request)
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("%s %s", request.method, request.raw_path[:1000])
+            answer = _error_answer(errors.internal_error("this is a bug in the server; its log says more"), request)
+        if isinstance(answer, web_response.StreamResponse):
+            return answer
+        return await _send(request, answer, warnings)
+
+    async def _route(
+        self, request: web_request.BaseRequest, warnings: list[str]
+    ) -> Answer | web_response.StreamResponse:
+        filters.check_origin(request.headers, self.own_names)
+        raw_path, _, raw_query = request.raw_path.partition("?")
+        path, query = decode_path(raw_path), parse_query(raw_query)
+        info = resource_info(request.method, path, query)
+        if info is None:
+            return await self._document(request, path, query)
+        resource = self._resource(info)
+        call = Call(self.registry, request, info, query, resource, User(), warnings)
+        if info.verb == "watch" and not info.subresource:
+            _warn_deprecated(resource, warnings)
+            return await self._watch(call)
+        handler = HANDLERS.get((info.subresource, info.verb))
+        if info.subresource and info.subresource not in resource.subresources:
+            raise errors.not_found(resource.what, info.name)
+        if handler is None or (not info.subresource and info.verb not in resource.verbs):
+            raise errors.method_not_allowed(resource.what, info.verb)
+        _warn_deprecated(resource, warnings)
+        with self.in_flight.request(info.verb):
+            try:
+                async with asyncio.timeout(REQUEST_DEADLINE):
+                    return await handler(call)
+            except TimeoutError:
+                raise errors.timeout("request did not complete within the allotted timeout", 0) from None
+
+    def _resource(self, info: RequestInfo) -> Resource:
+        """Raises ApiError NotFound: not served, or a path of the wrong scope (CVE-2019-11247)."""
+        resource = self.registry.catalog.find(info.group, info.version, info.resource)
+        if resource is None:
+            raise errors.page_not_found()
+        if info.in_namespace and not resource.namespaced:
+            raise errors.page_not_found()
+        if resource.namespaced and not info.in_namespace and info.verb not in ("list", "watch"):
+            raise errors.page_not_found()
+        return resource
+
+    async def _document(self, request: web_request.BaseRequest, path: str, query: Query) -> Answer:
+        """Everything that is not about an object: discovery, OpenAPI, health. It does not matter how it is asked."""
+        return self.documents.answer(request.method, path, query, request.headers)
+
+    async def _watch(self, call: Call) -> Answer | web_response.StreamResponse:
+        accept = call.request.headers.get("Accept", "")
+        accepted = negotiation.negotiate_stream(accept, call.endpoint)
+        wanted = handlers.list_options(call, watch=True)
+        after = watch.start_revision(wanted)
+        representation = watch.Representation(call.resource)
+        if accepted.convert is not None:
+            make = responses.converter(call.resource, accepted, call.include(accepted), call.now)
+            representation = watch.Converted(call.resource, make)
+        response = web_response.StreamResponse(
+            headers=_headers(accepted.content_type, (("Cache-Control", "no-cache, private"),))
+        )
+        for text in negotiation.warning_headers(call.warnings):
+            response.headers.add("Warning", text)
+        response.enable_chunked_encoding()
+        if call.request.method == "HEAD":
+            await response.prepare(call.request)
+            return response
+        await response.prepare(call.request)
+        stream = watch.Stream(self.registry, wanted.selection, representation, _ChunkedPipe(call.request, response))
+        stream.after = after
+        self.streams.add(stream)
+        try:
+            await stream.run(wanted, watch.lifetime(wanted))
+        except (ConnectionError, asyncio.CancelledError):
+            response.force_close()
+            if call.request.transport is not None:
+                call.request.transport.abort()
+            raise
+        finally:
+            self.streams.discard(stream)
+        return response
+
+
+class _ChunkedPipe:
+    """A watch's way to the client. Chunks are put together here so that an event costs one write, and no task."""
+
+    def __init__(self, request: web_request.BaseRequest, response: web_response.StreamResponse) -> None:
+        self._request = request
+        self._response = response
+
+    def write(self, data: bytes) -> int:
+        transport = self._request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        return transport.get_write_buffer_size()
+
+    async def drain(self) -> None:
+        await self._request.writer.drain()
+
+
+# -- the wire ---------------------------------------------------------------------------------------------------------
+
+
+def _warn_deprecated(resource: Resource, warnings: list[str]) -> None:
+    if resource.deprecation_text:
+        warnings.append(resource.deprecation_text)
+
+
+def _error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:
+    extra = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
+    if error.text is not None:
+        return text_answer(error.text, error.code, extra)
+    query = parse_query(request.raw_path.partition("?")[2])
+    accepted = negotiation.negotiate_error(
+        request.headers.get("Accept", ""),
+        pretty=first(query, "pretty"),
+        user_agent=request.headers.get("User-Agent", ""),
+    )
+    headers = (("Cache-Control", "no-cache, private"), *extra)
+    return Answer(responses.encode(error.status, accepted), error.code, accepted.content_type, headers)
+
+
+def _headers(content_type: str, more: Iterable[tuple[str, str]]) -> CIMultiDict[str]:
+    headers = CIMultiDict(more)
+    headers["Content-Type"] = content_type
+    headers["Audit-Id"] = str(uuid.uuid4())
+    return headers
+
+
+async def _send(request: web_request.BaseRequest, answer: Answer, warnings: list[str]) -> web_response.StreamResponse:
+    headers = _headers(answer.content_type, answer.headers)
+    if "Audit-Id" in request.headers:
+        headers["Audit-Id"] = request.headers["Audit-Id"]
+    for text in negotiation.warning_headers(warnings):
+        headers.add("Warning", text)
+    accept_encoding = request.headers.get("Accept-Encoding", "")
+    reason = HTTPStatus(answer.status).phrase if answer.status in HTTPStatus.__members__.values() else ""
+    if isinstance(answer.body, bytes):
+        body = answer.body
+        if negotiation.compresses(accept_encoding, len(body)):
+            headers["Content-Encoding"], headers["Vary"] = "gzip", "Accept-Encoding"
+            body = await asyncio.to_thread(_gzip, body)
+        return web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
+    return await _send_chunks(request, answer.body, headers, gzip=negotiation.accepts_gzip(accept_encoding))
+
+
+async def _send_chunks(
+    request: web_request.BaseRequest, chunks: Iterable[bytes], headers: CIMultiDict[str], *, gzip: bool
+) -> web_response.StreamResponse:
+    """A body that is made while it is sent; others get their turn between two chunks."""
+    response = web_response.StreamResponse(headers=headers)
+    response.enable_chunked_encoding()
+    compressor = zlib.compressobj(1, wbits=31) if gzip else None
+    if gzip:
+        headers["Content-Encoding"], headers["Vary"] = "gzip", "Accept-Encoding"
+    await response.prepare(request)
+    if request.method != "HEAD":
+        for chunk in chunks:
+            await response.write(compressor.compress(chunk) if compressor else chunk)
+            await asyncio.sleep(0)
+        if compressor:
+            await response.write(compressor.flush())
+    await response.write_eof()
+    return response
+
+
+def _gzip(body: bytes) -> bytes:
+    compressor = zlib.compressobj(1, wbits=31)
+    return compressor.compress(body) + compressor.flush()

@@ -1,0 +1,42 @@
+"""Request bodies: bounded in size and in time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from aiohttp import web_request
+
+from apiserver.api.codec import MAX_BODY
+from apiserver.api.errors import ApiError, too_large
+
+BODY_DEADLINE: Final = 60.0  # seconds for a body to arrive; upstream's RequestTimeout
+
+
+async def read_body(request: web_request.BaseRequest) -> bytes:
+    """The whole body. Raises ApiError RequestEntityTooLarge after at most MAX_BODY bytes."""
+    length = request.content_length
+    if length is not None and length > MAX_BODY:
+        raise _too_large(request)
+    if not request.can_read_body:
+        return b""
+    if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_DEADLINE):
+            while chunk := await request.content.readany():
+                size += len(chunk)
+                if size > MAX_BODY:
+                    raise _too_large(request)
+                chunks.append(chunk)
+    except TimeoutError:
+        request.protocol.force_close()
+        raise ApiError(408, "the request body did not arrive in time", "Timeout") from None
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_large(request: web_request.BaseRequest) -> ApiError:
+    request.protocol.close()  # what is still coming is not worth reading
+    return too_large(f"limit is {MAX_BODY}")

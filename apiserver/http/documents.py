@@ -1,0 +1,126 @@
+"""What is served beside objects: discovery, OpenAPI, health, version, and the list of all that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from apiserver.api import errors
+from apiserver.api.types import Object
+from apiserver.discovery import groups
+from apiserver.http import negotiation, responses
+from apiserver.http.answer import NOT_CACHED, Answer, Headers, text_answer
+from apiserver.http.request import Query
+from apiserver.observability import health
+from apiserver.registry.catalog import Catalog
+
+
+class Documents:
+    """`catalog` gives the newest one; what was made from an older one is made again."""
+
+    def __init__(
+        self, catalog: Callable[[], Catalog], address: str, own_version: str, checks: Mapping[str, health.Check]
+    ) -> None:
+        self._catalog = catalog
+        self.address = address
+        self.own_version = own_version
+        self.checks = checks
+        self._made_from: Catalog | None = None
+        self._made: dict[object, tuple[Object, str]] = {}
+
+    def answer(self, method: str, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
+        """The document at a path. Raises ApiError."""
+        trimmed = path.rstrip("/") or "/"
+        parts = trimmed.split("/")[1:]
+        if parts[0] in health.ENDPOINTS:
+            return self._health(parts, query)
+        if trimmed == "/version":
+            if method not in ("GET", "HEAD"):
+                return text_answer("Method Not Allowed\n", 405)
+            return _json(health.version(self.own_version), headers)
+        if parts[0] in ("api", "apis"):
+            return self._discovery(parts, headers)
+        return self._paths(200 if trimmed == "/" else 404)
+
+    # -- discovery
+
+    def _discovery(self, parts: list[str], headers: Mapping[str, str]) -> Answer:
+        catalog, accept = self._catalog(), headers.get("Accept", "")
+        if len(parts) == 1:
+            aggregated = negotiation.negotiate_aggregated_discovery(accept)
+            if aggregated is not None:
+                return self._aggregated(catalog, parts[0] == "api", aggregated, headers)
+        accepted = negotiation.negotiate(accept, negotiation.DOCUMENT)
+        document = self._plain(catalog, parts)
+        if document is None:
+            raise errors.page_not_found()
+        return Answer(responses.encode(document, accepted), 200, accepted.content_type)
+
+    def _plain(self, catalog: Catalog, parts: list[str]) -> Object | None:
+        match parts:
+            case ["api"]:
+                return groups.api_versions(self.address)
+            case ["apis"]:
+                return groups.group_list(catalog, self.address)
+            case ["api", version]:
+                return groups.resource_list(catalog, "", version)
+            case ["apis", group]:
+                return groups.group(catalog, group)
+            case ["apis", group, version]:
+                return groups.resource_list(catalog, group, version)
+        return None
+
+    def _aggregated(
+        self, catalog: Catalog, core: bool, accepted: negotiation.Accepted, headers: Mapping[str, str]
+    ) -> Answer:
+        document, tag = self._cached(catalog, ("aggregated", core), lambda: groups.aggregated(catalog, core=core))
+        extra: Headers = (("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public"))
+        if headers.get("If-None-Match") == tag:
+            return Answer(b"", 304, accepted.content_type, extra)
+        return Answer(responses.encode(document, accepted), 200, accepted.content_type, extra)
+
+    def _cached(self, catalog: Catalog, key: object, make: Callable[[], Object]) -> tuple[Object, str]:
+        """A document with its ETag, as long as the catalog stays what it is."""
+        if catalog is not self._made_from:
+            self._made_from, self._made = catalog, {}
+        if key not in self._made:
+            document = make()
+            self._made[key] = (document, groups.etag(document))
+        return self._made[key]
+
+    # -- health
+
+    def _health(self, parts: list[str], query: Query) -> Answer:
+        endpoint, *rest = parts
+        if rest:
+            check = self.checks.get("/".join(rest))
+            if check is None:
+                return self._paths(404)
+            return text_answer("ok") if check() else text_answer("internal server error: check failed\n", 500)
+        excluded = query.get("exclude", [])
+        report = health.report(endpoint, self.checks, verbose="verbose" in query, excluded=excluded)
+        return text_answer(report.text, 200 if report.healthy else 500)
+
+    def _paths(self, status: int) -> Answer:
+        """What there is, for those who look around."""
+        catalog = self._catalog()
+        paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
+        paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS}
+        paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks}
+        for group, versions in catalog.groups.items():
+            if group:
+                paths |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
+        return Answer(codec_pretty({"paths": sorted(paths)}), status, headers=NOT_CACHED)
+
+
+def codec_pretty(document: Object) -> bytes:
+    from apiserver.api import codec
+
+    return codec.pretty(document, sort_keys=False)
+
+
+def _json(document: Object, headers: Mapping[str, str]) -> Answer:  # noqa: ARG001
+    return Answer(codec_pretty(document))
+
+
+ENDPOINT: Final = negotiation.DOCUMENT

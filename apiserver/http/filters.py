@@ -1,0 +1,74 @@
+"""Before a handler sees a request: who may talk to us at all, and how much at once.
+
+A development server on loopback without TLS is reachable from any web page through the browser of whoever runs it.
+So Host must be loopback (DNS rebinding), and a request that carries an Origin must come from this very server.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from apiserver.api.errors import ApiError
+
+MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
+MAX_MUTATING_IN_FLIGHT: Final = 200  # upstream's --max-mutating-requests-inflight
+READING: Final = frozenset({"get", "list", "watch", "head", ""})
+
+
+def split_host(host: str) -> str:
+    """The host of a Host header or origin, without port and brackets, lower-cased."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_origin(headers: Mapping[str, str], own_names: frozenset[str]) -> None:
+    """Raises ApiError Forbidden for a foreign Host or Origin. `own_names` are allowed beside loopback."""
+    host = split_host(headers.get("Host", ""))
+    if host and not is_loopback(host) and host not in own_names:
+        raise ApiError(
+            403, f"Host {host!r} is not this server: use its loopback address, or name it in --host", "Forbidden"
+        )
+    origin = headers.get("Origin")
+    if origin is not None:
+        name = split_host(origin.partition("://")[2])
+        if (
+            origin == "null"
+            or origin.partition("://")[2].lower() != headers.get("Host", "").lower()
+            or not (is_loopback(name) or name in own_names)
+        ):
+            raise ApiError(403, f"Origin {origin!r} may not use this server from a browser", "Forbidden")
+
+
+class InFlight:
+    """Counts requests under way; watches do not count. Raises TooManyRequests beyond the limits."""
+
+    def __init__(self, limit: int = MAX_IN_FLIGHT, mutating_limit: int = MAX_MUTATING_IN_FLIGHT) -> None:
+        self._limits = {False: limit, True: mutating_limit}
+        self._counts = {False: 0, True: 0}
+
+    @contextmanager
+    def request(self, verb: str) -> Iterator[None]:
+        mutating = verb not in READING
+        if self._counts[mutating] >= self._limits[mutating]:
+            error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
+            error.text, error.retry_after = f"{error.message}\n", 1
+            raise error
+        self._counts[mutating] += 1
+        try:
+            yield
+        finally:
+            self._counts[mutating] -= 1

@@ -1,0 +1,337 @@
+"""One function per verb. What a request may do at all has been settled before; what remains is said in `HANDLERS`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from aiohttp import web_request
+
+from apiserver.api import codec, errors, meta, protobuf
+from apiserver.api.gotime import format_time
+from apiserver.api.structs import decode
+from apiserver.api.types import Object
+from apiserver.apply import patch
+from apiserver.http import negotiation, options, responses
+from apiserver.http.answer import Answer
+from apiserver.http.body import read_body
+from apiserver.http.negotiation import Accepted, Endpoint
+from apiserver.http.options import ListOptions
+from apiserver.http.request import Query, RequestInfo, check_name, first
+from apiserver.http.table import include_object
+from apiserver.registry import kinds, pipeline
+from apiserver.registry.deletion import delete_keys
+from apiserver.registry.entry import body_at, object_at
+from apiserver.registry.kinds import options as kinds_options
+from apiserver.registry.listing import fresh, list_entries
+from apiserver.registry.pipeline import Draft, Operation, Options, User
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import AdmitDelete, DeleteOptions, Preconditions, Registry
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+MAX_YAML_ON_LOOP: Final = 32 * 1024  # bytes; more takes long enough to be read in a thread
+BUILT_IN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request for a resource."""
+
+    registry: Registry
+    request: web_request.BaseRequest
+    info: RequestInfo
+    query: Query
+    resource: Resource
+    user: User
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return negotiation.CUSTOM_RESOURCE if self.resource.behaviour.sorted_keys else negotiation.BUILT_IN
+
+    @property
+    def user_agent(self) -> str:
+        return self.request.headers.get("User-Agent", "")
+
+    def accepted(self) -> Accepted:
+        """What to answer with. Raises ApiError NotAcceptable."""
+        return negotiation.negotiate(
+            self.request.headers.get("Accept", ""),
+            self.endpoint,
+            pretty=first(self.query, "pretty"),
+            user_agent=self.user_agent,
+        )
+
+    def answer(self, body: bytes, accepted: Accepted, status: int = 200) -> Answer:
+        """One object, given as plain JSON."""
+        include = self.include(accepted)
+        return responses.object_answer(body, self.resource, accepted, include=include, now=self.now(), status=status)
+
+    def include(self, accepted: Accepted) -> str:
+        """What a table shows of its objects beside the cells. Raises ApiError."""
+        return include_object(first(self.query, "includeObject")) if accepted.convert else ""
+
+    def now(self) -> datetime:
+        return self.registry.sources.now()
+
+    def body_format(self) -> str:
+        """The media type of the body. Raises ApiError UnsupportedMediaType."""
+        media_type = negotiation.request_format(self.request.headers.get("Content-Type", ""))
+        if media_type == negotiation.PROTOBUF and self.resource.behaviour.sorted_keys:
+            raise errors.unsupported_media_type(negotiation.MEDIA_TYPES)
+        return media_type
+
+    def admit_delete(self, given: DeleteOptions) -> AdmitDelete:
+        """What judges the deletion of an object."""
+        write = Options(dry_run=given.dry_run)
+
+        async def admit(old: Object) -> None:
+            draft = self.draft("DELETE", codec.Decoded({}), write)
+            draft.old, draft.name = old, old["metadata"]["name"]
+            await pipeline.admit_delete(draft)
+
+        return admit
+
+    def draft(self, operation: Operation, decoded: codec.Decoded, given: Options) -> Draft:
+        draft = self.registry.draft(
+            self.resource,
+            operation,
+            decoded.value,
+            namespace=self.namespace,
+            name=self.info.name,
+            options=given,
+            user=self.user,
+        )
+        draft.subresource = self.info.subresource
+        draft.duplicates = list(decoded.strict if given.field_validation == "Strict" else decoded.duplicates)
+        draft.warnings = self.warnings
+        return draft
+
+    @property
+    def namespace(self) -> str:
+        return self.info.namespace if self.resource.namespaced else ""
+
+
+Handler = Callable[[Call], Awaitable[Answer]]
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+async def get(call: Call) -> Answer:
+    accepted = call.accepted()
+    check_name(call.info.name)
+    revision = options.parse_revision(first(call.query, "resourceVersion"), errors.plain_error)
+    if revision:
+        await fresh(call.registry, revision)
+    entry = await call.registry.get(call.resource, call.info.namespace, call.info.name)
+    return call.answer(body_at(entry, call.resource), accepted)
+
+
+def list_options(call: Call, *, watch: bool) -> ListOptions:
+    """Raises ApiError."""
+    namespace = call.info.namespace if call.info.in_namespace else None
+    return options.list_options(call.resource, namespace, call.info.name, call.query, watch=watch)
+
+
+async def list_(call: Call) -> Answer:
+    accepted = call.accepted()
+    wanted = list_options(call, watch=False)
+    listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
+    return responses.list_answer(listing, call.resource, accepted, include=call.include(accepted), now=call.now())
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+async def _arrived(call: Call, body: bytes, media_type: str, given: Options) -> codec.Decoded:
+    """The object in a request's body, and the decoder's complaints. Raises ApiError."""
+    resource = call.resource
+    if media_type == negotiation.PROTOBUF:
+        return codec.Decoded(_from_protobuf(resource, body))
+    expected = meta.GroupVersionKind(resource.group, resource.version, resource.kind)
+    strict = given.field_validation != "Ignore"
+    typed = not resource.behaviour.sorted_keys
+    if media_type == negotiation.YAML and len(body) > MAX_YAML_ON_LOOP:
+        decoded = await asyncio.to_thread(codec.read_object, body, media_type, expected, strict=strict, typed=typed)
+    else:
+        decoded = codec.read_object(body, media_type, expected, strict=strict, typed=typed)
+    if typed:  # built-in kinds may be sent without saying what they are
+        for name, value in (("apiVersion", resource.api_version), ("kind", resource.kind)):
+            if not decoded.value.get(name):
+                decoded.value[name] = value
+    return decoded
+
+
+def _from_protobuf(resource: Resource, body: bytes) -> Object:
+    """Clients written in Go send built-in kinds as protobuf. Custom resources have no such form."""
+    try:
+        return protobuf.decode(body, kinds.struct_of, api_version=resource.api_version, kind=resource.kind)[1]
+    except ValueError as error:
+        raise errors.bad_request(str(error)) from None
+
+
+async def create(call: Call) -> Answer:
+    accepted = call.accepted()
+    media_type = call.body_format()
+    body = await read_body(call.request)
+    given = options.write_options(call.query, "CreateOptions", call.user_agent)
+    decoded = await _arrived(call, body, media_type, given)
+    value = decoded.value
+    if call.resource.versions.terminating:
+        metadata = value.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        why = "create not allowed while custom resource definition is terminating"
+        raise errors.forbidden(call.resource.what, name, why)
+    written = await call.registry.create(call.draft("CREATE", decoded, given))
+    return call.answer(written.body(call.resource), accepted, 201)
+
+
+async def update(call: Call) -> Answer:
+    accepted = call.accepted()
+    body = await read_body(call.request)
+    given = options.write_options(call.query, "UpdateOptions", call.user_agent)
+    media_type = call.body_format()
+
+    async def arrive() -> Draft:
+        draft = call.draft("UPDATE", await _arrived(call, body, media_type, given), given)
+        await pipeline.arrive(draft)
+        return draft
+
+    first_draft: Draft | None = await arrive()
+
+    async def revise(_: Object) -> Draft:
+        """The draft that has arrived; if another writer was faster, the body once more."""
+        nonlocal first_draft
+        draft, first_draft = first_draft, None
+        return draft or await arrive()
+
+    assert first_draft is not None
+    preconditions = Preconditions(uid=first_draft.metadata.get("uid") or None)
+    written = await call.registry.update(call.resource, call.namespace, call.info.name, revise, preconditions)
+    return call.answer(written.body(call.resource), accepted)
+
+
+async def patch_(call: Call) -> Answer:
+    custom = call.resource.behaviour.sorted_keys
+    kind = negotiation.patch_format(
+        call.request.headers.get("Content-Type", ""), CUSTOM_PATCHES if custom else BUILT_IN_PATCHES
+    )
+    accepted = call.accepted()
+    body = await read_body(call.request)
+    given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=kind == APPLY_PATCH)
+    if kind == APPLY_PATCH:
+        raise errors.ApiError(501, "server-side apply is not available yet: use a merge patch", "NotImplemented")
+    checked = given.field_validation != "Ignore"
+    change, complaints = _patch(kind, body, checked=checked)
+
+    async def revise(old: Object) -> Draft:
+        patched = change(old)
+        draft = call.draft("UPDATE", codec.Decoded(patched.value, [*patched.complaints, *complaints]), given)
+        draft.patched = True
+        return draft
+
+    written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
+    return call.answer(written.body(call.resource), accepted)
+
+
+def _patch(kind: str, body: bytes, *, checked: bool) -> tuple[Callable[[Object], patch.Patched], Sequence[str]]:
+    """What a patch does to an object, and the decoder's complaints about it. Raises ApiError."""
+    try:
+        decoded = codec.decode_json(body)
+    except ValueError:
+        raise errors.bad_request(patch.INVALID_JSON) from None
+    if kind == JSON_PATCH:
+        return (lambda old: patch.json_patch(old, decoded.value, checked=checked)), ()
+    if kind == MERGE_PATCH:
+        return (
+            lambda old: patch.Patched(patch.merge_patch(old, decoded.value, checked=checked), [])
+        ), decoded.duplicates
+    raise errors.ApiError(501, "strategic merge patch is not available yet: use a merge patch", "NotImplemented")
+
+
+# -- deleting ---------------------------------------------------------------------------------------------------------
+
+
+async def _delete_options(call: Call) -> DeleteOptions:
+    """From the body, or if there is none from the query. Raises ApiError."""
+    body = await read_body(call.request)
+    if not body:
+        return options.delete_options(options.delete_body_from_query(call.query))
+    media_type = negotiation.request_format(call.request.headers.get("Content-Type", ""))
+    return options.delete_options(
+        options.delete_body_from_object(_read_delete_options(call.resource, body, media_type))
+    )
+
+
+def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Object:
+    """DeleteOptions are known in every group, and may be sent without saying what they are. Raises ApiError."""
+    if media_type == negotiation.PROTOBUF:
+        return _from_protobuf(resource, body)
+    try:
+        value = (codec.decode_yaml if media_type == negotiation.YAML else codec.decode_json)(body).value
+    except ValueError as error:
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    decoded = decode(kinds_options.DELETE_OPTIONS, value)
+    kind, api_version = (value.get("kind"), value.get("apiVersion")) if isinstance(value, dict) else (None, None)
+    if kind not in (None, "", "DeleteOptions"):
+        version = api_version or "v1"
+        raise errors.bad_request(
+            f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        )
+    if decoded.error:
+        raise errors.bad_request(decoded.error)
+    found: Object = decoded.value
+    return found
+
+
+async def delete(call: Call) -> Answer:
+    accepted = call.accepted()
+    check_name(call.info.name)
+    given = await _delete_options(call)
+    now = format_time(call.registry.sources.now())
+    admit = call.admit_delete(given)
+    entry, gone = await call.registry.delete(call.resource, call.namespace, call.info.name, given, admit, now)
+    if not gone or (not call.resource.behaviour.sorted_keys and call.resource.plural == "namespaces"):
+        return call.answer(body_at(entry, call.resource), accepted)
+    details = {
+        "name": entry.key.name,
+        "group": call.resource.group,
+        "kind": call.resource.plural,
+        "uid": object_at(entry, call.resource)["metadata"].get("uid", ""),
+    }
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    status["details"] = {name: value for name, value in details.items() if value}
+    return Answer(responses.encode(status, accepted._replace(convert=None)), 200, accepted.content_type)
+
+
+async def delete_collection(call: Call) -> Answer:
+    accepted = call.accepted()
+    wanted = list_options(call, watch=False)
+    given = await _delete_options(call)
+    listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
+    keys = [entry.key for entry in listing.entries]
+    await delete_keys(call.registry, call.resource, keys, given, call.admit_delete(given))
+    return responses.list_answer(listing, call.resource, accepted, include=call.include(accepted), now=call.now())
+
+
+HANDLERS: Final[dict[tuple[str, str], Handler]] = {
+    ("", "get"): get,
+    ("", "list"): list_,
+    ("", "create"): create,
+    ("", "update"): update,
+    ("", "patch"): patch_,
+    ("", "delete"): delete,
+    ("", "deletecollection"): delete_collection,
+    ("status", "get"): get,
+    ("status", "update"): update,
+    ("status", "patch"): patch_,
+}
+"""By subresource and verb; watches are streams, and not here."""

@@ -1,0 +1,271 @@
+"""Query parameters as options: CreateOptions, UpdateOptions, PatchOptions, DeleteOptions, ListOptions.
+
+Upstream converts the parameters first (a number that does not parse is a 400 in strconv's words) and validates them
+then (422, the options' kind in group meta.k8s.io). A parameter that upstream knows and we do not support is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from apiserver.api import errors, field, meta, selectors
+from apiserver.api.errors import Qualified
+from apiserver.api.field import FieldError
+from apiserver.api.gotext import quote
+from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
+from apiserver.http.request import Query, first
+from apiserver.registry.listing import Selection, Window
+from apiserver.registry.pipeline import Options
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import DeleteOptions, Preconditions
+
+_FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
+_PROPAGATION: Final = ("Foreground", "Background", "Orphan")
+
+
+def _invalid(kind: str, found: list[FieldError]) -> None:
+    if found:
+        raise errors.invalid(Qualified("meta.k8s.io", kind), "", found)
+
+
+# -- conversion of single parameters (apimachinery's Convert_Slice_string_To_…) ---------------------------------------
+
+
+def boolean(query: Query, name: str) -> bool | None:
+    """Any text but `false` and `0` is true, the empty one, too."""
+    return None if name not in query else first(query, name).lower() not in ("false", "0")
+
+
+def integer(query: Query, name: str) -> int | None:
+    text = first(query, name)
+    if name not in query or text == "":
+        return None
+    digits = text[1:] if text[:1] in "+-" else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
+    if not MIN_INT64 <= int(text) <= MAX_INT64:
+        raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
+    return int(text)
+
+
+# -- writes -----------------------------------------------------------------------------------------------------------
+
+
+def _dry_run_errors(dry_run: list[str]) -> list[FieldError]:
+    if all(value == "All" for value in dry_run):
+        return []
+    return [field.not_supported("dryRun", dry_run, ["All"])]
+
+
+def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = False) -> Options:
+    """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
+    manager, validation, dry_run = (
+        first(query, "fieldManager"),
+        first(query, "fieldValidation"),
+        query.get("dryRun", []),
+    )
+    force = boolean(query, "force") if kind == "PatchOptions" else None
+    found: list[FieldError] = []
+    if apply and not manager:
+        found.append(field.required("fieldManager", "is required for apply patch"))
+    if force is not None and not apply:
+        found.append(field.forbidden("force", "may not be specified for non-apply patch"))
+    found += meta.validate_field_manager(manager, "fieldManager") + _dry_run_errors(dry_run)
+    if validation not in _FIELD_VALIDATION:
+        found.append(field.not_supported("fieldValidation", validation, list(_FIELD_VALIDATION)))
+    _invalid(kind, found)
+    return Options(
+        dry_run=bool(dry_run),
+        field_manager=manager or manager_from_user_agent(user_agent),
+        field_validation=validation or "Warn",  # type: ignore[arg-type]  # checked above
+        force=bool(force),
+    )
+
+
+def manager_from_user_agent(user_agent: str) -> str:
+    """Who writes without saying so goes by the first part of the user agent, as much of it as is printable."""
+    prefix = user_agent.partition("/")[0]
+    kept = ""
+    for char in prefix:
+        if not char.isprintable():
+            continue
+        if len((kept + char).encode(errors="surrogateescape")) > meta.MAX_MANAGER:
+            break
+        kept += char
+    return kept or "unknown"
+
+
+class DeleteBody(NamedTuple):
+    """DeleteOptions as they came, from the body or the query. None: not given."""
+
+    dry_run: list[str]
+    propagation: str | None = None
+    orphan: bool | None = None
+    grace: int | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+def delete_body_from_query(query: Query) -> DeleteBody:
+    return DeleteBody(
+        query.get("dryRun", []),
+        first(query, "propagationPolicy") if "propagationPolicy" in query else None,
+        boolean(query, "orphanDependents"),
+        integer(query, "gracePeriodSeconds"),
+    )
+
+
+def delete_body_from_object(value: Object) -> DeleteBody:
+    preconditions: Json = value.get("preconditions") or {}
+    return DeleteBody(
+        value.get("dryRun") or [],
+        value.get("propagationPolicy"),
+        value.get("orphanDependents"),
+        value.get("gracePeriodSeconds"),
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
+    )
+
+
+def delete_options(given: DeleteBody) -> DeleteOptions:
+    """Raises ApiError."""
+    found: list[FieldError] = []
+    if given.orphan is not None and given.propagation is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        found.append(field.invalid("propagationPolicy", given.propagation, text))
+    if given.propagation is not None and given.propagation not in _PROPAGATION:
+        found.append(field.not_supported("propagationPolicy", given.propagation, [*_PROPAGATION, "nil"]))
+    found += _dry_run_errors(given.dry_run)
+    _invalid("DeleteOptions", found)
+    propagation = given.propagation or ""
+    if given.orphan is not None:
+        propagation = "Orphan" if given.orphan else "Background"
+    return DeleteOptions(bool(given.dry_run), propagation, Preconditions(given.uid, given.resource_version))
+
+
+# -- lists and watches ------------------------------------------------------------------------------------------------
+
+
+class ListOptions(NamedTuple):
+    """What a list or a watch asked for, converted and validated but for its resourceVersion."""
+
+    selection: Selection
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    token: str = ""
+    timeout: int | None = None
+    bookmarks: bool = False
+    initial_events: bool | None = None
+
+
+def list_options(resource: Resource, namespace: str | None, name: str, query: Query, *, watch: bool) -> ListOptions:
+    """`namespace` None: across all of them. `name` is that of a watch of one object. Raises ApiError."""
+    if "shardSelector" in query:
+        raise errors.bad_request("shardSelector is not supported: leave it out and filter on your side")
+    try:
+        labels = selectors.parse_labels(first(query, "labelSelector"))
+        fields = selectors.parse_fields(first(query, "fieldSelector"))
+    except ValueError as error:
+        raise errors.bad_request(str(error)) from None
+    limit, timeout = integer(query, "limit") or 0, integer(query, "timeoutSeconds")
+    options = ListOptions(
+        Selection(resource, namespace, None if labels.empty else labels, None if fields.empty else fields),
+        first(query, "resourceVersion"),
+        first(query, "resourceVersionMatch"),
+        max(limit, 0),
+        first(query, "continue"),
+        timeout,
+        bool(boolean(query, "allowWatchBookmarks")),
+        boolean(query, "sendInitialEvents"),
+    )
+    if watch and options.initial_events is None and not options.match and options.resource_version in ("", "0"):
+        options = options._replace(initial_events=True, match="NotOlderThan")
+    _invalid("ListOptions", _watch_errors(options) if watch else _list_errors(options))
+    _check_fields(resource, fields)
+    if name:
+        options = _named(options, name, fields)
+    return options
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    path, match = "resourceVersionMatch", options.match
+    found: list[FieldError] = []
+    if match:
+        if not options.resource_version:
+            found.append(field.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.token:
+            found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            found.append(field.not_supported(path, match, ["Exact", "NotOlderThan", ""]))
+        if match == "Exact" and options.resource_version == "0":
+            found.append(field.forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if options.initial_events is not None:
+        found.append(field.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return found
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    path, match = "resourceVersionMatch", options.match
+    found: list[FieldError] = []
+    if options.initial_events is not None and match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        found.append(field.forbidden(path, text))
+    if match:
+        if options.initial_events is None:
+            text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            found.append(field.forbidden(path, text))
+        if match != "NotOlderThan":
+            found.append(field.not_supported(path, match, ["NotOlderThan"]))
+        if options.token:
+            found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    return found
+
+
+def _check_fields(resource: Resource, wanted: selectors.FieldSelector) -> None:
+    known = {"metadata.name", *resource.selectable_fields}
+    if resource.namespaced or not resource.behaviour.sorted_keys:
+        known.add("metadata.namespace")
+    for term in wanted.terms:
+        if term.field not in known:
+            raise errors.bad_request(resource.behaviour.unknown_field_label(term.field))
+
+
+def _named(options: ListOptions, name: str, fields: selectors.FieldSelector) -> ListOptions:
+    """A watch of one object is a watch with its name as the field selector."""
+    if fields.empty:
+        exact = selectors.parse_fields(f"metadata.name={name}")
+        return options._replace(selection=options.selection._replace(fields=exact))
+    if fields.exact("metadata.name") != name:
+        raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
+    return options
+
+
+def parse_revision(text: str, refuse: Callable[[str], errors.ApiError]) -> int:
+    """A resourceVersion as a revision; "" is 0. `refuse` makes the error: upstream's differ between list and get."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        raise refuse(_revision_error(text, "invalid syntax"))
+    if int(text) >= 2**64:
+        raise refuse(_revision_error(text, "value out of range"))
+    return int(text)
+
+
+def _revision_error(text: str, why: str) -> str:
+    return f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: {why}"
+
+
+def window(options: ListOptions) -> Window:
+    """Which state and page a list asked for. Raises ApiError."""
+    version = options.resource_version
+    revision = parse_revision(version, lambda text: errors.bad_request(f"invalid resource version: {text}"))
+    if options.token:
+        if revision:
+            raise errors.bad_request("specifying resource version is not allowed when using continue")
+        return Window(None, limit=options.limit, token=options.token)
+    if version == "0":
+        return Window(None, limit=options.limit)
+    exact = options.match == "Exact" or (options.limit > 0 and not options.match and revision > 0)
+    return Window(revision, exact, options.limit)

@@ -1,0 +1,268 @@
+"""Watch: a stream of events about one collection (upstream's pkg/endpoints/handlers/watch.go and its watch cache).
+
+An event is made into bytes once per representation and those bytes go to every watcher, all events of one commit in
+one write. Delivery never waits: what a slow connection does not take is queued by reference, and a client that takes
+nothing for `STALLED_AFTER` seconds, or falls `MAX_PENDING` events behind, is cut off. It resumes from the last
+resourceVersion that it has seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, Protocol
+
+from apiserver.api import codec, errors
+from apiserver.api.errors import ApiError
+from apiserver.api.types import Object
+from apiserver.http.options import ListOptions, parse_revision
+from apiserver.registry.cache import Change, Collection
+from apiserver.registry.entry import Entry, body_at, object_at
+from apiserver.registry.listing import Selection, fresh
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import Registry
+from storage.types import Compacted, Event, Prefix, Revision
+
+MIN_TIMEOUT: Final = 1800.0  # seconds; a watch without timeoutSeconds lasts one to two times this
+BOOKMARK_EVERY: Final = 60.0
+BOOKMARK_BEFORE_END: Final = 2.0
+HIGH_WATER: Final = 128 * 1024  # bytes that a connection may leave unsent before its events are queued
+MAX_PENDING: Final = 10_000  # events queued for a connection that does not take them
+STALLED_AFTER: Final = 5.0  # seconds without taking anything
+CHUNK: Final = 128  # events between two pauses
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+
+
+class Pipe(Protocol):
+    """The client's end of a stream. Both raise ConnectionError when it is gone."""
+
+    def write(self, data: bytes) -> int:
+        """Send, without waiting; how many bytes the client has not taken yet."""
+        ...
+
+    async def drain(self) -> None:
+        """Return when the client has taken most of what was sent."""
+        ...
+
+
+def frame(kind: EventType, body: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
+
+
+class Representation:
+    """How a watch shows objects: as they are. What it makes is shared by all watches with an equal `key`."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+        self.key: object = resource
+
+    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+        """`change` is None for the initial state."""
+        if change is None:
+            return frame(kind, body_at(entry, self.resource))
+        made = change.frames.get((kind, self.key))
+        if made is None:
+            made = change.frames[kind, self.key] = frame(kind, body_at(entry, self.resource))
+        return made
+
+    def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
+        return frame("BOOKMARK", codec.encode(bookmark(self.resource, revision, initial_end), sort_keys=False))
+
+
+class Converted(Representation):
+    """Objects as a Table or as PartialObjectMetadata; nothing is shared, for a table's first event is different."""
+
+    def __init__(self, resource: Resource, make: Callable[[Object], bytes]) -> None:
+        super().__init__(resource)
+        self._make = make
+
+    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+        return frame(kind, self._make(object_at(entry, self.resource)))
+
+    def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
+        return frame("BOOKMARK", self._make(bookmark(self.resource, revision, initial_end)))
+
+
+def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Object:
+    """The object of a BOOKMARK event: a resourceVersion and nothing else."""
+    metadata: Object = {"resourceVersion": str(revision)}
+    if initial_end:
+        metadata = {"annotations": {"k8s.io/initial-events-end": "true"}, **metadata}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+
+
+class Stream:
+    """One watch. The cache calls `deliver` and `end`; `run` is the handler's side of it."""
+
+    def __init__(self, registry: Registry, selection: Selection, representation: Representation, pipe: Pipe) -> None:
+        self.registry = registry
+        self.selection = selection
+        self.representation = representation
+        self.pipe = pipe
+        self.after: Revision = 0  # events up to this revision are not for us
+        self._partition = selection.partition
+        self._pending: list[bytes] = []
+        self._queueing = True
+        self._wake = asyncio.Event()
+        self._ended = False
+        self._overrun = False
+
+    # -- the cache's side
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
+        frames = self.frames(changes)
+        if not frames:
+            return
+        if self._queueing:
+            self._pending += frames
+            self._overrun = len(self._pending) > MAX_PENDING
+        elif self._write(frames) > HIGH_WATER:
+            self._queueing = True
+        if self._queueing:
+            self._wake.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._wake.set()
+
+    def _write(self, frames: list[bytes]) -> int:
+        try:
+            return self.pipe.write(b"".join(frames))
+        except ConnectionError:
+            self.end()
+            return 0
+
+    def frames(self, changes: Sequence[Change]) -> list[bytes]:
+        """The events that changes are for this watch: objects that enter or leave the selection are ADDED, DELETED."""
+        selection, event, partition = self.selection, self.representation.event, self._partition
+        everything = selection.everything
+        found: list[bytes] = []
+        for change in changes:
+            if change.revision <= self.after or (partition is not None and change.key.partition != partition):
+                continue
+            entry, before = change.entry, change.before
+            was_in = before is not None and (everything or selection.wants(before))
+            if entry is not None and (everything or selection.wants(entry)):
+                found.append(event("MODIFIED" if was_in else "ADDED", entry, change))
+            elif was_in and before is not None:
+                found.append(event("DELETED", before, change))
+        return found
+
+    # -- the handler's side
+
+    async def run(self, options: ListOptions, seconds: float) -> None:
+        """Stream until the time is up, the resource changes, or the client does not keep up."""
+        deadline = time.monotonic() + seconds
+        collection = await self.registry.collection(self.selection.resource)
+        try:
+            collection = await self._start(collection, options)
+        except Compacted as compacted:
+            await self._error(too_old(self.after, compacted.revision))
+            return
+        try:
+            await self._live(deadline, bookmarks=options.bookmarks)
+        finally:
+            collection.watchers.pop(self, None)
+
+    async def _start(self, collection: Collection, options: ListOptions) -> Collection:
+        """Send the initial state or the history asked for; from then on the cache delivers. Raises Compacted."""
+        revision = self.after
+        if revision and not options.initial_events:
+            if revision < self.selection.resource.versions.since:
+                raise Compacted(self.selection.resource.versions.since)
+            rest = collection.since(revision)
+            if rest is None:
+                rest = await self._catch_up(collection, revision)
+            collection.watchers[self] = None
+            await self._send(self.frames(rest))
+            return collection
+        if revision:
+            await fresh(self.registry, revision)
+        entries = [collection.entries[key] for key in collection.select(self._partition)]
+        at, self.after = self.registry.cache.revision, 0
+        collection.watchers[self] = None
+        if options.initial_events is not False:
+            wanted = [entry for entry in entries if self.selection.everything or self.selection.wants(entry)]
+            for start in range(0, len(wanted), CHUNK):
+                await self._send(
+                    [self.representation.event("ADDED", one, None) for one in wanted[start : start + CHUNK]]
+                )
+            if options.initial_events and options.bookmarks:
+                await self._send([self.representation.bookmark(at, initial_end=True)])
+        return collection
+
+    async def _catch_up(self, collection: Collection, revision: Revision) -> list[Change]:
+        """Send history from the store until the cache's recent changes take over; those that are left to send."""
+        prefix = Prefix(self.selection.resource.collection, self._partition)
+        async for batch in self.registry.store.watch(prefix, after=revision):
+            await self._send(self.frames([_change(event) for event in batch.events]))
+            rest = collection.since(batch.revision)
+            if rest is not None:
+                return [change for change in rest if change.revision > batch.revision]
+        raise Compacted(revision)
+
+    async def _live(self, deadline: float, *, bookmarks: bool) -> None:
+        next_bookmark = _next_bookmark(time.monotonic(), deadline) if bookmarks else deadline
+        while not self._ended and not self._overrun:
+            if self._pending:
+                frames, self._pending = self._pending, []
+                await self._send(frames)
+                continue
+            self._queueing = False
+            self._wake.clear()
+            now = time.monotonic()
+            if now >= deadline:
+                return
+            if now >= next_bookmark:
+                await self._send([self.representation.bookmark(self.registry.cache.revision)])
+                next_bookmark = _next_bookmark(now, deadline)
+                continue
+            try:
+                async with asyncio.timeout(min(deadline, next_bookmark) - now):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def _send(self, frames: list[bytes]) -> None:
+        """Write, and give the client time to take it. Raises ConnectionError if it does not."""
+        for start in range(0, len(frames), CHUNK):
+            self.pipe.write(b"".join(frames[start : start + CHUNK]))
+            try:
+                async with asyncio.timeout(STALLED_AFTER):
+                    await self.pipe.drain()
+            except TimeoutError:
+                raise ConnectionError("the client does not take its events") from None
+            await asyncio.sleep(0)
+
+    async def _error(self, error: ApiError) -> None:
+        await self._send([frame("ERROR", codec.encode(error.status, sort_keys=False))])
+
+
+def start_revision(options: ListOptions) -> Revision:
+    """Raises ApiError."""
+    return parse_revision(options.resource_version, errors.plain_error)
+
+
+def lifetime(options: ListOptions, random_share: Callable[[], float] = random.random) -> float:
+    """How many seconds a watch lasts: as asked for, or some time so that not all clients come back at once."""
+    return float(options.timeout) if options.timeout else MIN_TIMEOUT * (1 + random_share())
+
+
+def too_old(revision: Revision, oldest: Revision) -> ApiError:
+    return errors.expired(f"too old resource version: {revision} ({oldest})")
+
+
+def _next_bookmark(now: float, deadline: float) -> float:
+    """Every minute, and shortly before the end so that clients resume from close to now."""
+    before_end = deadline - BOOKMARK_BEFORE_END
+    return min(now + BOOKMARK_EVERY, before_end) if before_end > now else deadline
+
+
+def _change(event: Event) -> Change:
+    """A change from the store's log, for what is older than the cache remembers."""
+    entry = None if event.value is None else Entry(event.key, event.value, event.revision)
+    old = event.previous
+    return Change(event.key, event.revision, entry, Entry(old.key, old.value, event.revision) if old else None)

@@ -1,0 +1,190 @@
+"""The watch cache: every object once, as the bytes that were stored, and the recent changes to it.
+
+GET writes an entry's bytes out, LIST joins them, a watch event is built once and the same bytes go to every watcher.
+One task follows the store's log and applies each commit as a whole; `reached` lets a writer wait until its own write
+can be read here. Collections are loaded when they are first needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+from apiserver.registry.entry import Entry
+from storage.store import Store
+from storage.types import Batch, Compacted, Event, Key, KeyValue, Prefix, Revision
+
+RECENT: Final = 1024  # changes kept per collection for watches that resume; older ones come from the store's log
+
+
+class Change:
+    """One event as watchers see it. `before` is the old state under the change's revision, `entry` the new one."""
+
+    __slots__ = ("before", "entry", "frames", "key", "revision")
+
+    def __init__(self, key: Key, revision: Revision, entry: Entry | None, before: Entry | None) -> None:
+        self.key = key
+        self.revision = revision
+        self.entry = entry
+        self.before = before
+        self.frames: dict[object, bytes] = {}  # what was already built, by representation
+
+
+class Watcher(Protocol):
+    """Who wants to know of changes in a collection. Both methods return at once."""
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None: ...
+
+    def end(self) -> None:
+        """Nothing more will come: the resource is gone or has changed its schema."""
+        ...
+
+
+class Collection:
+    """The objects of one resource, in key order, with those who watch them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.entries: dict[Key, Entry] = {}
+        self.keys: list[Key] = []
+        self.recent: deque[Change] = deque(maxlen=RECENT)
+        self.floor: Revision = 0  # `recent` holds every change after this revision
+        self.changed: Revision = 0  # the revision of the newest change
+        self.watchers: dict[Watcher, None] = {}
+        self.loaded = False
+
+    def apply(self, event: Event) -> Change:
+        key = event.key
+        old = self.entries.get(key)
+        if old is None and event.previous is not None:
+            old = Entry(key, event.previous.value, event.previous.revision)
+        entry = None
+        if event.value is not None:
+            entry = Entry(key, event.value, event.revision)
+            if key not in self.entries:
+                insort(self.keys, key)
+            self.entries[key] = entry
+        elif self.entries.pop(key, None) is not None:
+            del self.keys[bisect_left(self.keys, key)]
+        change = Change(key, event.revision, entry, old.at(event.revision) if old else None)
+        if len(self.recent) == RECENT:
+            self.floor = self.recent[0].revision
+        self.recent.append(change)
+        self.changed = event.revision
+        return change
+
+    def fill(self, items: Iterable[KeyValue]) -> None:
+        for one in items:
+            self.entries[one.key] = Entry(one.key, one.value, one.revision)
+        self.keys = sorted(self.entries)
+
+    def select(self, partition: str | None, after: Key | None = None) -> list[Key]:
+        """The keys of one partition (None: of all), those behind `after`, in order."""
+        start = 0 if after is None else bisect_left(self.keys, (*after, ""))
+        if partition is None:
+            return self.keys[start:] if start else self.keys
+        first = bisect_left(self.keys, Key(self.name, partition, ""))
+        last = bisect_left(self.keys, Key(self.name, partition + "\0", ""))
+        return self.keys[max(first, start) : last]
+
+    def since(self, revision: Revision) -> list[Change] | None:
+        """Every change after `revision`; None if that is longer ago than `recent` goes."""
+        if revision < self.floor:
+            return None
+        if revision >= self.changed:
+            return []
+        return [change for change in self.recent if change.revision > revision]
+
+
+class WatchCache:
+    """All collections, kept up to date from the store's log."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.revision: Revision = store.revision
+        self._collections: dict[str, Collection] = {}
+        self._loading: dict[str, asyncio.Task[Collection]] = {}
+        self._waiting: deque[tuple[Revision, asyncio.Future[None]]] = deque()
+        self._pending: dict[str, list[Event]] = {}
+
+    async def follow(self) -> None:
+        """Apply the log for ever. If it is cut off under us everything is forgotten, and loaded anew on demand."""
+        while True:
+            try:
+                async for batch in self.store.watch(after=self.revision):
+                    self._apply(batch)
+                return
+            except Compacted as compacted:
+                self.revision = max(compacted.revision, self.store.revision)
+                for collection in self._collections.values():
+                    self._end(collection)
+                self._collections.clear()
+
+    def _apply(self, batch: Batch) -> None:
+        changed: dict[Collection, list[Change]] = {}
+        for event in batch.events:
+            collection = self._collections.get(event.key.collection)
+            if collection is not None:
+                changed.setdefault(collection, []).append(collection.apply(event))
+            elif (pending := self._pending.get(event.key.collection)) is not None:
+                pending.append(event)
+        self.revision = batch.revision
+        for collection, changes in changed.items():
+            for watcher in list(collection.watchers):
+                watcher.deliver(changes, batch.revision)
+        while self._waiting and self._waiting[0][0] <= self.revision:
+            future = self._waiting.popleft()[1]
+            if not future.done():
+                future.set_result(None)
+
+    async def reached(self, revision: Revision) -> None:
+        """Return once everything up to `revision` can be read here."""
+        if revision <= self.revision:
+            return
+        future = asyncio.get_running_loop().create_future()
+        insort(self._waiting, (revision, future), key=lambda pair: pair[0])
+        await future
+
+    def peek(self, name: str) -> Collection | None:
+        """The collection, if it is loaded."""
+        return self._collections.get(name)
+
+    async def collection(self, name: str) -> Collection:
+        found = self._collections.get(name)
+        if found is not None:
+            return found
+        task = self._loading.get(name)
+        if task is None:
+            task = self._loading[name] = asyncio.ensure_future(self._load(name))
+            task.add_done_callback(lambda _: self._loading.pop(name, None))
+        return await asyncio.shield(task)
+
+    async def _load(self, name: str) -> Collection:
+        pending = self._pending[name] = []
+        try:
+            page = await self.store.list(Prefix(name))
+            await self.reached(page.revision)
+        finally:
+            del self._pending[name]
+        collection = Collection(name)
+        collection.fill(page.items)
+        collection.floor = collection.changed = page.revision
+        for event in pending:
+            if event.revision > page.revision:
+                collection.apply(event)
+        self._collections[name] = collection
+        return collection
+
+    def end_watches(self, name: str) -> None:
+        """End every watch on a collection: its resource changed or is gone."""
+        collection = self._collections.get(name)
+        if collection is not None:
+            self._end(collection)
+
+    def _end(self, collection: Collection) -> None:
+        watchers, collection.watchers = list(collection.watchers), {}
+        for watcher in watchers:
+            watcher.end()

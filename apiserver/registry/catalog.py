@@ -1,0 +1,53 @@
+"""The catalog: which resources are served right now. Immutable, and swapped as a whole when a definition changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from apiserver.crd.versions import version_priority
+from apiserver.registry.resource import Resource, Versions
+
+
+class Catalog:
+    """Built-in resources, and those that established definitions serve."""
+
+    def __init__(self, builtins: Iterable[Versions] = (), defined: Mapping[str, Versions] | None = None) -> None:
+        self._builtins = tuple(builtins)
+        self.defined = dict(defined or {})
+        self._by_path: dict[tuple[str, str, str], Resource] = {}
+        for versions in (*self.defined.values(), *self._builtins):
+            for resource in versions.by_name.values():
+                if resource.served:
+                    self._by_path[resource.group, resource.version, resource.plural] = resource
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource that a path names; None if it is not served."""
+        return self._by_path.get((group, version, plural))
+
+    def with_definition(self, name: str, versions: Versions | None) -> Catalog:
+        """The catalog after a definition changed; None: it is no longer served."""
+        defined = {k: v for k, v in self.defined.items() if k != name}
+        if versions is not None:
+            defined[name] = versions
+        return Catalog(self._builtins, defined)
+
+    @property
+    def resources(self) -> Iterable[Resource]:
+        return self._by_path.values()
+
+    @cached_property
+    def groups(self) -> dict[str, list[str]]:
+        """The versions of each group, best first; built-in groups before those of definitions, these by name."""
+        found: dict[str, set[str]] = {}
+        builtin = [resource.group for versions in self._builtins for resource in versions.by_name.values()]
+        for group in (*dict.fromkeys(builtin), *sorted(one.group for one in self.resources)):
+            found.setdefault(group, set())
+        for resource in self.resources:
+            found[resource.group].add(resource.version)
+        return {group: sorted(versions, key=version_priority) for group, versions in found.items() if versions}
+
+    def in_version(self, group: str, version: str) -> list[Resource]:
+        """The resources of one group version, by name."""
+        found = [one for one in self.resources if one.group == group and one.version == version]
+        return sorted(found, key=lambda one: one.plural)

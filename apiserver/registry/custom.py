@@ -1,0 +1,228 @@
+"""How custom resources behave: the object pipeline under a structural schema."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiserver.api import field, meta, names
+from apiserver.api.field import FieldError, Path
+from apiserver.api.gotext import plain
+from apiserver.api.types import Json, Object
+from apiserver.api.values import copy, equal
+from apiserver.crd.versions import deprecation_warning
+from apiserver.registry import scale
+from apiserver.registry.pipeline import Draft, cannot_be_handled
+from apiserver.registry.resource import Resource, ScalePaths, Versions
+from apiserver.schema import embedded, listtype, ratcheting, validation
+from apiserver.schema.defaulting import default, drop_nulls
+from apiserver.schema.pruning import prune
+from apiserver.schema.structural import Structural
+
+MAX_REPLICAS: Final = 2**31 - 1
+
+# CEL is skipped if one of these was found: rules expect objects of the right shape (upstream's hasBlockingErr).
+BLOCKING: Final = frozenset({
+    "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"
+})  # fmt: skip
+
+
+class CustomResources:
+    """The behaviour that all custom resources share; what differs is in their `Resource`."""
+
+    unconditional_update = False
+    sorted_keys = True
+
+    def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
+        try:
+            return value, shape(resource, value, drop_malformed=False)
+        except ValueError as error:
+            raise cannot_be_handled(resource, value, str(error)) from None
+
+    def read(self, resource: Resource, value: Object) -> None:
+        shape(resource, value, drop_malformed=True)
+        metadata = value.get("metadata")
+        if isinstance(metadata, dict) and not metadata.get("generation"):
+            metadata["generation"] = 1  # written before generations were counted
+
+    def default(self, resource: Resource, value: Object) -> None:
+        default(value, resource.schema)
+
+    def written(self, value: Object) -> Object:
+        return value
+
+    def prepare(self, draft: Draft) -> None:
+        new, old, resource = draft.new, draft.old, draft.resource
+        if draft.subresource == "status" and old is not None:
+            draft.new = _only_status(new, old)
+            return
+        if resource.has_status:
+            if old is not None and "status" in old:
+                new["status"] = copy(old["status"])
+            else:
+                new.pop("status", None)
+        if old is not None and not equal(_without_metadata(new), _without_metadata(old)):
+            draft.metadata["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+    def validate(self, draft: Draft) -> None:
+        validate(draft)
+        if not draft.errors and not draft.subresource:
+            draft.warnings += meta.finalizer_warnings(draft.metadata, draft.old["metadata"] if draft.old else None)
+
+    def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
+        return {path: _text_at(value, path) for path in resource.selectable_fields}
+
+    def unknown_field_label(self, name: str) -> str:
+        return f"field label not supported: {name}"
+
+
+CUSTOM: Final = CustomResources()
+
+
+def shape(resource: Resource, value: Object, *, drop_malformed: bool) -> list[str]:
+    """Prune, drop nulls, type metadata; in place. The paths of what went: metadata's first, embedded resources' last.
+
+    An object of another kind or version keeps its body: there is no schema for it. Raises ValueError.
+    """
+    unknown: list[str] = []
+    metadata = value.get("metadata")
+    if metadata is not None:
+        value["metadata"], unknown = meta.coerce(metadata, drop_malformed=drop_malformed)
+    if value.get("kind") != resource.kind or value.get("apiVersion") != resource.api_version:
+        return unknown
+    schema = resource.schema
+    unknown += prune(value, schema, root=True)
+    drop_nulls(value, schema)
+    if resource.has_embedded:
+        unknown += embedded.coerce(value, schema, drop_malformed=drop_malformed)
+    return unknown
+
+
+def _only_status(new: Object, old: Object) -> Object:
+    """An update of /status changes the status, and who manages which fields."""
+    value: Object = copy(old)
+    value.pop("status", None)
+    if "status" in new:
+        value["status"] = new["status"]
+    if "managedFields" in new["metadata"]:
+        value["metadata"]["managedFields"] = new["metadata"]["managedFields"]
+    return value
+
+
+def _without_metadata(value: Object) -> Object:
+    return {name: item for name, item in value.items() if name != "metadata"}
+
+
+def _text_at(value: Json, path: Path) -> str:
+    """What a field selector compares: the text of a scalar, "" if it is not there."""
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return "" if value is None else plain(value)
+
+
+# -- validation -------------------------------------------------------------------------------------------------------
+
+
+def validate(draft: Draft) -> None:
+    """All that can be wrong with an object, in upstream's order: type, metadata, schema, scale, embedded, lists."""
+    new, old, resource = draft.new, draft.old, draft.resource
+    schema, found = resource.schema, draft.errors
+    status = draft.subresource == "status"
+    if old is not None:  # the generic checks of every update come first
+        found += meta.validate_object_meta(
+            draft.metadata, namespaced=resource.namespaced, name_rule=names.path_segment_name
+        )
+        found += meta.validate_object_meta_update(draft.metadata, old["metadata"])
+    if wrong_type := _type_errors(resource, new):
+        found += wrong_type
+        return
+    if old is None:
+        found += meta.validate_object_meta(draft.metadata, namespaced=resource.namespaced)
+    else:
+        found += meta.validate_object_meta_update(draft.metadata, old["metadata"])
+    if schema is not None:
+        found += _schema_errors(new, old, schema, status=status)
+    if resource.scale is not None:
+        found += _scale_errors(new, resource.scale, spec=not status)
+    if schema is None:
+        return
+    if resource.has_embedded and not status:
+        found += embedded.validate(new, schema)
+    if old is None or not listtype.validate(old, schema):  # KEP-4008: lists that were wrong may stay wrong
+        found += listtype.validate(new, schema)
+
+
+def _type_errors(resource: Resource, value: Object) -> list[FieldError]:
+    found = []
+    for name, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if value.get(name) != expected:
+            found.append(field.invalid(name, value.get(name, ""), f"must be {expected}"))
+    return found
+
+
+def _schema_errors(new: Object, old: Object | None, schema: Structural, *, status: bool) -> list[FieldError]:
+    if old is None:
+        return validation.validate(new, schema)
+    if not status:
+        return ratcheting.validate_update(new, old, schema)
+    inner = schema.properties.get("status")
+    if "status" not in new or inner is None:
+        return []
+    return ratcheting.validate_update(new["status"], old.get("status"), inner, path="status")
+
+
+def _scale_errors(value: Object, paths: ScalePaths, *, spec: bool) -> list[FieldError]:
+    found: list[FieldError] = []
+    for path in (paths.spec_replicas, paths.status_replicas) if spec else (paths.status_replicas,):
+        try:
+            replicas = scale.integer_at(value, path)
+        except ValueError as error:
+            found.append(field.invalid(path, 0, str(error)))
+            continue
+        if replicas is not None and replicas < 0:
+            found.append(field.invalid(path, replicas, "should be a non-negative integer"))
+        elif replicas is not None and replicas > MAX_REPLICAS:
+            found.append(field.invalid(path, replicas, f"should be less than or equal to {MAX_REPLICAS}"))
+    if paths.label_selector:
+        try:
+            scale.text_at(value, paths.label_selector)
+        except ValueError as error:
+            found.append(field.invalid(paths.label_selector, "", str(error)))
+    return found
+
+
+# -- from a definition ------------------------------------------------------------------------------------------------
+
+
+def versions_of(crd: Object, since: int) -> Versions:
+    """The resources that an established definition serves, from the names it was given."""
+    spec = crd["spec"]
+    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    resources = [_resource(crd, version) for version in spec["versions"]]
+    return Versions(resources, storage, since)
+
+
+def _resource(crd: Object, version: Object) -> Resource:
+    spec, names_ = crd["spec"], crd["status"]["acceptedNames"]
+    subresources = version.get("subresources") or {}
+    paths = subresources.get("scale")
+    return Resource(
+        group=spec["group"],
+        version=version["name"],
+        plural=names_["plural"],
+        singular=names_.get("singular") or names_["kind"].lower(),
+        kind=names_["kind"],
+        list_kind=names_.get("listKind") or f"{names_['kind']}List",
+        namespaced=spec["scope"] == "Namespaced",
+        behaviour=CUSTOM,
+        short_names=names_.get("shortNames") or (),
+        categories=names_.get("categories") or (),
+        subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
+        scale=ScalePaths(paths["specReplicasPath"], paths["statusReplicasPath"], paths.get("labelSelectorPath") or "")
+        if paths
+        else None,
+        served=version.get("served", False),
+        deprecation_text=deprecation_warning(crd, version["name"]),
+        columns=version.get("additionalPrinterColumns"),
+        selectable_fields=tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ()),
+        raw_schema=(version.get("schema") or {}).get("openAPIV3Schema"),
+    )

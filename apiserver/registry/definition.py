@@ -1,0 +1,81 @@
+"""How CustomResourceDefinitions behave: as `apiserver.crd` says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiserver.api import meta, names
+from apiserver.api.types import Object
+from apiserver.crd import defaults, types, update, validation
+from apiserver.registry.pipeline import Draft, cannot_be_handled
+from apiserver.registry.resource import Resource, Versions
+
+VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+class Definitions:
+    """The behaviour of the one resource that makes the others."""
+
+    unconditional_update = False
+    sorted_keys = False
+
+    def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
+        decoded = types.decode(value)
+        if decoded.error:
+            raise cannot_be_handled(resource, value, decoded.error)
+        return decoded.value, decoded.unknown
+
+    def read(self, resource: Resource, value: Object) -> None:
+        """What is stored was decoded when it was written."""
+
+    def default(self, resource: Resource, value: Object) -> None:
+        value.update(defaults.default(value))
+
+    def written(self, value: Object) -> Object:
+        return types.written(value)
+
+    def prepare(self, draft: Draft) -> None:
+        if draft.old is None:
+            draft.new = update.prepare_for_create(draft.new)
+        elif draft.subresource == "status":
+            draft.new = update.prepare_for_status_update(draft.new, draft.old)
+        else:
+            draft.new = update.prepare_for_update(draft.new, draft.old)
+
+    def validate(self, draft: Draft) -> None:
+        new, old = draft.new, draft.old
+        if old is None:
+            draft.errors += validation.validate(new)
+        else:
+            draft.errors += meta.validate_object_meta(
+                new["metadata"], namespaced=False, name_rule=names.path_segment_name
+            )
+            draft.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
+            judge = validation.validate_status_update if draft.subresource == "status" else validation.validate_update
+            draft.errors += judge(new, old)
+        if not draft.errors and not draft.subresource:
+            draft.warnings += update.warnings(new, old)
+
+    def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
+        return {}
+
+    def unknown_field_label(self, name: str) -> str:
+        return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+
+def definitions_resource() -> Versions:
+    resource = Resource(
+        group=types.GROUP,
+        version=types.VERSION,
+        plural=types.RESOURCE,
+        singular=types.KIND.lower(),
+        kind=types.KIND,
+        list_kind=f"{types.KIND}List",
+        namespaced=False,
+        behaviour=Definitions(),
+        short_names=("crd", "crds"),
+        categories=("api-extensions",),
+        verbs=VERBS,
+        subresources=frozenset({"status"}),
+    )
+    return Versions([resource], types.VERSION)

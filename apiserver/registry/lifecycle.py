@@ -1,0 +1,212 @@
+"""The life of a definition: names accepted, established, served, terminating, gone (upstream's apiextensions controllers).
+
+A definition is served when its POST answers: the conditions are set in upstream's order, each with its event, and the
+catalog is swapped before the answer leaves. Deleting one deletes its custom resources first; while some of them wait
+for finalizers, so does the definition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from apiserver.api.gotime import format_time
+from apiserver.api.types import Object
+from apiserver.crd import conditions
+from apiserver.crd.conditions import Condition
+from apiserver.registry.cache import Change, Collection
+from apiserver.registry.custom import versions_of
+from apiserver.registry.deletion import delete_all, until_empty
+from apiserver.registry.entry import Entry, encode, key_of, object_at
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import Registry
+from storage.types import Revision
+
+
+class Definitions:
+    """Follows the collection of definitions; the registry's `Lifecycle` for it."""
+
+    def __init__(self, registry: Registry, resource: Resource) -> None:
+        self.registry = registry
+        self.resource = resource
+        self._collection = Collection(resource.collection)
+        self._served: dict[str, Object] = {}  # name → what was served of it, to see whether a change concerns it
+        self._names: dict[str, Object] = {}  # name → group and accepted names, of all definitions
+        self._settling: dict[str, asyncio.Task[None]] = {}
+        self._changed: set[str] = set()  # changed again while it was settling
+        self._finishing: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self) -> None:
+        """Load all definitions into the catalog, and go on with those that were left half done."""
+        self._collection = await self.registry.collection(self.resource)
+        for entry in list(self._collection.entries.values()):
+            self._serve(entry)
+            self._wake(entry.key.name)
+        self._collection.watchers[self] = None
+        await asyncio.gather(*self._settling.values())
+
+    async def stop(self) -> None:
+        tasks = [*self._settling.values(), *self._finishing.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- what the cache tells
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
+        for change in changes:
+            name = change.key.name
+            if change.entry is not None:
+                self._serve(change.entry)
+            else:
+                self._withdraw(name)
+                group = self._names.pop(name, {}).get("group")
+                for other, about in self._names.items():  # its names are free again
+                    if about["group"] == group:
+                        self._wake(other)
+            self._wake(name)
+
+    def end(self) -> None:
+        """The cache lost track of the log: begin anew."""
+        self._beginning = asyncio.get_running_loop().create_task(self.start())
+
+    # -- serving
+
+    def _serve(self, entry: Entry) -> None:
+        """Bring the catalog up to date with one definition."""
+        name = entry.key.name
+        crd = object_at(entry, self.resource)
+        self._names[name] = {"group": crd["spec"]["group"], "status": {"acceptedNames": crd["status"]["acceptedNames"]}}
+        if not conditions.is_true(crd, "Established"):
+            self._withdraw(name)
+            return
+        terminating = conditions.is_true(crd, "Terminating")
+        now_served = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
+        if self._served.get(name) == now_served:
+            self.registry.catalog.defined[name].terminating = terminating
+            return
+        versions = versions_of(crd, entry.revision)
+        versions.terminating = terminating
+        self._served[name] = now_served
+        self.registry.catalog = self.registry.catalog.with_definition(name, versions)
+        self.registry.cache.end_watches(versions.storage.collection)
+
+    def _withdraw(self, name: str) -> None:
+        if self._served.pop(name, None) is None:
+            return
+        collection = self.registry.catalog.defined[name].storage.collection
+        self.registry.catalog = self.registry.catalog.with_definition(name, None)
+        self.registry.cache.end_watches(collection)
+
+    # -- settling: conditions and names
+
+    async def settled(self, name: str) -> None:
+        while (task := self._settling.get(name)) is not None:
+            await asyncio.shield(task)
+
+    def _wake(self, name: str) -> None:
+        if name in self._settling:
+            self._changed.add(name)
+            return
+        task = self._settling[name] = asyncio.get_running_loop().create_task(self._settle(name))
+        task.add_done_callback(lambda _: self._settling.pop(name, None))
+
+    async def _settle(self, name: str) -> None:
+        while True:
+            self._changed.discard(name)
+            while await self._step(name):
+                pass
+            if name not in self._changed:
+                return
+
+    async def _step(self, name: str) -> bool:
+        """Set the next conditions, if any are due."""
+        entry = self._collection.entries.get(key_of(self.resource, "", name))
+        if entry is None:
+            return False
+        crd = object_at(entry, self.resource)
+        if crd["metadata"].get("deletionTimestamp") and conditions.CLEANUP_FINALIZER in crd["metadata"].get(
+            "finalizers", ()
+        ):
+            self._finish(name)
+        group = crd["spec"]["group"]
+        others = [about for other, about in self._names.items() if other != name and about["group"] == group]
+        if not advance(crd, others, self._now()):
+            return False
+        await self.registry.replace(entry, encode(self.resource, crd))
+        return True
+
+    def _now(self) -> str:
+        return format_time(self.registry.sources.now())
+
+    # -- terminating
+
+    def holds(self, value: Object) -> bool:
+        return False
+
+    def begin_delete(self, value: Object, now: str) -> bool:
+        metadata = value["metadata"]
+        if metadata.get("deletionTimestamp"):
+            return False
+        metadata["deletionTimestamp"] = now
+        metadata["finalizers"] = [
+            *(one for one in metadata.get("finalizers", ()) if one != conditions.CLEANUP_FINALIZER),
+            conditions.CLEANUP_FINALIZER,
+        ]
+        conditions.set_condition(value, conditions.DELETION_PENDING, now)
+        return True
+
+    def _finish(self, name: str) -> None:
+        if name not in self._finishing:
+            task = self._finishing[name] = asyncio.get_running_loop().create_task(self._clean_up(name))
+            task.add_done_callback(lambda _: self._finishing.pop(name, None))
+
+    async def _clean_up(self, name: str) -> None:
+        """Delete every instance, wait for those with finalizers, let the definition go."""
+        await self._mark(name, conditions.DELETION_IN_PROGRESS)
+        versions = self.registry.catalog.defined.get(name)
+        outcome = conditions.NEVER_ESTABLISHED
+        if versions is not None:
+            await delete_all(self.registry, versions.storage, None)
+            await until_empty(self.registry, versions.storage, None)
+            outcome = conditions.DELETION_COMPLETED
+        await self._mark(name, outcome, done=True)
+
+    async def _mark(self, name: str, condition: Condition, *, done: bool = False) -> None:
+        """Set the Terminating condition; when `done`, take our finalizer away, and with the last one the definition."""
+        while (entry := self._collection.entries.get(key_of(self.resource, "", name))) is not None:
+            crd = object_at(entry, self.resource)
+            conditions.set_condition(crd, condition, self._now())
+            if done:
+                metadata = crd["metadata"]
+                metadata["finalizers"] = [
+                    one for one in metadata.get("finalizers", ()) if one != conditions.CLEANUP_FINALIZER
+                ]
+                if not metadata["finalizers"]:
+                    if await self.registry.remove(entry):
+                        return
+                    continue
+            if await self.registry.replace(entry, encode(self.resource, crd)):
+                return
+
+
+def advance(crd: Object, others: Iterable[Object], now: str) -> bool:
+    """Set the conditions that are due next, in place; False if there are none. `others`: the group's definitions.
+
+    First come the names and what follows from them, then Established: each is an event of its own, as upstream's.
+    """
+    naming = conditions.names_conditions(crd, others)
+    due = [naming.names_accepted, naming.established, conditions.approved(crd)]
+    wanted = [one for one in due if one is not None and not conditions.is_set(crd, one)]
+    if wanted or naming.accepted != crd["status"]["acceptedNames"]:
+        crd["status"]["acceptedNames"] = naming.accepted
+        for condition in wanted:
+            conditions.set_condition(crd, condition, now)
+        return True
+    if naming.names_accepted.status != "True" or conditions.is_true(crd, conditions.ESTABLISHED):
+        return False
+    established = conditions.established(crd)
+    if conditions.is_set(crd, established):
+        return False
+    conditions.set_condition(crd, established, now)
+    return True

@@ -1,0 +1,208 @@
+"""Lists: which state, which objects, which page.
+
+Without a resourceVersion a list is the newest state. A resourceVersion asks for that state or a newer one, or with
+`exact` (and always on the pages that continue a list) for exactly that state, which comes from the store's history.
+Pages go on behind the last key seen, so what was created meanwhile does not shift them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import posixpath
+from typing import Final, NamedTuple, Protocol
+
+from apiserver.api import codec, errors
+from apiserver.api.errors import ApiError
+from apiserver.api.types import Json
+from apiserver.registry.entry import Entry, fields_of, labels_of
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import Registry
+from storage.types import Compacted, FutureRevision, Key, Prefix, Revision
+
+FRESHNESS_DEADLINE: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
+PAGE: Final = 1000  # how much history is read at once where a selector drops some of it
+
+
+class Labels(Protocol):
+    def matches(self, labels: dict[str, str], /) -> bool: ...
+
+
+class Fields(Protocol):
+    def matches(self, fields: dict[str, str], /) -> bool: ...
+
+
+class Selection(NamedTuple):
+    """What a list or watch is about. `namespace` None: all of them. None selects everything."""
+
+    resource: Resource
+    namespace: str | None = None
+    labels: Labels | None = None
+    fields: Fields | None = None
+
+    @property
+    def partition(self) -> str | None:
+        if not self.resource.namespaced:
+            return ""
+        return None if self.namespace is None else f"{self.namespace}/"
+
+    @property
+    def everything(self) -> bool:
+        return self.labels is None and self.fields is None
+
+    def wants(self, entry: Entry) -> bool:
+        """Do the selectors match? (Scope is not asked.)"""
+        if self.labels is not None and not self.labels.matches(labels_of(entry)):
+            return False
+        return self.fields is None or self.fields.matches(fields_of(entry, self.resource))
+
+
+class Window(NamedTuple):
+    """Which state and which page; already validated. `revision` 0 is the newest, None any that is at hand."""
+
+    revision: Revision | None = 0
+    exact: bool = False
+    limit: int = 0
+    token: str = ""
+
+
+class Listing(NamedTuple):
+    """One page. `remaining` is None where it is not known or nothing remains."""
+
+    entries: list[Entry]
+    revision: Revision
+    token: str = ""
+    remaining: int | None = None
+
+
+async def list_entries(registry: Registry, selection: Selection, window: Window) -> Listing:
+    """Raises ApiError: BadRequest for a bad token, Expired after compaction, Timeout for a future revision."""
+    after, revision, exact = None, window.revision, window.exact
+    if window.token:
+        after, token_revision = _decode_token(window.token, selection)
+        revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
+    collection = await registry.collection(selection.resource)
+    if revision:
+        await fresh(registry, revision)
+    if exact and revision and not (collection.changed <= revision <= registry.cache.revision):
+        return await _history(registry, selection, window.limit, after, revision)
+    shown = revision if exact and revision else registry.cache.revision
+    limit = 0 if window.revision is None and not window.token else window.limit
+    keys = collection.select(selection.partition, after)
+    entries = collection.entries
+    found: list[Entry] = []
+    for n, key in enumerate(keys):
+        entry = entries[key]
+        if selection.everything or selection.wants(entry):
+            found.append(entry)
+            if len(found) == limit and n + 1 < len(keys):
+                remaining = len(keys) - n - 1 if selection.everything else None
+                return Listing(found, shown, _encode_token(key, selection, shown), remaining)
+    return Listing(found, shown)
+
+
+async def fresh(registry: Registry, revision: Revision) -> None:
+    """Wait a little for a revision that does not exist yet."""
+    try:
+        async with asyncio.timeout(FRESHNESS_DEADLINE):
+            await registry.cache.reached(revision)
+    except TimeoutError:
+        raise too_large(revision, registry.cache.revision) from None
+
+
+def too_large(revision: Revision, current: Revision) -> ApiError:
+    error = errors.timeout(f"Too large resource version: {revision}, current: {current}", 1)
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    error.details = {"causes": causes, "retryAfterSeconds": 1}
+    return error
+
+
+async def _history(
+    registry: Registry, selection: Selection, limit: int, after: Key | None, revision: Revision
+) -> Listing:
+    prefix = Prefix(selection.resource.collection, selection.partition)
+    found: list[Entry] = []
+    while True:
+        try:
+            page = await registry.store.list(
+                prefix, revision=revision, limit=limit if selection.everything else PAGE if limit else 0, after=after
+            )
+        except Compacted:
+            raise _expired(after, selection) from None
+        except FutureRevision as future:
+            raise too_large(revision, future.current) from None
+        for n, item in enumerate(page.items):
+            entry = Entry(item.key, item.value, item.revision)
+            if selection.everything or selection.wants(entry):
+                found.append(entry)
+                left = len(page.items) - n - 1 + page.remaining
+                if len(found) == limit and left:
+                    token = _encode_token(item.key, selection, revision)
+                    return Listing(found, revision, token, left if selection.everything else None)
+        if not page.remaining:
+            return Listing(found, revision)
+        after = page.items[-1].key
+
+
+def _expired(after: Key | None, selection: Selection) -> ApiError:
+    if after is None:
+        return errors.expired("The resourceVersion for the provided list is too old.")
+    error = errors.expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+        "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+    )
+    error.metadata = {"continue": _encode_token(after, selection, -1)}
+    return error
+
+
+# -- continue tokens: base64url of {"v", "rv", "start"}, as upstream's; clients must not look inside, some do ---------
+
+
+def _encode_token(last: Key, selection: Selection, revision: Revision) -> str:
+    path = f"/{last.name}" if selection.partition is not None else f"/{last.partition}{last.name}"
+    token = {"v": "meta.k8s.io/v1", "rv": revision, "start": f"{path}\0"}
+    text = json.dumps(token, separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def _decode_token(token: str, selection: Selection) -> tuple[Key, Revision]:
+    """The key to go on behind, and the state to show (-1: the newest)."""
+    parsed = _parse_token(token)
+    version, revision, start = parsed.get("v", ""), parsed.get("rv", 0), parsed.get("start", "")
+    if version != "meta.k8s.io/v1":
+        raise _bad_token(f": server does not recognize this encoded version {version}")
+    if not isinstance(revision, int) or revision == 0:
+        raise _bad_token(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not isinstance(start, str) or not start:
+        raise _bad_token(": encoded start key empty (version meta.k8s.io/v1)")
+    path = start if start.startswith("/") else f"/{start}"
+    if posixpath.normpath(path) != path:
+        raise _bad_token(f": {start}")
+    partition, _, name = path[1:].rpartition("/")
+    partition = f"{partition}/" if partition else ""
+    if selection.partition is not None:
+        partition, name = selection.partition, path[1:]
+    return Key(selection.resource.collection, partition, name.removesuffix("\0")), revision
+
+
+def _parse_token(token: str) -> dict[str, Json]:
+    if "=" in token or len(token) % 4 == 1:
+        raise _bad_token(f": illegal base64 data at input byte {token.find('=') if '=' in token else len(token) - 1}")
+    try:
+        text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        bad = next((n for n, char in enumerate(token) if not (char.isascii() and (char.isalnum() or char in "-_"))), 0)
+        raise _bad_token(f": illegal base64 data at input byte {bad}") from None
+    try:
+        value = codec.decode_json(text).value
+    except ValueError as error:
+        raise _bad_token(f": {error}") from None
+    return value if isinstance(value, dict) else {}
+
+
+def _bad_token(why: str) -> ApiError:
+    return errors.bad_request(f"invalid continue token: continue key is not valid{why}")

@@ -1,0 +1,303 @@
+"""The way of a write, and of a read: the one place where the order is written down.
+
+    decode → PRUNE → address → default → own → admit (mutate) → PRUNE → default → identify → prepare → validate → admit (validate)
+
+A stage is a function of one `Draft`. ARRIVE is what happens to a body once; ADMIT and SETTLE happen against the old
+object, with the optimistic lock between them, and again whenever another writer was faster. After mutating admission the object is pruned again, as KEP-2332 says (the
+reference does not do this). READ_STAGES happen to stored objects whose version's schema may have changed since.
+
+Every stage can tell what it did: `Draft.trace` answers "why was my field dropped?".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from apiserver.api import codec, errors
+from apiserver.api.errors import ApiError
+from apiserver.api.field import FieldError
+from apiserver.api.gotime import format_time
+from apiserver.api.meta import GroupVersionKind, drop_duplicate_owners, generate_name
+from apiserver.api.types import Object
+from apiserver.registry.resource import Resource
+from apiserver.registry.sources import Sources
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+FieldValidation = Literal["Strict", "Warn", "Ignore"]
+
+
+class User(NamedTuple):
+    """Who asks. Without authentication everybody is anonymous."""
+
+    name: str = "system:anonymous"
+    uid: str = ""
+    groups: tuple[str, ...] = ("system:unauthenticated",)
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class Options(NamedTuple):
+    """CreateOptions, UpdateOptions and PatchOptions, already validated."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: FieldValidation = "Warn"
+    force: bool = False
+
+
+class Step(NamedTuple):
+    """What one stage did, for people."""
+
+    stage: str
+    paths: tuple[str, ...] = ()
+    detail: str = ""
+
+
+class Admission(Protocol):
+    """The admission chain, handed in: the registry does not know who judges."""
+
+    async def mutate(self, draft: Draft) -> bool:
+        """Change `draft.new` or raise ApiError; whether anything was changed."""
+        ...
+
+    async def validate(self, draft: Draft) -> None:
+        """Raise ApiError to refuse."""
+        ...
+
+
+class AdmitAll:
+    """No admission at all."""
+
+    async def mutate(self, draft: Draft) -> bool:
+        return False
+
+    async def validate(self, draft: Draft) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """One object on its way into the store.
+
+    `new` is worked on, in the version of the request. `old` is the stored object read at the same version, None on
+    create. For a delete `new` is empty.
+    """
+
+    resource: Resource
+    operation: Operation
+    new: Object
+    options: Options = Options()
+    user: User = User()
+    sources: Sources = Sources()
+    admission: Admission = field(default_factory=AdmitAll)
+    old: Object | None = None
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    duplicates: list[str] = field(default_factory=list)
+    """Complaints of the decoder that fieldValidation decides about, before those about unknown fields."""
+    patched: bool = False
+    """The object is the result of a JSON or merge patch: strict errors then read differently."""
+    warnings: list[str] = field(default_factory=list)
+    errors: list[FieldError] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    """Paths that decoding removed."""
+    mutated: bool = False
+    """Mutating admission changed the object."""
+    arrived: bool = False
+    """ARRIVE has been run."""
+    trace: list[Step] | None = None
+
+    def did(self, stage: str, paths: list[str] | None = None, detail: str = "") -> None:
+        if self.trace is not None:
+            self.trace.append(Step(stage, tuple(paths or ()), detail))
+
+    @property
+    def metadata(self) -> Object:
+        """`metadata` of the new object, created if it was not sent."""
+        metadata: Object = self.new.setdefault("metadata", {})
+        return metadata
+
+    @property
+    def typed(self) -> bool:
+        """Whether the object says it is what the resource holds; otherwise there is nothing to prune or default by."""
+        return self.new.get("kind") == self.resource.kind and self.new.get("apiVersion") == self.resource.api_version
+
+
+Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
+
+
+def decode(draft: Draft) -> None:
+    """Type the object. Unknown fields are known from here on, and gone."""
+    draft.new, draft.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
+    draft.did("prune", draft.unknown)
+
+
+def refuse_unknown(draft: Draft) -> None:
+    """fieldValidation: Strict refuses duplicate and unknown fields, Warn tells them, Ignore says nothing."""
+    mode = draft.options.field_validation
+    complaints = draft.duplicates + [f'unknown field "{path}"' for path in draft.unknown]
+    if not complaints or mode == "Ignore":
+        return
+    if mode == "Warn":
+        draft.warnings += complaints
+        return
+    raise strict_error(draft, complaints)
+
+
+def strict_error(draft: Draft, complaints: list[str]) -> ApiError:
+    text = codec.strict_decoding_error(complaints)
+    if draft.patched:
+        error = FieldError("FieldValueInvalid", "patch", draft.new, text)
+        return errors.invalid(errors.Qualified("", ""), "", [error])
+    return cannot_be_handled(draft.resource, draft.new, text)
+
+
+_SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def address(draft: Draft) -> None:
+    """The object must be what the request says it is: version, namespace, and for updates the name."""
+    api_version, expected = draft.new.get("apiVersion") or "", draft.resource.api_version
+    if api_version != expected and not draft.patched:
+        text = f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        raise errors.bad_request(text)
+    metadata = draft.metadata
+    if not draft.resource.namespaced:
+        metadata.pop("namespace", None)
+    elif not metadata.get("namespace"):
+        metadata["namespace"] = draft.namespace
+    elif metadata["namespace"] != draft.namespace:
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if draft.operation == "CREATE":
+        for name in _SYSTEM_FIELDS:
+            metadata.pop(name, None)
+        return
+    given = metadata.get("name")
+    if not given:
+        text = f"the name of the object ({draft.name} based on URL) was undeterminable: name must be provided"
+        raise errors.bad_request(text)
+    if given != draft.name:
+        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({draft.name})")
+
+
+def cannot_be_handled(resource: Resource, value: Object, why: str) -> ApiError:
+    """An object that says what it is, but cannot be decoded as that."""
+    group, _, version = str(value.get("apiVersion", "")).rpartition("/")
+    return codec.cannot_be_handled(GroupVersionKind(group, version, str(value.get("kind"))), resource.kind, why)
+
+
+def default(draft: Draft) -> None:
+    if draft.typed:
+        draft.resource.behaviour.default(draft.resource, draft.new)
+
+
+def unite_owners(draft: Draft) -> None:
+    """Owner references that stand there twice are told and united."""
+    draft.warnings += drop_duplicate_owners(draft.metadata, after_admission=draft.mutated or draft.patched)
+
+
+def own(draft: Draft) -> None:
+    """Field ownership is not tracked yet: managedFields are not kept."""
+    draft.metadata.pop("managedFields", None)
+
+
+async def admit(draft: Draft) -> None:
+    draft.mutated = await draft.admission.mutate(draft)
+
+
+def prune_again(draft: Draft) -> None:
+    """KEP-2332: what mutating admission added and the schema does not describe goes, before anybody sees it."""
+    if draft.mutated:
+        draft.new, removed = draft.resource.behaviour.decode(draft.resource, draft.new)
+        draft.did("prune after admission", removed)
+        default(draft)
+        unite_owners(draft)
+
+
+def identify(draft: Draft) -> None:
+    """What the server decides: on create uid, creationTimestamp, generation; on update what cannot change."""
+    metadata = draft.metadata
+    if draft.old is None:
+        if metadata.get("generateName") and not metadata.get("name"):
+            metadata["name"] = generate_name(metadata["generateName"], draft.sources.new_suffix())
+        metadata["uid"] = draft.sources.new_uid()
+        metadata["creationTimestamp"] = format_time(draft.sources.now())
+        metadata["generation"] = 1
+        return
+    old = draft.old["metadata"]
+    metadata.setdefault("uid", old.get("uid", ""))
+    for name in ("creationTimestamp", "generation"):
+        _restore(metadata, old, name)
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if old.get(name) is not None:
+            metadata[name] = old[name]
+
+
+def _restore(metadata: Object, old: Object, name: str) -> None:
+    if name in old:
+        metadata[name] = old[name]
+    else:
+        metadata.pop(name, None)
+
+
+def prepare(draft: Draft) -> None:
+    draft.resource.behaviour.prepare(draft)
+
+
+def validate(draft: Draft) -> None:
+    draft.resource.behaviour.validate(draft)
+    if draft.errors:
+        kind = draft.new.get("kind") or ""
+        what = errors.Qualified(draft.resource.group, kind if isinstance(kind, str) else "")
+        raise errors.invalid(what, draft.metadata.get("name", ""), draft.errors)
+
+
+async def admit_delete(draft: Draft) -> None:
+    """A deletion is judged by both chains; it has nothing to change."""
+    await draft.admission.mutate(draft)
+    await draft.admission.validate(draft)
+
+
+async def admit_validating(draft: Draft) -> None:
+    await draft.admission.validate(draft)
+
+
+ARRIVE: Final[tuple[Stage, ...]] = (decode, refuse_unknown, address, default)
+ADMIT: Final[tuple[Stage, ...]] = (unite_owners, own, admit, prune_again)
+SETTLE: Final[tuple[Stage, ...]] = (identify, prepare, validate, admit_validating)
+WRITE_STAGES: Final = ARRIVE + ADMIT + SETTLE
+
+
+async def arrive(draft: Draft) -> None:
+    """Run ARRIVE, once. Raises ApiError."""
+    if not draft.arrived:
+        await run(draft, ARRIVE)
+        draft.arrived = True
+
+
+async def run(draft: Draft, stages: tuple[Stage, ...]) -> None:
+    """Send the draft through the stages. Raises ApiError."""
+    for stage in stages:
+        waiting = stage(draft)
+        if waiting is not None:
+            await waiting
+
+
+def prune_stored(resource: Resource, value: Object) -> None:
+    resource.behaviour.read(resource, value)
+
+
+def default_stored(resource: Resource, value: Object) -> None:
+    resource.behaviour.default(resource, value)
+
+
+READ_STAGES: Final[tuple[Callable[[Resource, Object], None], ...]] = (prune_stored, default_stored)
+
+
+def read(resource: Resource, value: Object) -> None:
+    """Bring a stored object of this version into the form in which it is served, in place."""
+    for stage in READ_STAGES:
+        stage(resource, value)

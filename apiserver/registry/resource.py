@@ -1,0 +1,173 @@
+"""A resource: one version of a kind as the API serves it, with everything that is compiled for it.
+
+Custom resources, CustomResourceDefinitions and built-in kinds are all `Resource`s; how their objects are decoded,
+completed, validated and written is their `Behaviour`. `Versions` ties the versions of one resource together: objects
+are stored once, in the storage version, and read at any served one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from apiserver.api.errors import Qualified
+from apiserver.api.types import Json, Object
+from apiserver.schema.embedded import has_embedded
+from apiserver.schema.structural import MISSING, Structural, parse
+
+if TYPE_CHECKING:
+    from apiserver.registry.pipeline import Draft
+
+CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""The order in which upstream lists them in discovery."""
+
+
+class Behaviour(Protocol):
+    """What differs between custom resources, definitions and built-in kinds. All of it is pure."""
+
+    unconditional_update: bool
+    """May an update leave out the resourceVersion?"""
+
+    sorted_keys: bool
+    """Are objects written with sorted keys (custom resources), or in the order of declaration?"""
+
+    def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
+        """Type an object that came in: the object, and the paths of unknown fields in upstream's order.
+
+        This is where custom resources are pruned. Raises ApiError for wrong types.
+        """
+        ...
+
+    def read(self, resource: Resource, value: Object) -> None:
+        """Bring a stored object into the shape that its version's schema describes now, in place (no defaults)."""
+        ...
+
+    def default(self, resource: Resource, value: Object) -> None:
+        """Fill in defaults, in place."""
+        ...
+
+    def written(self, value: Object) -> Object:
+        """The object as it is written: in the order of declaration, without what is left out when empty."""
+        ...
+
+    def prepare(self, draft: Draft) -> None:
+        """Reset what the caller may not set (status, or everything but status), and count the generation."""
+        ...
+
+    def validate(self, draft: Draft) -> None:
+        """Collect field errors in `draft.errors` and warnings in `draft.warnings`."""
+        ...
+
+    def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
+        """The fields beside metadata.name and metadata.namespace that field selectors may name."""
+        ...
+
+    def unknown_field_label(self, name: str) -> str:
+        """What to say of a field that selectors may not name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where /scale finds its numbers; JSON paths with their leading dot, as the definition has them."""
+
+    spec_replicas: str
+    status_replicas: str
+    label_selector: str = ""
+
+
+@dataclass(eq=False)
+class Resource:
+    """One version of one resource."""
+
+    group: str
+    version: str
+    plural: str
+    singular: str
+    kind: str
+    list_kind: str
+    namespaced: bool
+    behaviour: Behaviour
+    short_names: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    verbs: Sequence[str] = CUSTOM_VERBS
+    subresources: frozenset[str] = frozenset()
+    scale: ScalePaths | None = None
+    served: bool = True
+    deprecation_text: str = ""
+    """What every request to a deprecated version is warned with."""
+    columns: Sequence[Object] | None = None
+    selectable_fields: Sequence[str] = ()
+    """JSON paths without the leading dot, as field selectors name them."""
+    raw_schema: Object | None = None
+    versions: Versions = field(init=False, repr=False)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @cached_property
+    def collection(self) -> str:
+        """The storage collection; the same for all versions."""
+        return f"{self.group}/{self.plural}"
+
+    @cached_property
+    def what(self) -> Qualified:
+        """How error texts name the resource: `widgets.example.com`."""
+        return Qualified(self.group, self.plural)
+
+    @cached_property
+    def kind_what(self) -> Qualified:
+        """How error texts name the kind: `Widget.example.com`."""
+        return Qualified(self.group, self.kind)
+
+    @cached_property
+    def schema(self) -> Structural | None:
+        """The structural schema, parsed when first needed; None if there is none."""
+        return None if self.raw_schema is None else parse(self.raw_schema)
+
+    @cached_property
+    def stored_head(self) -> bytes:
+        """How a stored custom resource begins, if no top-level field sorts between kind and metadata."""
+        return f'{{"apiVersion":"{self.api_version}","kind":"{self.kind}","metadata":{{'.encode()
+
+    @cached_property
+    def has_embedded(self) -> bool:
+        """Whether the schema declares embedded resources."""
+        return has_embedded(self.schema)
+
+    @cached_property
+    def stores_shown(self) -> bool:
+        """Whether what a write at this version leaves is what a read gives.
+
+        Not so where a default fills in a status that creating has wiped.
+        """
+        status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None
+        return status is None or status.default is MISSING
+
+    @property
+    def has_status(self) -> bool:
+        return "status" in self.subresources
+
+
+class Versions:
+    """All versions of one resource.
+
+    `since` is the revision from which on it is served as it is now; no watch starts before it. `terminating`: its
+    definition is being deleted, nothing may be created any more.
+    """
+
+    def __init__(self, resources: Sequence[Resource], storage: str, since: int = 0) -> None:
+        self.by_name = {one.version: one for one in resources}
+        self.storage = self.by_name[storage]
+        self.since = since
+        self.terminating = False
+        for one in resources:
+            one.versions = self
+
+    def of(self, value: Object) -> Resource:
+        """The version that a stored object was written in; the storage version if that one is gone."""
+        api_version: Json = value.get("apiVersion")
+        return self.by_name.get(str(api_version).rpartition("/")[2], self.storage)

@@ -1,0 +1,78 @@
+"""The scale subresource: a custom resource's replicas as an autoscaling/v1 Scale."""
+
+from __future__ import annotations
+
+from apiserver.api import errors
+from apiserver.api.types import Json, Object
+from apiserver.apply.goprint import default_format, go_type
+from apiserver.registry.resource import Resource, ScalePaths
+
+
+def _value_at(value: Object, path: str) -> Json:
+    """What stands at `.a.b`; None if it ends early. Raises ValueError if it goes through what is no map."""
+    found: Json = value
+    names = path.removeprefix(".").split(".")
+    for n, name in enumerate(names, 1):
+        if found is None:
+            return None
+        if not isinstance(found, dict):
+            raise ValueError(_mismatch(".".join(names[:n]), found, "map[string]interface{}"))
+        found = found.get(name)
+    return found
+
+
+def _mismatch(path: str, value: Json, expected: str) -> str:
+    return f".{path} accessor error: {default_format(value)} is of the type {go_type(value)}, expected {expected}"
+
+
+def integer_at(value: Object, path: str) -> int | None:
+    """Raises ValueError with upstream's text for anything but an integer."""
+    found = _value_at(value, path)
+    if found is not None and type(found) is not int:
+        raise ValueError(_mismatch(path.removeprefix("."), found, "int64"))
+    return found
+
+
+def text_at(value: Object, path: str) -> str | None:
+    """Raises ValueError with upstream's text for anything but a string."""
+    found = _value_at(value, path)
+    if found is not None and not isinstance(found, str):
+        raise ValueError(_mismatch(path.removeprefix("."), found, "string"))
+    return found
+
+
+def scale_of(value: Object, resource: Resource) -> Object:
+    """The Scale of an object. Raises ApiError if it has no replicas."""
+    paths = _paths(resource)
+    metadata = value["metadata"]
+    replicas = integer_at(value, paths.spec_replicas)
+    if replicas is None:
+        raise errors.internal_error(f'the spec replicas field "{paths.spec_replicas}" does not exist')
+    status: Object = {"replicas": integer_at(value, paths.status_replicas) or 0}
+    if paths.label_selector and (selector := text_at(value, paths.label_selector)):
+        status["selector"] = selector
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields")
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in kept if metadata.get(name)},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def set_replicas(value: Object, resource: Resource, replicas: int) -> None:
+    """Write the replicas of a Scale into its object, in place. Raises ApiError if their place cannot be reached."""
+    *parents, name = _paths(resource).spec_replicas.removeprefix(".").split(".")
+    place: Json = value
+    for parent in parents:
+        place = place.setdefault(parent, {})
+        if not isinstance(place, dict):
+            raise errors.internal_error(f'the spec replicas field "{_paths(resource).spec_replicas}" cannot be set')
+    place[name] = replicas
+
+
+def _paths(resource: Resource) -> ScalePaths:
+    if resource.scale is None:
+        raise AssertionError("only resources with a scale subresource have a Scale")
+    return resource.scale

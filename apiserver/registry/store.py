@@ -1,0 +1,392 @@
+"""The registry: create, read, update and delete objects of any resource over a Store (upstream's generic registry).
+
+Optimistic locking, no-op detection, finalizers and dry run are decided here. Whoever loses a race for a key tries again
+against the newer state, unless the caller named the state it had seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from apiserver.api import codec, errors, field
+from apiserver.api.errors import ApiError, Qualified
+from apiserver.api.gotext import quote
+from apiserver.api.types import Object
+from apiserver.registry import pipeline
+from apiserver.registry.cache import Collection, WatchCache
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.entry import Entry, body_at, encode, key_of, object_at
+from apiserver.registry.pipeline import Admission, Draft, Operation, Options, User
+from apiserver.registry.resource import Resource
+from apiserver.registry.sources import Sources
+from storage.store import Store
+from storage.types import Conflict, Key, Unknown
+
+GENERATE_NAME_ATTEMPTS: Final = 8
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+
+
+class Preconditions(NamedTuple):
+    """What the stored object must be. None: anything."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(NamedTuple):
+    """Already validated. `propagation` is Foreground, Background, Orphan, or "" if the caller did not say."""
+
+    dry_run: bool = False
+    propagation: str = ""
+    preconditions: Preconditions = Preconditions()
+
+
+Revise = Callable[[Object], Awaitable[Draft]]
+"""Makes the draft of an update from the stored object, read at the resource's version. The object is its to keep."""
+
+AdmitDelete = Callable[[Object], Awaitable[None]]
+"""Judges the stored object that is about to be deleted; raises ApiError."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What a write gave: the entry that is stored now, or the object where nothing is (a dry run, a deletion)."""
+
+    entry: Entry | None
+    value: Object | None = None
+    created: bool = False
+
+    def body(self, resource: Resource) -> bytes:
+        """As JSON at `resource`'s version."""
+        if self.entry is not None:
+            return body_at(self.entry, resource)
+        behaviour = resource.behaviour
+        return codec.encode(behaviour.written(self.value or {}), sort_keys=behaviour.sorted_keys)
+
+
+class Lifecycle(Protocol):
+    """Who looks after the objects of a collection, beyond storing them."""
+
+    async def settled(self, name: str, /) -> None:
+        """Return when everything that follows from the newest state of an object has happened."""
+        ...
+
+    def begin_delete(self, value: Object, now: str, /) -> bool:
+        """Mark an object that is to be deleted; True if it must wait for the lifecycle to finish with it."""
+        ...
+
+    def holds(self, value: Object, /) -> bool:
+        """Whether an object that is being deleted must stay even without finalizers in its metadata."""
+        ...
+
+
+class Registry:
+    """All objects of all resources."""
+
+    def __init__(self, store: Store, catalog: Catalog, sources: Sources, admission: Admission) -> None:
+        self.store = store
+        self.cache = WatchCache(store)
+        self.catalog = catalog
+        self.sources = sources
+        self.admission = admission
+        self.lifecycles: dict[str, Lifecycle] = {}
+
+    def draft(
+        self,
+        resource: Resource,
+        operation: Operation,
+        value: Object,
+        *,
+        namespace: str = "",
+        name: str = "",
+        options: Options = Options(),
+        user: User = User(),
+    ) -> Draft:
+        """A draft that knows this registry's clock and admission."""
+        return Draft(
+            resource,
+            operation,
+            value,
+            namespace=namespace,
+            name=name,
+            options=options,
+            user=user,
+            sources=self.sources,
+            admission=self.admission,
+        )
+
+    async def collection(self, resource: Resource) -> Collection:
+        return self.cache.peek(resource.collection) or await self.cache.collection(resource.collection)
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Entry:
+        """The newest state. Raises ApiError NotFound."""
+        entry = (await self.collection(resource)).entries.get(key_of(resource, namespace, name))
+        if entry is None:
+            raise errors.not_found(resource.what, name)
+        return entry
+
+    # -- create
+
+    async def create(self, draft: Draft) -> Written:
+        """Create an object. Raises AlreadyExists, and what the pipeline raises."""
+        await pipeline.arrive(draft)
+        if draft.metadata.get("name") or not draft.metadata.get("generateName"):
+            return await self._create(draft)
+        arrived = codec.encode(draft.new, sort_keys=False)
+        for attempt in range(1, GENERATE_NAME_ATTEMPTS + 1):
+            try:
+                return await self._create(draft)
+            except ApiError as error:
+                if error.reason != "AlreadyExists" or attempt == GENERATE_NAME_ATTEMPTS:
+                    raise
+                draft.new, draft.errors = codec.decode_stored(arrived), []
+        raise AssertionError("unreachable")
+
+    async def _create(self, draft: Draft) -> Written:
+        resource = draft.resource
+        await pipeline.run(draft, pipeline.ADMIT + pipeline.SETTLE)
+        draft.name = draft.metadata["name"]
+        if draft.metadata.get("resourceVersion") not in (None, "", "0"):
+            raise errors.plain_error("resourceVersion should not be set on objects to be created")
+        key = key_of(resource, draft.namespace, draft.name)
+        if draft.options.dry_run:
+            existing = (await self.collection(resource)).entries.get(key)
+            if existing is not None:
+                raise _already_exists(draft, existing.stored)
+            draft.metadata.pop("resourceVersion", None)
+            return Written(None, draft.new, created=True)
+        stored = _at_storage_version(draft)
+        try:
+            revision = await self.store.put(key, stored, expected=0)
+        except Conflict as conflict:
+            raise _already_exists(draft, conflict.current.value if conflict.current else b"{}") from None
+        except Unknown:
+            raise _unknown_outcome() from None
+        await self.cache.reached(revision)
+        written = Written(self._stored(draft, key, stored, revision), created=True)
+        await self._settled(resource, draft.name)
+        return written
+
+    async def _settled(self, resource: Resource, name: str) -> None:
+        if resource.collection in self.lifecycles:
+            await self.lifecycles[resource.collection].settled(name)
+
+    def _stored(self, draft: Draft, key: Key, stored: bytes, revision: int) -> Entry:
+        """The entry that a write made: the cache's, if it has not moved on already."""
+        collection = self.cache.peek(key.collection)
+        entry = collection.entries.get(key) if collection else None
+        if entry is None or entry.revision != revision:
+            entry = Entry(key, stored, revision)
+        if (
+            entry.read_under is None
+            and draft.resource is draft.resource.versions.storage
+            and draft.resource.stores_shown
+        ):
+            entry.is_shown_as_stored(draft.resource)
+        return entry
+
+    # -- update
+
+    async def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        revise: Revise,
+        preconditions: Preconditions = Preconditions(),
+    ) -> Written:
+        """Replace an object by what `revise` makes of it. Raises NotFound, Conflict, and what the pipeline raises.
+
+        If another writer was faster `revise` is called again; a draft that names a resourceVersion then conflicts.
+        """
+        while True:
+            entry = await self.get(resource, namespace, name)
+            old = object_at(entry, resource)
+            _check_storage_preconditions(resource, old, preconditions)
+            draft = await revise(object_at(entry, resource))
+            draft.old = old
+            await pipeline.arrive(draft)
+            await pipeline.run(draft, pipeline.ADMIT)
+            _lock(draft, entry)
+            await pipeline.run(draft, pipeline.SETTLE)
+            written = await self._replace(draft, entry)
+            if written is not None:
+                await self._settled(resource, name)
+                return written
+
+    async def _replace(self, draft: Draft, entry: Entry) -> Written | None:
+        """Store the draft in place of `entry`; None if `entry` is no longer what is stored."""
+        metadata = draft.metadata
+        lifecycle = self.lifecycles.get(draft.resource.collection)
+        held = metadata.get("finalizers") or (lifecycle is not None and lifecycle.holds(draft.new))
+        if metadata.get("deletionTimestamp") and not held:
+            # The last finalizer is gone, so the object goes, too. The answer keeps its old resourceVersion.
+            metadata["resourceVersion"] = str(entry.revision)
+            gone = draft.options.dry_run or await self.remove(entry)
+            return Written(None, draft.new) if gone else None
+        stored = _at_storage_version(draft)
+        if draft.options.dry_run:
+            metadata["resourceVersion"] = str(entry.revision)
+            return Written(None, draft.new)
+        if stored == entry.stored:
+            return Written(entry)
+        revision = await self.replace(entry, stored)
+        return Written(self._stored(draft, entry.key, stored, revision)) if revision else None
+
+    async def replace(self, entry: Entry, stored: bytes) -> int:
+        """Put `stored` in place of `entry`: the new revision, 0 if `entry` is no longer what is stored."""
+        try:
+            revision = await self.store.put(entry.key, stored, expected=entry.revision)
+        except Conflict as conflict:
+            await self._catch_up(conflict)
+            return 0
+        except Unknown:
+            raise _unknown_outcome() from None
+        await self.cache.reached(revision)
+        return revision
+
+    async def remove(self, entry: Entry) -> int:
+        """Delete for good: the revision of the deletion, 0 if `entry` is no longer what is stored."""
+        try:
+            revision = await self.store.delete(entry.key, expected=entry.revision)
+        except Conflict as conflict:
+            await self._catch_up(conflict)
+            return 0
+        except Unknown:
+            raise _unknown_outcome() from None
+        await self.cache.reached(revision)
+        return revision
+
+    async def _catch_up(self, conflict: Conflict) -> None:
+        """Wait until the cache shows at least what the winner wrote."""
+        await self.cache.reached(conflict.current.revision if conflict.current else self.store.revision)
+
+    # -- delete
+
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, options: DeleteOptions, admit: AdmitDelete, now: str
+    ) -> tuple[Entry, bool]:
+        """Delete an object, or mark it as being deleted while it has finalizers.
+
+        The entry as it was or as it waits now, and whether it is gone. `now` is the deletionTimestamp to set.
+        """
+        while True:
+            entry = await self.get(resource, namespace, name)
+            value = object_at(entry, resource.versions.storage)
+            _check_preconditions(resource, value, options.preconditions)
+            await admit(value)
+            lifecycle = self.lifecycles.get(resource.collection)
+            waits = lifecycle is not None and lifecycle.begin_delete(value, now)
+            if not waits:
+                metadata = value["metadata"]
+                had = metadata.get("finalizers") or []
+                finalizers = _finalizers_after(had, options.propagation)
+                if not finalizers:
+                    if options.dry_run or await self.remove(entry):
+                        return entry, True
+                    continue
+                if metadata.get("deletionTimestamp") and set(finalizers) == set(had):
+                    return entry, False
+                metadata["finalizers"] = finalizers
+                _mark_deleted(metadata, now)
+            stored = encode(resource.versions.storage, value)
+            if stored == entry.stored:
+                return entry, False
+            if options.dry_run:
+                return Entry(entry.key, stored, entry.revision), False
+            revision = await self.replace(entry, stored)
+            if revision:
+                return Entry(entry.key, stored, revision), False
+
+
+# -- rules ----------------------------------------------------------------------------------------------------------
+
+
+def _at_storage_version(draft: Draft) -> bytes:
+    """The draft as it is stored: converted to the storage version and pruned by its schema."""
+    storage = draft.resource.versions.storage
+    value = draft.new
+    if storage is not draft.resource:
+        value = codec.decode_stored(codec.encode(value, sort_keys=False))
+        value["apiVersion"] = storage.api_version
+        storage.behaviour.read(storage, value)
+    return encode(storage, value)
+
+
+def _already_exists(draft: Draft, stored: bytes) -> ApiError:
+    what = draft.resource.what
+    make = errors.generate_name_conflict if draft.metadata.get("generateName") else errors.already_exists
+    error = make(what, draft.name)
+    if (codec.decode_stored(stored).get("metadata") or {}).get("deletionTimestamp"):
+        error.message = f"object is being deleted: {error.message}"
+    return error
+
+
+def _lock(draft: Draft, entry: Entry) -> None:
+    """Optimistic locking: the resourceVersion in the object is the state that the caller has seen."""
+    given = draft.metadata.get("resourceVersion") or "0"
+    if not (given.isascii() and given.isdigit()):
+        raise errors.plain_error(f"strconv.ParseUint: parsing {quote(given)}: invalid syntax")
+    if int(given) == 0:
+        if not draft.resource.behaviour.unconditional_update:
+            error = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise errors.invalid(draft.resource.what, draft.name, [error])
+        draft.metadata["resourceVersion"] = str(entry.revision)
+    elif int(given) != entry.revision:
+        raise errors.modified(draft.resource.what, draft.name)
+
+
+def _check_storage_preconditions(resource: Resource, value: Object, wanted: Preconditions) -> None:
+    """The uid that an update carries must be the stored one; told in the storage layer's words, as upstream does."""
+    metadata = value["metadata"]
+    if wanted.uid is not None and wanted.uid != metadata.get("uid", ""):
+        namespace = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+        key = f"/registry/apiextensions.kubernetes.io/{resource.group}/{resource.plural}/{namespace}{metadata['name']}"
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {metadata.get('uid', '')}"
+        )
+        raise errors.conflict(resource.what, metadata["name"], why)
+
+
+def _check_preconditions(resource: Resource, value: Object, wanted: Preconditions) -> None:
+    metadata = value["metadata"]
+    what = Qualified(resource.group, resource.kind)  # here upstream names the kind
+    checks = (
+        ("UID", wanted.uid, metadata.get("uid", ""), "deleted and then recreated"),
+        ("ResourceVersion", wanted.resource_version, metadata["resourceVersion"], "modified"),
+    )
+    for name, expected, actual, happened in checks:
+        if expected is not None and expected != actual:
+            raise errors.conflict(
+                what,
+                metadata["name"],
+                f"the {name} in the precondition ({expected}) does not match the {name} in record ({actual}). "
+                f"The object might have been {happened}",
+            )
+
+
+def _finalizers_after(finalizers: list[str], propagation: str) -> list[str]:
+    """The finalizers that a deletion leaves: the object's own, and the garbage collector's as propagation asks for.
+
+    Without a propagation policy a garbage collector's finalizer that is there stays.
+    """
+    own = [one for one in finalizers if one not in (ORPHAN, FOREGROUND)]
+    if propagation:
+        return own + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(propagation, [])
+    return own + [one for one in finalizers if one in (ORPHAN, FOREGROUND)][:1]
+
+
+def _mark_deleted(metadata: Object, now: str) -> None:
+    if not metadata.get("deletionTimestamp"):
+        if metadata.get("generation", 0) > 0:
+            metadata["generation"] += 1
+        metadata["deletionTimestamp"] = now
+    metadata["deletionGracePeriodSeconds"] = 0
+
+
+def _unknown_outcome() -> ApiError:
+    return errors.internal_error("the outcome of the write is unknown: storage failed while committing it")

@@ -1,0 +1,134 @@
+"""Embedded resources (x-kubernetes-embedded-resource): their type and metadata are treated like a whole object's.
+
+`coerce` types and prunes what is in `metadata`; `validate` judges apiVersion, kind and metadata. Both follow the schema
+to wherever it declares an embedded resource; the root of an object is not their business.
+"""
+
+from __future__ import annotations
+
+from apiserver.api import field, meta, names
+from apiserver.api.field import FieldError, Path
+from apiserver.api.types import Json, Object
+from apiserver.schema.structural import Structural
+
+
+def has_embedded(schema: Structural | None) -> bool:
+    """Whether there is any work here at all; nearly always not."""
+    if schema is None:
+        return False
+    below = (*schema.properties.values(), schema.values, schema.items)
+    return schema.embedded_resource or any(map(has_embedded, below))
+
+
+# -- coerce -----------------------------------------------------------------------------------------------------------
+
+
+class Malformed(ValueError):
+    """An apiVersion, kind or metadata of the wrong type; the message is the field error's."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def coerce(value: Json, schema: Structural | None, path: Path = "", *, drop_malformed: bool) -> list[str]:
+    """Type embedded metadata, in place; the paths of unknown fields that went, sorted.
+
+    Malformed fields are dropped (when reading what is stored) or raise Malformed (in a request).
+    """
+    return sorted(_coerce(value, schema, path, drop_malformed))
+
+
+def _coerce(value: Json, schema: Structural | None, path: Path, drop: bool) -> list[str]:
+    if schema is None:
+        return []
+    unknown: list[str] = []
+    if isinstance(value, dict):
+        if schema.embedded_resource:
+            unknown += _coerce_resource(value, path, drop)
+        for name, item in value.items():
+            known = schema.properties.get(name)
+            if known is not None:
+                unknown += _coerce(item, known, field.child(path, name), drop)
+            elif schema.values is not None:
+                unknown += _coerce(item, schema.values, field.key(path, name), drop)
+    elif isinstance(value, list) and schema.items is not None:
+        for n, item in enumerate(value):
+            unknown += _coerce(item, schema.items, field.index(path, n), drop)
+    return unknown
+
+
+def _coerce_resource(value: Object, path: Path, drop: bool) -> list[str]:
+    for name in ("apiVersion", "kind"):
+        if name in value and not isinstance(value[name], str):
+            if not drop:
+                raise Malformed(field.invalid(field.child(path, name), value[name], "must be a string"))
+            del value[name]
+    if "metadata" not in value:
+        return []
+    where = field.child(path, "metadata")
+    try:
+        value["metadata"], unknown = meta.coerce(value["metadata"], path=where, drop_malformed=drop)
+    except ValueError as error:
+        if not drop:
+            raise Malformed(field.invalid(where, value["metadata"], str(error))) from None
+        return []
+    return unknown
+
+
+# -- validate ---------------------------------------------------------------------------------------------------------
+
+
+def validate(value: Json, schema: Structural | None, path: Path = "") -> list[FieldError]:
+    """What is wrong with embedded resources."""
+    if schema is None:
+        return []
+    found: list[FieldError] = []
+    if isinstance(value, dict):
+        if schema.embedded_resource:
+            found += _resource_errors(value, path)
+        for name, item in value.items():
+            known = schema.properties.get(name)
+            if known is not None:
+                found += validate(item, known, field.child(path, name))
+            elif schema.values is not None:
+                found += validate(item, schema.values, field.key(path, name))
+    elif isinstance(value, list) and schema.items is not None:
+        for n, item in enumerate(value):
+            found += validate(item, schema.items, field.index(path, n))
+    return found
+
+
+def _resource_errors(value: Object, path: Path) -> list[FieldError]:
+    found = [field.required(field.child(path, name)) for name in ("apiVersion", "kind") if name not in value]
+    for name, check in (("apiVersion", _api_version_error), ("kind", _kind_error)):
+        if name in value:
+            given = value[name]
+            where = field.child(path, name)
+            if not isinstance(given, str):
+                found.append(field.invalid(where, given, "must be a string"))
+            elif complaint := (check(given) if given else "must not be empty"):
+                found.append(field.invalid(where, given, complaint))
+    if "metadata" in value:
+        found += _metadata_errors(value["metadata"], field.child(path, "metadata"))
+    return found
+
+
+def _api_version_error(api_version: str) -> str:
+    return f"unexpected GroupVersion string: {api_version}" if api_version.count("/") > 1 else ""
+
+
+def _kind_error(kind: str) -> str:
+    complaints = names.dns1035_label(kind.lower())
+    return f"may have mixed case, but should otherwise match: {','.join(complaints)}" if complaints else ""
+
+
+def _metadata_errors(given: Json, path: Path) -> list[FieldError]:
+    try:
+        metadata, _ = meta.coerce(given, drop_malformed=False)
+    except ValueError as error:
+        return [field.invalid(path, given, str(error))]
+    metadata = metadata if metadata.get("name") else {**metadata, "name": "fakename"}  # a name is not required here
+    return meta.validate_object_meta(
+        metadata, namespaced=bool(metadata.get("namespace")), name_rule=names.path_segment_name, path=path
+    )

@@ -1,0 +1,265 @@
+"""A running server: everything wired together, started, and stopped again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.metadata
+import ipaddress
+import logging
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from aiohttp import web_server
+
+from apiserver import loading
+from apiserver.admission.chain import Chain
+from apiserver.config import Config
+from apiserver.crd.types import GROUP, RESOURCE
+from apiserver.http.app import MAX_HEADER_BYTES, App
+from apiserver.http.documents import Documents
+from apiserver.kubeconfig import write_kubeconfig
+from apiserver.loading import Document, LoadError
+from apiserver.registry.builtin import built_in_versions
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.definition import definitions_resource
+from apiserver.registry.lifecycle import Definitions
+from apiserver.registry.namespaces import Namespaces
+from apiserver.registry.resource import Resource
+from apiserver.registry.sources import Sources
+from apiserver.registry.store import Registry
+from storage.store import Store
+from storage.types import Revision, Unusable
+
+COMPACT_EVERY: Final = 300.0  # seconds; history older than one to two of these goes, as upstream does with etcd's
+STOP_WITHIN: Final = 5.0  # seconds that requests under way have to finish
+BACKLOG: Final = 1024
+
+log = logging.getLogger("noxu")
+
+
+class StartError(Exception):
+    """The server cannot start; the message says why and what to do."""
+
+
+async def open_store(config: Config) -> Store:
+    """Raises StartError."""
+    if config.data is None:
+        from storage.memory import MemoryStore
+
+        return MemoryStore()
+    from storage.sqlite import SqliteStore
+
+    try:
+        config.data.mkdir(parents=True, exist_ok=True)
+        return await SqliteStore.open(config.data / "noxu.db", durability=config.durability)
+    except Unusable as error:
+        raise StartError(str(error)) from None
+    except OSError as error:
+        raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
+
+
+class Server:
+    """An async context manager: inside it the server answers.
+
+    `documents` are loaded before it does. Raises StartError.
+    """
+
+    def __init__(self, config: Config, documents: Iterable[Document] = (), sources: Sources = Sources()) -> None:
+        self.config = config
+        self.documents = documents
+        self.sources = sources
+        self.url = ""
+        self._closing = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._closing.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._closing.aclose()
+
+    async def _start(self) -> None:
+        listener = listen(self.config.host, self.config.port)
+        self._closing.callback(listener.close)
+        store = await open_store(self.config)
+        self._closing.push_async_callback(store.close)
+        self.registry, lifecycles = assemble(store, self.sources)
+        await self._in_background(self.registry.cache.follow())
+        for lifecycle in lifecycles:
+            await lifecycle.start()
+            self._closing.push_async_callback(lifecycle.stop)
+        try:
+            await loading.load(self.registry, self.documents)
+        except LoadError as error:
+            raise StartError(str(error)) from None
+        await self._in_background(compact_for_ever(store))
+        await self._serve(listener)
+
+    async def _in_background(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+
+        async def stop() -> None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+        self._closing.push_async_callback(stop)
+
+    async def _serve(self, listener: socket.socket) -> None:
+        host, port = listener.getsockname()[:2]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        checks = {"ping": lambda: True, "storage": lambda: True}
+        documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version(), checks)
+        app = App(self.registry, documents)
+        protocol = web_server.Server(
+            app.handle,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,  # upstream does not, and nobody may send us a bomb
+            max_line_size=MAX_HEADER_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
+            lingering_time=1.0,
+        )
+        server = await asyncio.get_running_loop().create_server(protocol, sock=listener, backlog=BACKLOG)
+
+        async def stop() -> None:
+            server.close()
+            app.end_watches()
+            await protocol.shutdown(STOP_WITHIN)
+
+        self._closing.push_async_callback(stop)
+
+
+def assemble(store: Store, sources: Sources) -> tuple[Registry, list[Definitions | Namespaces]]:
+    """The registry over a store, and who looks after definitions and namespaces."""
+    catalog = Catalog([definitions_resource(), *built_in_versions()])
+    namespaces, definitions = _find(catalog, "", "namespaces"), _find(catalog, GROUP, RESOURCE)
+    chain = Chain(namespaces)
+    registry = Registry(store, catalog, sources, chain)
+    chain.registry = registry
+    definition_life, namespace_life = Definitions(registry, definitions), Namespaces(registry, namespaces)
+    registry.lifecycles = {definitions.collection: definition_life, namespaces.collection: namespace_life}
+    return registry, [definition_life, namespace_life]
+
+
+def _find(catalog: Catalog, group: str, plural: str) -> Resource:
+    resource = catalog.find(group, "v1", plural)
+    assert resource is not None
+    return resource
+
+
+def own_version() -> str:
+    return importlib.metadata.version("noxu")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket. Plain HTTP is for loopback only. Raises StartError."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise StartError(f"--host {host}: {error.strerror or error}") from None
+    family, _, _, _, address = found[0]
+    if not ipaddress.ip_address(address[0]).is_loopback:
+        raise StartError(
+            f"--host {host} is not a loopback address: others could use this server without TLS and authentication, "
+            "which it does not have yet. Use 127.0.0.1, and a tunnel (ssh -L) to reach it from elsewhere"
+        )
+    try:
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        hint = ": another server is using it; choose another --port, or 0 for a free one" if error.errno == 98 else ""
+        raise StartError(f"cannot listen on {host}:{port}{hint or f': {error.strerror}'}") from None
+
+
+async def compact_for_ever(store: Store) -> None:
+    """Every few minutes forget the history that was old the last time."""
+    old: Revision = store.revision
+    while True:
+        await asyncio.sleep(COMPACT_EVERY)
+        if old > store.compacted:
+            await store.compact(old)
+        old = store.revision
+
+
+# -- the process ------------------------------------------------------------------------------------------------------
+
+
+def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> None:
+    """Serve until SIGINT or SIGTERM. Raises StartError."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    try:
+        documents = loading.read_files(config.files)
+    except LoadError as error:
+        raise StartError(str(error)) from None
+    with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
+        runner.run(_main(config, documents, out))
+
+
+def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it exists: it halves what an event loop costs."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+async def _main(config: Config, documents: list[Document], out: Callable[[str], object]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    with kubeconfig_place(config) as path:
+        async with Server(config, documents) as server:
+            write_kubeconfig(path, server.url)
+            out(banner(config, server.url, path))
+            sys.stdout.flush()
+            await stop.wait()
+
+
+@contextlib.contextmanager
+def kubeconfig_place(config: Config):  # type: ignore[no-untyped-def]
+    """Where the kubeconfig goes. It is not there before the server answers, nor after it has stopped."""
+    temporary = None
+    path = config.kubeconfig
+    if path is None and config.data is not None:
+        path = config.data / "kubeconfig"
+    if path is None:
+        temporary = tempfile.mkdtemp(prefix="noxu-")
+        path = Path(temporary) / "kubeconfig"
+    path.unlink(missing_ok=True)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def banner(config: Config, url: str, path: Path) -> str:
+    kept = (
+        f"{config.data / 'noxu.db'} ({config.durability} durability)"
+        if config.data
+        else "in memory, gone when it stops"
+    )
+    return (
+        f"Noxu serves the Kubernetes API at {url}\n"
+        f"  data        {kept}\n"
+        f"  kubeconfig  {path}\n\n"
+        f"  export KUBECONFIG={path.resolve()}\n"
+        f"  kubectl api-resources\n\n"
+        f"Ctrl-C stops it.\n"
+    )
