@@ -19,13 +19,14 @@ import codecs
 import math
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
-from apiserver.api import gobase64
+from apiserver.api import gobase64, gojson
 from apiserver.api.gotext import compact_json, plain
 from apiserver.api.gotime import MICRO, SECONDS, format_time
 from apiserver.api.structs import (
@@ -126,20 +127,20 @@ def open_envelope(body: bytes) -> Envelope:
 # Reading
 
 
-class _Step(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Step:
     """What a field number means inside a message. `kind` is what one occurrence holds; None is an embedded struct."""
 
     name: str
     wire: int
     kind: Type | None
     many: bool = False
-    plan: _Plan | None = None
+    plan: _Plan | None = None  # of the message that one occurrence is; made when there is one
 
 
 _Plan: TypeAlias = dict[int, _Step]
 
 
-@cache
 def _plan(kind: Type) -> _Plan:
     """The numbers of one kind of message."""
     if isinstance(kind, Map):
@@ -159,6 +160,11 @@ def _plan(kind: Type) -> _Plan:
     return plan
 
 
+@cache
+def _struct_plan(kind: Struct) -> _Plan:
+    return _plan(kind)
+
+
 def _step(one: Field) -> _Step:
     kind, many = one.type, False
     if isinstance(kind, List) and not kind.wrapped:
@@ -176,7 +182,7 @@ def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
     top: Object = {}
     stack: list[tuple[Type | None, _Plan, Object, int, Json, Json]] = []
     current: Type | None = kind
-    plan, stop, container, key = _plan(kind), len(data), top, ""
+    plan, stop, container, key = _struct_plan(kind), len(data), top, ""
     out: Object = {}
     while True:
         if pos == stop:
@@ -189,8 +195,7 @@ def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
                 return result
             current, plan, out, stop, container, key = stack.pop()
             continue
-        name = current.name if isinstance(current, (Struct, Union)) else ""
-        number, wire, pos = _tag(name, data, pos, stop)
+        number, wire, pos = _tag(current, data, pos, stop)
         step = plan.get(number)
         if step is None:
             pos = _skip(wire, data, pos, stop)
@@ -207,12 +212,12 @@ def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
                     raise ValueError("exceeded max depth")
                 stack.append((current, plan, out, stop, container, key))
                 current, stop = step.kind, after
-                if current is None:
-                    assert step.plan is not None
-                    plan = step.plan
-                    continue
-                plan = _plan(current)
-                container, key, out = _place(step, out)
+                if step.plan is None:
+                    assert current is not None
+                    step.plan = _struct_plan(current) if isinstance(current, Struct) else _plan(current)
+                plan = step.plan
+                if current is not None:
+                    container, key, out = _place(step, out)
                 continue
             value = _leaf(step.kind, data[pos:after])
             pos = after
@@ -236,10 +241,26 @@ def _place(step: _Step, out: Object) -> tuple[Json, Json, Object]:
 
 def _finished(kind: Type, out: Object) -> Json:
     if isinstance(kind, Struct):
-        return arrange(kind, out)
+        order, kept, always = _shape(kind)
+        if not always <= out.keys():
+            return arrange(kind, out)
+        return {
+            name: value
+            for name in sorted(out, key=order)
+            if (value := out[name]) or name in always or (value is not None and name in kept)
+        }
     if isinstance(kind, Union):
         return _chosen(kind, out)
     return out.get("items", [])
+
+
+@cache
+def _shape(kind: Struct) -> tuple[Callable[[str], int], frozenset[str], frozenset[str]]:
+    """(where a field stands, those written while they are zero, those written always): `arrange` for few fields."""
+    order = {name: n for n, name in enumerate(kind.fields)}
+    kept = frozenset(name for name, one in kind.fields.items() if one.write is not Write.OMIT_EMPTY)
+    always = frozenset(name for name, one in kind.fields.items() if one.write in (Write.ALWAYS, Write.NULL))
+    return order.__getitem__, kept, always
 
 
 def _chosen(kind: Union, out: Object) -> Json:
@@ -271,7 +292,14 @@ def _leaf(kind: Scalar, data: bytes) -> Json:
         either = read(_INT_OR_STRING, data)
         return either.get("strVal", "") if either.get("type") else either.get("intVal", 0)
     raw = read(_JSON, data).get("raw")
-    return kind.read(orjson.loads(raw)) if raw else None
+    return kind.read(_json(raw)) if raw else None
+
+
+def _json(text: bytes) -> Json:
+    try:
+        return orjson.loads(text)
+    except ValueError:  # deeper than orjson goes, no UTF-8, or no JSON: then Go's error
+        return gojson.read(text).value
 
 
 def _text(data: bytes) -> str:
@@ -317,6 +345,8 @@ def _number(kind: Scalar, data: bytes, pos: int, end: int) -> tuple[Json, int]:
 
 def _varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
     """An unsigned number of 64 bits."""
+    if pos < end and data[pos] < 0x80:
+        return data[pos], pos + 1
     value = shift = 0
     while True:
         if shift >= 64:
@@ -331,14 +361,15 @@ def _varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
         shift += 7
 
 
-def _tag(message: str, data: bytes, pos: int, end: int) -> tuple[int, int, int]:
-    """(field number, wire type, position behind)."""
+def _tag(message: Type | None, data: bytes, pos: int, end: int) -> tuple[int, int, int]:
+    """(field number, wire type, position behind). `message` is only for the words."""
     tag, pos = _varint(data, pos, end)
     number, wire = tag >> 3 & 0xFFFF_FFFF, tag & 7
-    if wire == _END_GROUP:
-        raise ValueError(f"proto: {message}: wiretype end group for non-group")
-    if not 0 < number < 1 << 31:
-        raise ValueError(f"proto: {message}: illegal tag {number - (number >> 31 << 32)} (wire type {tag})")
+    if wire == _END_GROUP or not 0 < number < 1 << 31:
+        where = "Message" if message is None or isinstance(message, Scalar) else message.name or message.go
+        if wire == _END_GROUP:
+            raise ValueError(f"proto: {where}: wiretype end group for non-group")
+        raise ValueError(f"proto: {where}: illegal tag {number - (number >> 31 << 32)} (wire type {tag})")
     return number, wire, pos
 
 

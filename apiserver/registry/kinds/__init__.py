@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from apiserver.api.errors import Qualified
@@ -180,12 +180,12 @@ def _kept(kind: Kind, subresource: str) -> tuple[str, ...]:
     return next((one.kept for one in kind.subresources if one.name == subresource), kind.kept)
 
 
-def look_up(value: Object, path: str) -> Json:
+def look_up(value: Json, path: str) -> Json:
     """What stands at a path of plain names, None if nothing does."""
     for name in path.split("."):
         if not isinstance(value, dict):
             return None
-        value = value.get(name)  # type: ignore[assignment]
+        value = value.get(name)
     return value
 
 
@@ -235,6 +235,7 @@ def by_group_kind() -> dict[tuple[str, str], Kind]:
     return {(kind.api_version, kind.kind): kind for kind in served()}
 
 
+@lru_cache(maxsize=256)
 def struct_of(api_version: str, kind: str) -> Struct | None:
     """The table of what a client may send or be sent beside custom resources: for `apiserver.api.protobuf`.
 
@@ -246,15 +247,16 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
     found = by_group_kind().get((api_version, kind))
     if found is not None:
         return found.struct
-    if kind.endswith("List") and (found := by_group_kind().get((api_version, kind.removesuffix("List")))):
-        return meta.list_of(found.struct)
+    item = by_group_kind().get((api_version, kind.removesuffix("List")))
+    if item is not None and item.stored:
+        return meta.list_of(item.struct)
     others = {
         "v1": (meta.STATUS, core.LIST, discovery.API_GROUP, discovery.API_GROUP_LIST, discovery.API_RESOURCE_LIST,
                discovery.API_VERSIONS),
         "meta.k8s.io/v1": (meta.STATUS, meta.PARTIAL_OBJECT_METADATA, meta.PARTIAL_OBJECT_METADATA_LIST),
         "autoscaling/v1": (autoscaling.SCALE,),
         "authentication.k8s.io/v1": (authentication.TOKEN_REQUEST,),
-        crd.API_VERSION: (crd.CRD,),
+        crd.API_VERSION: (crd.CRD, meta.list_of(crd.CRD)),
         "apidiscovery.k8s.io/v2": (discovery.API_GROUP_DISCOVERY_LIST,),
     }  # fmt: skip
     named = {struct.name: struct for struct in (*others.get(api_version, ()), *options.ALL)}
