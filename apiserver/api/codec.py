@@ -1,0 +1,367 @@
+"""Bytes to objects and back: request bodies, stored bytes, answers.
+
+Reading: `orjson` reads what is clean; at any doubt `gojson` reads again, exactly as Go does. orjson refuses whatever Go
+refuses (NaN, byte order marks, numbers beyond float64, control characters) and more (bad UTF-8, lone surrogates, more
+than 1024 levels), but it says nothing of repeated keys and knows integers beyond int64. Both show when the value is
+written again: a repeated key is lost then, and with it a colon.
+
+Writing: what encoding/json would write. orjson writes the same but for HTML characters and some floats.
+
+Refusals are upstream's, word for word; each function says which. What is big is slow: callers decode bodies beyond
+some 100 KB, above all YAML, in a thread.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
+
+from apiserver.api import gojson
+from apiserver.api.errors import ApiError, bad_request, too_large
+from apiserver.api.gojson import JsonSyntaxError, string_of
+from apiserver.api.gotext import compact_json, quote
+from apiserver.api.meta import GroupVersionKind, parse_api_version
+from apiserver.api.structs import json_type
+from apiserver.api.types import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_BODY: Final = 3 * 1024 * 1024  # upstream's MaxRequestBodyBytes
+MAX_JSON_PATCH_OPERATIONS: Final = 10_000
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+
+_SORTED: Final = orjson.OPT_SORT_KEYS
+_MAX_EXACT_DIGITS: Final = 18  # an integer of more digits may be beyond int64
+_ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
+_AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+
+
+class Decoded(NamedTuple):
+    """A value, and what a strict decoder has to say of repeated keys.
+
+    `duplicates` is for warnings (`duplicate field "spec.a"`, or YAML's `line 7: key "a" already set in map`), `strict`
+    for refusals, where YAML's complaints are one text of several lines.
+    """
+
+    value: Json
+    duplicates: Sequence[str] = ()
+    yaml: bool = False
+
+    @property
+    def strict(self) -> Sequence[str]:
+        if not self.yaml or not self.duplicates:
+            return self.duplicates
+        return ["yaml: unmarshal errors:\n  " + "\n  ".join(self.duplicates)]
+
+
+def decode_json(body: bytes) -> Decoded:
+    """Read JSON as sigs.k8s.io/json does; raises ValueError with Go's message."""
+    clean = _read_clean(body)
+    if clean is not None:
+        return Decoded(clean.value)
+    document = gojson.read(body)
+    if document.error:
+        raise ValueError(document.error)
+    return Decoded(document.value, _told(document.duplicates))
+
+
+def _told(duplicates: Sequence[str]) -> list[str]:
+    return [f"duplicate field {quote(path)}" for path in duplicates]
+
+
+class _Clean(NamedTuple):
+    """What orjson and Go agree on, and the same written again."""
+
+    value: Json
+    written: bytes
+
+
+def _read_clean(body: bytes) -> _Clean | None:
+    """None in case of doubt."""
+    try:
+        value = orjson.loads(body)
+        try:
+            written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+        except TypeError:  # an integer beyond 2**53, or too deep
+            written = orjson.dumps(value)
+            if _ZEROS in written.translate(_AS_ZEROS):
+                return None
+    except (ValueError, TypeError):
+        return None
+    if written.count(b":") != body.count(b":") or (b"\\" in body and _escaped_colon(body)):
+        return None
+    return _Clean(value, written)
+
+
+_escaped_colon: Final = re.compile(rb"\\u003[aA]").search
+
+
+def decode_stored(data: bytes) -> Json:
+    """Read what `encode` wrote."""
+    try:
+        value = orjson.loads(data)
+    except ValueError:
+        return gojson.read(data).value
+    if _ZEROS in data.translate(_AS_ZEROS):
+        return gojson.read(data).value
+    return value
+
+
+def decode_yaml(body: bytes) -> Decoded:
+    """Read YAML as sigs.k8s.io/yaml turns it into JSON; raises ValueError with go-yaml's message.
+
+    A MiB takes about a second: run what is big in a thread. JSON in a YAML body is read as fast as JSON.
+    """
+    if body.startswith(b"{") and not _odd_in_yaml(body):
+        clean = _read_clean(body)
+        if clean is not None and _same_in_yaml(body, clean.written):
+            return Decoded(clean.value)
+    from apiserver.api import goyaml  # most servers never read YAML
+
+    document = goyaml.read(body)
+    return Decoded(document.value, document.duplicates, yaml=True)
+
+
+def _odd_in_yaml(body: bytes) -> bool:
+    r"""Is there anything in the bytes of a JSON text that YAML may read otherwise: what is not printable, tabs, \u?"""
+    return bool(body.translate(None, _PRINTABLE)) or b"\\u" in body
+
+
+def _same_in_yaml(body: bytes, written: bytes) -> bool:
+    """YAML makes an integer of 1.0, and allows neither space before a colon nor keys of more than 1024 characters."""
+    if written.count(b'":') != body.count(b'":') or _written_otherwise(written):
+        return False
+    if _LONG_TEXT not in body.translate(_TEXT):
+        return True
+    pieces = body.split(b'"')
+    return not any(
+        len(piece) >= len(_LONG_TEXT) and pieces[n].startswith(b":") for n, piece in enumerate(pieces[:-1], 1)
+    )
+
+
+_PRINTABLE: Final = bytes(range(0x20, 0x7F)) + b"\n"
+_LONG_TEXT: Final = b"x" * 1000
+_TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # everything but quotation marks is text
+
+
+# Writing
+
+_HTML: Final = {b"<": rb"\u003c", b">": rb"\u003e", b"&": rb"\u0026"}
+_FOR_FLOATS: Final = bytes.maketrans(b"+-123456789,[", b"00000000000::")
+_float: Final = re.compile(rb":0+[.e]0*(?=[:}\]e])")  # in JSON translated by _FOR_FLOATS
+_odd_float: Final = re.compile(rb"[:,\[]-?[0-9]+(?:\.0[,}\]]|(?:\.[0-9]+)?e)").match  # 1.0 and 1e16
+
+
+def _written_otherwise(written: bytes) -> bool:
+    """Might there be a float that Go writes in another form than orjson did?"""
+    translated = written.translate(_FOR_FLOATS)
+    if not _float.search(translated):
+        return False
+    return any(_odd_float(written, found.start()) for found in _float.finditer(translated))
+
+
+def encode(value: Json, *, sort_keys: bool) -> bytes:
+    """What encoding/json writes, in one line and without a line end."""
+    written = _encode_fast(value, _SORTED if sort_keys else 0)
+    return written if written is not None else _encode_exactly(value, sort_keys=sort_keys)
+
+
+def _encode_fast(value: Json, option: int) -> bytes | None:
+    """None where orjson writes something else than Go: whole floats, floats with an exponent, great depth."""
+    try:
+        written = orjson.dumps(value, option=option)
+    except TypeError:
+        return None
+    if _written_otherwise(written) or isinstance(value, float):
+        return None
+    return _escape(written)
+
+
+def _escape(written: bytes) -> bytes:
+    for char, escaped in _HTML.items():
+        if char in written:
+            written = written.replace(char, escaped)
+    if b"\xe2" in written:  # U+2028 and U+2029
+        written = written.replace(b"\xe2\x80\xa8", rb"\u2028").replace(b"\xe2\x80\xa9", rb"\u2029")
+    return written
+
+
+def _encode_exactly(value: Json, *, sort_keys: bool) -> bytes:
+    text = compact_json(value, sort_keys=sort_keys)
+    return string_of(text.encode("utf-8", "surrogatepass")).encode()
+
+
+def pretty(value: Json, *, sort_keys: bool) -> bytes:
+    """What Go's MarshalIndent writes with two spaces, without a line end."""
+    option = _SORTED if sort_keys else 0
+    written = _encode_fast(value, option)
+    if written is not None:
+        return _escape(orjson.dumps(value, option=option | orjson.OPT_INDENT_2))
+    return _indent(_encode_exactly(value, sort_keys=sort_keys))
+
+
+_token: Final = re.compile(rb'([{\[])([}\]])?|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+"|[^{}\[\],:"]++)').finditer
+
+
+def _indent(written: bytes) -> bytes:
+    """encoding/json's Indent of compact JSON."""
+    out: list[bytes] = []
+    depth = 0
+    for token in _token(written):
+        opening, empty, closing, comma, colon, _ = token.groups()
+        if opening and empty:
+            out.append(token[0])
+        elif opening:
+            depth += 1
+            out += (opening, b"\n", b"  " * depth)
+        elif closing:
+            depth -= 1
+            out += (b"\n", b"  " * depth, closing)
+        elif comma:
+            out += (b",\n", b"  " * depth)
+        else:
+            out.append(b": " if colon else token[0])
+    return b"".join(out)
+
+
+def to_yaml(value: Json) -> bytes:
+    """What sigs.k8s.io/yaml writes: keys sorted, with a line end."""
+    from apiserver.api import goyaml_writer  # most servers never write YAML
+
+    return goyaml_writer.write(value)
+
+
+# Objects in requests
+
+
+def read_object(
+    body: bytes, media_type: str, expected: GroupVersionKind, *, strict: bool = True, typed: bool = False
+) -> Decoded:
+    """Read the object that a request brings; `media_type` is JSON or YAML, `expected` the kind that the URL stands for.
+
+    Raises ApiError: 413 for what is too big, 400 for what is no object or, unless it is `typed` (a built-in kind, whose
+    kind and apiVersion may be left out), has no kind. Whether kind and apiVersion are right is not checked here.
+    `strict` is for fieldValidation Strict and Warn; without it repeated keys are nobody's business.
+    """
+    check_size(body)
+    if media_type == JSON and (clean := _read_clean(body)) is not None and _names_itself(clean.value):
+        return Decoded(clean.value)
+    try:
+        parsed = _parse(body, media_type)
+        sent = _interpret(parsed)
+    except ValueError as error:
+        raise _unrecognized(expected.kind, str(error), body) from None
+    sent = _with_defaults(sent, expected)
+    if parsed.error:
+        raise cannot_be_handled(sent, expected.kind, parsed.error)
+    value = {} if parsed.value is None else parsed.value
+    if not typed and not value.get("kind"):
+        if strict:
+            raise _unrecognized(expected.kind, f"Object 'Kind' is missing in '{string_of(body)}'", body)
+        text = encode(parsed.value, sort_keys=True) if media_type == YAML else body.strip(b" \t\r\n")
+        raise cannot_be_handled(sent, expected.kind, f"Object 'Kind' is missing in '{string_of(text)}'")
+    return Decoded(value, parsed.duplicates if strict else (), media_type == YAML)
+
+
+def check_size(body: bytes) -> None:
+    """Raises ApiError."""
+    if len(body) > MAX_BODY:
+        raise too_large(f"limit is {MAX_BODY}")
+
+
+def cannot_be_handled(sent: GroupVersionKind, kind: str, why: str) -> ApiError:
+    """An object that says what it is, but cannot be decoded as `kind`; `why` may be the `strict_decoding_error`."""
+    text = f"{sent.kind} in version {quote(sent.version)} cannot be handled as a {kind}: {why}"
+    return bad_request(text)
+
+
+def strict_decoding_error(complaints: Sequence[str]) -> str:
+    return f"strict decoding error: {', '.join(complaints)}"
+
+
+def _unrecognized(kind: str, why: str, body: bytes) -> ApiError:
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({_excerpt(body)})")
+
+
+def _excerpt(body: bytes) -> str:
+    """Enough of a body to know it by: text if it may be a JSON object, else hexadecimal."""
+    if not body:
+        return "<empty>"
+    shown = body[:_EXCERPT]
+    text = string_of(shown) if body.startswith(b"{") else shown.hex()
+    return f"{text} ..." if len(body) > _EXCERPT else text
+
+
+_EXCERPT: Final = 30
+
+
+class _Parsed(NamedTuple):
+    """`members` are the root's, with repetitions; `error` tells of a number that no float64 holds."""
+
+    value: Json
+    duplicates: Sequence[str]
+    members: Sequence[tuple[str, Json]]
+    error: str = ""
+
+
+def _parse(body: bytes, media_type: str) -> _Parsed:
+    if media_type == YAML:
+        value, duplicates, _ = decode_yaml(body)
+        return _Parsed(value, duplicates, list(value.items()) if type(value) is dict else [])
+    try:
+        document = gojson.read(body)
+    except JsonSyntaxError as error:
+        raise ValueError(f"{_NO_KIND}: {error}") from None
+    return _Parsed(document.value, _told(document.duplicates), document.members, document.error)
+
+
+def _names_itself(value: Json) -> bool:
+    """Is this an object with a kind and an apiVersion, so that `_interpret` has nothing to add?"""
+    if type(value) is not dict:
+        return False
+    kind, api_version = value.get("kind"), value.get("apiVersion")
+    if type(kind) is not str or type(api_version) is not str or not kind or api_version.count("/") > 1:
+        return False
+    for name in value:
+        if len(name) in _IDENTITY_LENGTHS and name not in _EVERYDAY and name.casefold() in _IDENTITY:
+            return False
+    return True
+
+
+_NO_KIND: Final = "couldn't get version/kind; json parse error"
+_TYPE_META: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+)
+_IDENTITY: Final = {"apiversion": "apiVersion", "kind": "kind"}
+
+
+def _interpret(parsed: _Parsed) -> GroupVersionKind:
+    """What the object says it is. Upstream looks without regard to case here, though nowhere else."""
+    value = parsed.value
+    if value is not None and type(value) is not dict:
+        raise ValueError(f"{_NO_KIND}: json: cannot unmarshal {json_type(value)} into Go value of type {_TYPE_META}")
+    found = {"apiVersion": "", "kind": ""}
+    for name, item in parsed.members:
+        field = _IDENTITY.get(name.casefold()) if len(name) in _IDENTITY_LENGTHS else None
+        if field is None or item is None:
+            continue
+        if type(item) is not str:
+            what = f"json: cannot unmarshal {json_type(item)} into Go struct field .{field} of type string"
+            raise ValueError(f"{_NO_KIND}: {what}")
+        found[field] = item
+    return GroupVersionKind(*parse_api_version(found["apiVersion"]), found["kind"])
+
+
+_IDENTITY_LENGTHS: Final = frozenset(map(len, _IDENTITY))
+_EVERYDAY: Final = frozenset({"apiVersion", "kind", "spec", "data"})
+
+
+def _with_defaults(sent: GroupVersionKind, expected: GroupVersionKind) -> GroupVersionKind:
+    group, version, kind = sent
+    if not version and group in ("", expected.group):
+        group, version = expected.group, expected.version
+    return GroupVersionKind(group, version, kind or expected.kind)
