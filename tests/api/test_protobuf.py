@@ -289,6 +289,7 @@ def _keys(value: Json) -> Json:
 
 # A message to take apart
 
+CHOICE = Union(
     "Choice", {"object": Field("One", Struct("One").define(Field("x", STRING, 1)), 2), "bool": Field("Is", BOOL, 1)}
 )
 PART = Struct("Part").define(Field("name", STRING, 1), Field("count", INT32, 2))
