@@ -39,6 +39,7 @@ from apiserver.http.jsonpath_parser import (
     Union,
     Wildcard,
     Word,
+    field_names,
 )
 
 __all__ = ["MAX_RANGES", "MAX_VALUES", "Bare", "Path", "PathError", "parse"]
@@ -58,23 +59,18 @@ def parse(text: str) -> Path:
 class Path:
     """A parsed path. `parts` are what stood in braces, and the texts between them."""
 
-    __slots__ = ("_plain", "parts", "text")
+    __slots__ = ("_names", "parts", "text")
 
     def __init__(self, text: str, parts: Sequence[Steps | Text]) -> None:
         self.text = text
         self.parts = tuple(parts)
         first = self.parts[0]
-        only_fields = len(self.parts) == 1 and all(type(step) is Field for step in first)
-        self._plain = tuple(step.name for step in first if isinstance(step, Field)) if only_fields else None
+        self._names = field_names(first) if len(self.parts) == 1 and not isinstance(first, Text) else None
 
     def find(self, value: Json) -> list[Json]:
         """The results of the first part of the path, in order; none where the evaluation fails."""
-        if self._plain is not None:
-            for name in self._plain:
-                if type(value) is not dict or name not in value:
-                    return []
-                value = value[name]
-            return [value]
+        if self._names is not None:
+            return _follow(self._names, value)
         try:
             found = _Evaluation(self.parts).run(0, value)
         except (_Failed, _TooMuch):
@@ -186,6 +182,7 @@ class _Evaluation:
         for value in values:
             if type(value) is not list:
                 raise _Failed(values)
+            self.spend(len(value))
             for item in value:
                 if step.operator == "exists":
                     passes = self.exists(step.left, item)
@@ -204,6 +201,10 @@ class _Evaluation:
 
     def sides(self, step: Filter, item: Json, values: list[Json]) -> tuple[list[Json], list[Json]]:
         """What is to be compared: at most one value on each side."""
+        if step.names is not None:
+            constant = step.right[0]
+            assert isinstance(constant, (Text, Literal))
+            return _follow(step.names, item), [constant[0]]
         try:
             left = self.walk(step.left, [item])
             right = self.walk(step.right, [item]) if left else []
@@ -212,6 +213,14 @@ class _Evaluation:
         if len(left) > 1 or len(right) > 1:
             raise _Failed(values)
         return left, right
+
+
+def _follow(names: tuple[str, ...], value: Json) -> list[Json]:
+    for name in names:
+        if type(value) is not dict or name not in value:
+            return []
+        value = value[name]
+    return [value]
 
 
 def _slice_all(step: Slice, values: list[Json]) -> list[Json]:
@@ -269,8 +278,10 @@ def _kind(value: Json) -> str:
 
 
 def _compare(left: Json, symbol: str, right: Json, found: list[Json]) -> bool:
-    kind = _kind(left)
     test = _COMPARE.get(symbol)
+    if type(left) is type(right) is str and test is not None:
+        return test(left, right)
+    kind = _kind(left)
     if test is None or not kind or kind != _kind(right) or (kind == "bool" and symbol not in ("==", "!=")):
         raise _Failed(found)
     return test(left, right)

@@ -42,6 +42,8 @@ class Filter(NamedTuple):
     left: Steps
     operator: str
     right: Steps
+    names: tuple[str, ...] | None = None
+    """What the left side is if it is a plain path and the right side a constant, as in `[?(@.type=="Ready")]`."""
 
 
 class Union(NamedTuple):
@@ -223,7 +225,9 @@ class _Parser:
         comparison = _COMPARISON.match(text)
         if comparison is None:
             return Filter(_action(text), "exists", ())
-        return Filter(_action(comparison[1]), comparison[2], _action(comparison[3]))
+        left, right = _action(comparison[1]), _action(comparison[3])
+        constant = len(right) == 1 and isinstance(right[0], (Text, Literal))
+        return Filter(left, comparison[2], right, field_names(left) if constant else None)
 
 
 def _action(text: str) -> Steps:
@@ -231,6 +235,12 @@ def _action(text: str) -> Steps:
     first = parse(text)[0]
     assert not isinstance(first, Text)
     return first
+
+
+def field_names(steps: Steps) -> tuple[str, ...] | None:
+    """The names if there are only fields."""
+    names = tuple(step.name for step in steps if isinstance(step, Field))
+    return names if len(names) == len(steps) else None
 
 
 def _slice(text: str) -> Slice:

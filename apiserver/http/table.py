@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 from apiserver.api import field as fields
 from apiserver.api.errors import ApiError, bad_request, plain_error
 from apiserver.api.gotext import compact_json, float_json, plain
+from apiserver.api.meta import MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE
 from apiserver.api.types import MIN_INT64, Json, Object
 from apiserver.http import jsonpath
 from apiserver.http.duration import since
@@ -161,7 +162,8 @@ def _number(value: Json, _: datetime) -> Json:
         value = float(value)
     if type(value) is not float:
         return None
-    return int(float_json(value)) if value.is_integer() and MIN_INT64 <= value < 2.0**64 and value else value
+    text = float_json(value)
+    return int(text) if value.is_integer() and MIN_INT64 <= value < 2.0**64 and text != "-0" else value
 
 
 def _boolean(value: Json, _: datetime) -> Json:
@@ -184,26 +186,11 @@ READERS: Final[dict[str, Reader]] = {
 
 # -- metadata ---------------------------------------------------------------------------------------------------------
 
-_OBJECT_META: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-_OWNER: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-_MANAGED: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
-_ORDERED: Final = {"ownerReferences": _OWNER, "managedFields": _MANAGED}
+_OBJECT_META: Final = tuple(OBJECT_META.fields)
+_ORDERED: Final = {
+    "ownerReferences": tuple(OWNER_REFERENCE.fields),
+    "managedFields": tuple(MANAGED_FIELDS_ENTRY.fields),
+}
 
 
 def partial(value: Object, version: str) -> Object:
