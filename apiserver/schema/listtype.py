@@ -1,0 +1,114 @@
+"""Lists that are sets or maps hold no element twice (x-kubernetes-list-type; upstream's apiserver/schema/listtype).
+
+The elements of a set, and the keys of a map's items, are compared as Go compares them: scalars by type and value, so
+that 1 and 1.0 are two elements; lists and objects by the JSON they are written as, so that {"a": 1} and {"a": 1.0}
+are one. Only the second occurrence of an element is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from apiserver.api.field import FieldError, Path, child, duplicate, index, invalid, key
+from apiserver.api.gotext import compact_json
+from apiserver.api.types import Json, Object
+from apiserver.schema.structural import Structural
+
+
+def validate(value: Json, schema: Structural, path: Path = "") -> list[FieldError]:
+    """All duplicates in the value and below."""
+    plan = _plan(schema)
+    return list(_errors(value, plan, path)) if plan else []
+
+
+def has_errors(value: Json, schema: Structural) -> bool:
+    """Whether there is any: on updates, lists that were wrong before are let pass (KEP-4008)."""
+    plan = _plan(schema)
+    return plan is not None and next(_errors(value, plan, ""), None) is not None
+
+
+class _Plan(NamedTuple):
+    """The part of a schema that leads to sets and maps."""
+
+    list_type: str | None
+    keys: tuple[str, ...]
+    items: _Plan | None
+    properties: dict[str, _Plan]
+    values: _Plan | None
+
+
+@lru_cache(maxsize=256)  # schemas are compared by identity
+def _plan(schema: Structural) -> _Plan | None:
+    return _planned(schema)
+
+
+def _planned(schema: Structural | None) -> _Plan | None:
+    """None where nothing below is a set or a map."""
+    if schema is None:
+        return None
+    plan = _Plan(
+        schema.list_type if schema.list_type in ("set", "map") else None,
+        schema.list_map_keys,
+        _planned(schema.items),
+        {name: found for name, inner in schema.properties.items() if (found := _planned(inner))},
+        _planned(schema.values),
+    )
+    return plan if plan.list_type or plan.items or plan.properties or plan.values else None
+
+
+def _errors(value: Json, plan: _Plan, path: Path) -> Iterator[FieldError]:
+    if isinstance(value, list):
+        if plan.list_type == "set":
+            yield from (duplicate(index(path, n), value[n]) for n in _second_occurrences(value))
+        elif plan.list_type == "map":
+            yield from _map_errors(value, plan.keys, path)
+        if plan.items:
+            for n, item in enumerate(value):
+                if isinstance(item, (dict, list)):
+                    yield from _errors(item, plan.items, index(path, n))
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if not isinstance(item, (dict, list)):
+                continue
+            if plan.values:
+                yield from _errors(item, plan.values, key(path, name))
+            if inner := plan.properties.get(name):
+                yield from _errors(item, inner, child(path, name) if name else key(path, name))
+
+
+def _map_errors(items: list[Json], names: tuple[str, ...], path: Path) -> Iterator[FieldError]:
+    for n, item in enumerate(items):
+        if item is not None and not isinstance(item, dict):
+            yield invalid(index(path, n), item, "must be an object for an array of list-type map")
+            return
+    keys = [_keys(item, names) for item in items]
+    told: Iterable[Json] = keys if len(names) != 1 else [keys_.get(names[0], _NO_KEY) for keys_ in keys]
+    yield from (duplicate(index(path, n), keys[n]) for n in _second_occurrences(told))
+
+
+def _keys(item: Object | None, names: tuple[str, ...]) -> Object:
+    return {name: item[name] for name in names if name in item} if item else {}
+
+
+_NO_KEY: Final = object()  # items without their only key are alike
+
+
+def _second_occurrences(elements: Iterable[Json]) -> Iterator[int]:
+    counts: dict[object, int] = {}
+    for n, element in enumerate(elements):
+        identity = _identity(element)
+        counts[identity] = count = counts.get(identity, 0) + 1
+        if count == 2:
+            yield n
+
+
+def _identity(element: Json) -> object:
+    """Something hashable that is equal for equal elements only."""
+    kind = type(element)
+    if kind is str or kind is int:
+        return element
+    if kind is dict or kind is list:
+        return (kind, compact_json(element))
+    return (kind, element)

@@ -1,0 +1,114 @@
+"""Ratcheting: what did not change may stay invalid (KEP-4008, as upstream implements it).
+
+The new value is correlated with the old one along the schema: properties and the values of additionalProperties by
+name, items of lists of type map by their keys, items of other lists not at all. A node whose correlated old value is
+equal gets no errors, neither its own nor from below.
+
+Two consequences are upstream's: an object that holds anything its schema does not describe is never equal, so nothing
+at the root of a resource ever ratchets (it holds metadata); and lists of type map are equal in any order, as long as
+each item finds an equal one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiserver.api.field import FieldError, Path
+from apiserver.api.types import Json
+from apiserver.api.values import equal
+from apiserver.schema.structural import Structural
+from apiserver.schema.validation import validator
+
+
+def validate_update(
+    new: Json, old: Json, schema: Structural, *, path: Path = "", ratcheting: bool = True
+) -> list[FieldError]:
+    """The errors of the new value that the old one does not excuse.
+
+    Ratcheting only ever drops errors, so a valid value is never correlated.
+    """
+    compiled = validator(schema)
+    errors = compiled.validate(new, path=path)
+    if not errors or not ratcheting:
+        return errors
+    return compiled.validate(new, path=path, old=Correlated(new, old, schema))
+
+
+class Correlated:
+    """A value, the old value it is compared with, and their schema."""
+
+    __slots__ = ("_by_keys", "_children", "_equal", "new", "old", "schema")
+
+    def __init__(self, new: Json, old: Json, schema: Structural) -> None:
+        self.new = new
+        self.old = old
+        self.schema = schema
+        self._equal: bool | None = None
+        self._children: dict[str | int, Correlated | None] = {}
+        self._by_keys: dict[object, Json] | None = None
+
+    def key(self, name: str) -> Correlated | None:
+        """The property or map value of that name, if both sides have it and the schema describes it."""
+        if name not in self._children:
+            self._children[name] = self._find_key(name)
+        return self._children[name]
+
+    def index(self, position: int) -> Correlated | None:
+        """The item at that position of a list of type map, if the old list has one with the same keys."""
+        if position not in self._children:
+            self._children[position] = self._find_index(position)
+        return self._children[position]
+
+    def equal(self) -> bool:
+        """Whether nothing changed."""
+        if self._equal is None:
+            self._equal = self._compare()
+        return self._equal
+
+    def _find_key(self, name: str) -> Correlated | None:
+        new, old, schema = self.new, self.old, self.schema.properties.get(name, self.schema.values)
+        if schema is None or not isinstance(new, dict) or not isinstance(old, dict):
+            return None
+        return Correlated(new[name], old[name], schema) if name in new and name in old else None
+
+    def _find_index(self, position: int) -> Correlated | None:
+        items, names = self.schema.items, self.schema.list_map_keys
+        if items is None or not self._is_map_list() or position >= len(self.new):
+            return None
+        if self._by_keys is None:
+            self._by_keys = {}
+            for item in self.old:
+                self._by_keys.setdefault(_composite_key(item, names), item)
+        composite = _composite_key(self.new[position], names)
+        old = None if composite is None else self._by_keys.get(composite)
+        return None if old is None else Correlated(self.new[position], old, items)
+
+    def _is_map_list(self) -> bool:
+        return self.schema.list_type == "map" and isinstance(self.new, list) and isinstance(self.old, list)
+
+    def _compare(self) -> bool:
+        new, old = self.new, self.old
+        if isinstance(new, dict) and isinstance(old, dict):
+            children = map(self.key, new)
+        elif self._is_map_list():
+            children = map(self.index, range(len(new)))
+        else:
+            return equal(new, old)
+        return len(new) == len(old) and all(inner is not None and inner.equal() for inner in children)
+
+
+def _composite_key(item: Json, names: tuple[str, ...]) -> object:
+    """What identifies an item, None for one that has not all of its keys as scalars."""
+    if not isinstance(item, dict) or not names or not all(type(item.get(name)) in _SCALARS for name in names):
+        return None
+    if len(names) == 1:
+        return type(item[names[0]]), item[names[0]]
+    return tuple((type(item[name]), _as_text(item[name])) for name in names)
+
+
+_SCALARS: Final = frozenset({bool, int, float, str})
+
+
+def _as_text(scalar: Json) -> str:
+    """Upstream joins several keys as texts, and floats have six decimals there."""
+    return f"{scalar:f}" if isinstance(scalar, float) else str(scalar)
