@@ -90,11 +90,22 @@ def _run_server(config: Config) -> int:
 
 
 def _run_check(path: Path) -> int:
-    import storage.check
+    from storage.check import check
+    from storage.types import Unusable
 
-    report = storage.check.check(path / "noxu.db" if path.is_dir() else path)
-    print(report)
-    return 0 if report.sound else 1
+    try:
+        report = check(path / "noxu.db" if path.is_dir() else path)
+    except Unusable as error:
+        print(f"noxu: {error}", file=sys.stderr)
+        return 1
+    print(
+        f"{report.path}: format {report.version}, revision {report.revision}, compacted to {report.compacted}, "
+        f"{report.keys} keys, {report.rows} rows"
+    )
+    for damage in report.damage:
+        print(f"  damaged: {damage}")
+    print(f"{len(report.damage)} damaged" if report.damage else "sound")
+    return 1 if report.damage else 0
 
 
 if __name__ == "__main__":

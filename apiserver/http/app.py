@@ -21,8 +21,9 @@ from apiserver.api import errors
 from apiserver.api.errors import ApiError
 from apiserver.http import documents, filters, handlers, negotiation, responses, watch
 from apiserver.http.answer import Answer, text_answer
-from apiserver.http.handlers import HANDLERS, Call
+from apiserver.http.handlers import Call
 from apiserver.http.request import Query, RequestInfo, decode_path, first, parse_query, resource_info
+from apiserver.http.routes import HANDLERS
 from apiserver.registry.pipeline import User
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry

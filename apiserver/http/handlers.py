@@ -1,9 +1,9 @@
-"""One function per verb. What a request may do at all has been settled before; what remains is said in `HANDLERS`."""
+"""One function per verb. Which of them a request gets is `routes`' business."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -60,11 +60,16 @@ class Call:
     def user_agent(self) -> str:
         return self.request.headers.get("User-Agent", "")
 
-    def accepted(self) -> Accepted:
+    def require_name(self) -> None:
+        """Raises ApiError: the path names a collection, and the verb wants one object."""
+        if not self.info.name:
+            raise errors.bad_request("name must be provided")
+
+    def accepted(self, endpoint: Endpoint | None = None) -> Accepted:
         """What to answer with. Raises ApiError NotAcceptable."""
         return negotiation.negotiate(
             self.request.headers.get("Accept", ""),
-            self.endpoint,
+            endpoint or self.endpoint,
             pretty=first(self.query, "pretty"),
             user_agent=self.user_agent,
         )
@@ -195,6 +200,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
+    call.require_name()
     accepted = call.accepted()
     body = await read_body(call.request)
     given = options.write_options(call.query, "UpdateOptions", call.user_agent)
@@ -224,36 +230,46 @@ async def patch_(call: Call) -> Answer:
     kind = negotiation.patch_format(
         call.request.headers.get("Content-Type", ""), CUSTOM_PATCHES if custom else BUILT_IN_PATCHES
     )
+    call.require_name()
     accepted = call.accepted()
     body = await read_body(call.request)
     given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
         raise errors.ApiError(501, "server-side apply is not available yet: use a merge patch", "NotImplemented")
     checked = given.field_validation != "Ignore"
-    change, complaints = _patch(kind, body, checked=checked)
+    change = read_patch(kind, body, checked=checked)
 
     async def revise(old: Object) -> Draft:
         patched = change(old)
-        draft = call.draft("UPDATE", codec.Decoded(patched.value, [*patched.complaints, *complaints]), given)
-        draft.patched = True
+        draft = call.draft("UPDATE", codec.Decoded(patched.value, patched.complaints), given)
+        draft.patched = lambda: codec.encode(change(old).value, sort_keys=True).decode()
         return draft
 
     written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
     return call.answer(written.body(call.resource), accepted)
 
 
-def _patch(kind: str, body: bytes, *, checked: bool) -> tuple[Callable[[Object], patch.Patched], Sequence[str]]:
-    """What a patch does to an object, and the decoder's complaints about it. Raises ApiError."""
+Change = Callable[[Object], patch.Patched]
+"""What a patch makes of an object, which it leaves as it is."""
+
+
+def read_patch(kind: str, body: bytes, *, checked: bool) -> Change:
+    """A JSON or merge patch. `checked`: fieldValidation is not Ignore. Raises ApiError."""
     try:
         decoded = codec.decode_json(body)
     except ValueError:
         raise errors.bad_request(patch.INVALID_JSON) from None
+    complaints = list(decoded.duplicates) if checked else []
     if kind == JSON_PATCH:
-        return (lambda old: patch.json_patch(old, decoded.value, checked=checked)), ()
+        repeated = [f"json patch {text}" for text in complaints]
+
+        def change(old: Object) -> patch.Patched:
+            patched = patch.json_patch(old, decoded.value, checked=checked)
+            return patched._replace(complaints=[*repeated, *patched.complaints])
+
+        return change
     if kind == MERGE_PATCH:
-        return (
-            lambda old: patch.Patched(patch.merge_patch(old, decoded.value, checked=checked), [])
-        ), decoded.duplicates
+        return lambda old: patch.Patched(patch.merge_patch(old, decoded.value, checked=checked), complaints)
     raise errors.ApiError(501, "strategic merge patch is not available yet: use a merge patch", "NotImplemented")
 
 
@@ -320,18 +336,3 @@ async def delete_collection(call: Call) -> Answer:
     keys = [entry.key for entry in listing.entries]
     await delete_keys(call.registry, call.resource, keys, given, call.admit_delete(given))
     return responses.list_answer(listing, call.resource, accepted, include=call.include(accepted), now=call.now())
-
-
-HANDLERS: Final[dict[tuple[str, str], Handler]] = {
-    ("", "get"): get,
-    ("", "list"): list_,
-    ("", "create"): create,
-    ("", "update"): update,
-    ("", "patch"): patch_,
-    ("", "delete"): delete,
-    ("", "deletecollection"): delete_collection,
-    ("status", "get"): get,
-    ("status", "update"): update,
-    ("status", "patch"): patch_,
-}
-"""By subresource and verb; watches are streams, and not here."""

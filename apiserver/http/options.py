@@ -264,7 +264,7 @@ def window(options: ListOptions) -> Window:
     if options.token:
         if revision:
             raise errors.bad_request("specifying resource version is not allowed when using continue")
-        return Window(None, limit=options.limit, token=options.token)
+        return Window(None, limit=0 if version == "0" else options.limit, token=options.token)
     if version == "0":
         return Window(None, limit=options.limit)
     exact = options.match == "Exact" or (options.limit > 0 and not options.match and revision > 0)

@@ -58,13 +58,30 @@ def object_answer(
     body: bytes, resource: Resource, accepted: Accepted, *, include: str, now: datetime, status: int = 200
 ) -> Answer:
     """One object; `body` is its plain JSON."""
-    if accepted.convert is not None:
-        value = table.convert(codec.decode_stored(body), accepted.convert, columns_of(resource), now, include=include)
-        return Answer(encode(value, accepted), status, accepted.content_type)
-    if accepted.media_type == negotiation.JSON and not accepted.pretty:
+    if accepted.media_type == negotiation.JSON and not accepted.pretty and accepted.convert is None:
         return Answer(body + b"\n", status, accepted.content_type)
     value = codec.decode_stored(body)
-    return Answer(encode(value, accepted, sort_keys=resource.behaviour.sorted_keys), status, accepted.content_type)
+    sort_keys = resource.behaviour.sorted_keys
+    return value_answer(
+        value, columns_of(resource), accepted, include=include, now=now, status=status, sort_keys=sort_keys
+    )
+
+
+def value_answer(
+    value: Object,
+    columns: Columns,
+    accepted: Accepted,
+    *,
+    include: str,
+    now: datetime,
+    status: int = 200,
+    sort_keys: bool = False,
+) -> Answer:
+    """One object that is not kept as bytes."""
+    if accepted.convert is not None:
+        value = table.convert(value, accepted.convert, columns, now, include=include)
+        return Answer(encode(value, accepted), status, accepted.content_type)
+    return Answer(encode(value, accepted, sort_keys=sort_keys), status, accepted.content_type)
 
 
 def list_answer(listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime) -> Answer:

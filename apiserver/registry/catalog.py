@@ -48,6 +48,5 @@ class Catalog:
         return {group: sorted(versions, key=version_priority) for group, versions in found.items() if versions}
 
     def in_version(self, group: str, version: str) -> list[Resource]:
-        """The resources of one group version, by name."""
-        found = [one for one in self.resources if one.group == group and one.version == version]
-        return sorted(found, key=lambda one: one.plural)
+        """The resources of one group version, in the order in which they came to be."""
+        return [one for one in self.resources if one.group == group and one.version == version]

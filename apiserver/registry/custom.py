@@ -20,11 +20,6 @@ from apiserver.schema.structural import Structural
 
 MAX_REPLICAS: Final = 2**31 - 1
 
-# CEL is skipped if one of these was found: rules expect objects of the right shape (upstream's hasBlockingErr).
-BLOCKING: Final = frozenset({
-    "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"
-})  # fmt: skip
-
 
 class CustomResources:
     """The behaviour that all custom resources share; what differs is in their `Resource`."""
@@ -147,7 +142,7 @@ def validate(draft: Draft) -> None:
         return
     if resource.has_embedded and not status:
         found += embedded.validate(new, schema)
-    if old is None or not listtype.validate(old, schema):  # KEP-4008: lists that were wrong may stay wrong
+    if old is None or not listtype.has_errors(old, schema):  # KEP-4008: lists that were wrong may stay wrong
         found += listtype.validate(new, schema)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from apiserver.api.gotime import format_time
 from apiserver.api.types import Object
@@ -21,6 +22,8 @@ from apiserver.registry.entry import Entry, encode, key_of, object_at
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
 from storage.types import Revision
+
+APPROVAL_DELAY: Final = 0.004  # seconds
 
 
 class Definitions:
@@ -35,6 +38,7 @@ class Definitions:
         self._settling: dict[str, asyncio.Task[None]] = {}
         self._changed: set[str] = set()  # changed again while it was settling
         self._finishing: dict[str, asyncio.Task[None]] = {}
+        self._judging: dict[str, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
         """Load all definitions into the catalog, and go on with those that were left half done."""
@@ -46,7 +50,7 @@ class Definitions:
         await asyncio.gather(*self._settling.values())
 
     async def stop(self) -> None:
-        tasks = [*self._settling.values(), *self._finishing.values()]
+        tasks = [*self._settling.values(), *self._finishing.values(), *self._judging.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -132,9 +136,34 @@ class Definitions:
         group = crd["spec"]["group"]
         others = [about for other, about in self._names.items() if other != name and about["group"] == group]
         if not advance(crd, others, self._now()):
+            self._judge_approval_later(name, crd)
             return False
         await self.registry.replace(entry, encode(self.resource, crd))
         return True
+
+    def _judge_approval_later(self, name: str, crd: Object) -> None:
+        """Another approval annotation gives another condition, some time after the answer.
+
+        It says nothing about what is served, and whoever updates a definition twice in a row keeps the resourceVersion
+        that the first answer told.
+        """
+        approved = conditions.approved(crd)
+        if approved is not None and not conditions.is_set(crd, approved) and name not in self._judging:
+            self._judging[name] = asyncio.get_running_loop().create_task(self._judge_approval(name))
+
+    async def _judge_approval(self, name: str) -> None:
+        try:
+            await asyncio.sleep(APPROVAL_DELAY)
+        finally:
+            del self._judging[name]
+        while (entry := self._collection.entries.get(key_of(self.resource, "", name))) is not None:
+            crd = object_at(entry, self.resource)
+            approved = conditions.approved(crd)
+            if approved is None or conditions.is_set(crd, approved):
+                return
+            conditions.set_condition(crd, approved, self._now())
+            if await self.registry.replace(entry, encode(self.resource, crd)):
+                return
 
     def _now(self) -> str:
         return format_time(self.registry.sources.now())
@@ -196,8 +225,10 @@ def advance(crd: Object, others: Iterable[Object], now: str) -> bool:
     First come the names and what follows from them, then Established: each is an event of its own, as upstream's.
     """
     naming = conditions.names_conditions(crd, others)
-    due = [naming.names_accepted, naming.established, conditions.approved(crd)]
-    wanted = [one for one in due if one is not None and not conditions.is_set(crd, one)]
+    due = [naming.names_accepted, naming.established]
+    if conditions.find(crd, conditions.APPROVED) is None and (approved := conditions.approved(crd)):
+        due.append(approved)
+    wanted = [one for one in due if not conditions.is_set(crd, one)]
     if wanted or naming.accepted != crd["status"]["acceptedNames"]:
         crd["status"]["acceptedNames"] = naming.accepted
         for condition in wanted:

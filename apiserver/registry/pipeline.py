@@ -18,6 +18,7 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
 from apiserver.api.field import FieldError
+from apiserver.api.field import invalid as field_invalid
 from apiserver.api.gotime import format_time
 from apiserver.api.meta import GroupVersionKind, drop_duplicate_owners, generate_name
 from apiserver.api.types import Object
@@ -96,8 +97,8 @@ class Draft:
     subresource: str = ""
     duplicates: list[str] = field(default_factory=list)
     """Complaints of the decoder that fieldValidation decides about, before those about unknown fields."""
-    patched: bool = False
-    """The object is the result of a JSON or merge patch: strict errors then read differently."""
+    patched: Callable[[], str] | None = None
+    """The object is the result of a JSON or merge patch: errors of decoding it then quote it, as this gives it."""
     warnings: list[str] = field(default_factory=list)
     errors: list[FieldError] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
@@ -147,9 +148,8 @@ def refuse_unknown(draft: Draft) -> None:
 
 def strict_error(draft: Draft, complaints: list[str]) -> ApiError:
     text = codec.strict_decoding_error(complaints)
-    if draft.patched:
-        error = FieldError("FieldValueInvalid", "patch", draft.new, text)
-        return errors.invalid(errors.Qualified("", ""), "", [error])
+    if draft.patched is not None:
+        return invalid_patch(draft.patched(), text)
     return cannot_be_handled(draft.resource, draft.new, text)
 
 
@@ -183,6 +183,11 @@ def address(draft: Draft) -> None:
         raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({draft.name})")
 
 
+def invalid_patch(patched: str, why: str) -> ApiError:
+    """What a patch made cannot be decoded."""
+    return errors.invalid(errors.Qualified("", ""), "", [field_invalid("patch", patched, why)])
+
+
 def cannot_be_handled(resource: Resource, value: Object, why: str) -> ApiError:
     """An object that says what it is, but cannot be decoded as that."""
     group, _, version = str(value.get("apiVersion", "")).rpartition("/")
@@ -196,7 +201,7 @@ def default(draft: Draft) -> None:
 
 def unite_owners(draft: Draft) -> None:
     """Owner references that stand there twice are told and united."""
-    draft.warnings += drop_duplicate_owners(draft.metadata, after_admission=draft.mutated or draft.patched)
+    draft.warnings += drop_duplicate_owners(draft.metadata, after_admission=draft.mutated or draft.patched is not None)
 
 
 def own(draft: Draft) -> None:
@@ -250,8 +255,8 @@ def prepare(draft: Draft) -> None:
 def validate(draft: Draft) -> None:
     draft.resource.behaviour.validate(draft)
     if draft.errors:
-        kind = draft.new.get("kind") or ""
-        what = errors.Qualified(draft.resource.group, kind if isinstance(kind, str) else "")
+        kind, api_version = draft.new.get("kind") or "", draft.new.get("apiVersion") or ""
+        what = errors.Qualified(api_version.rpartition("/")[0], kind)  # as the object has it
         raise errors.invalid(what, draft.metadata.get("name", ""), draft.errors)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from apiserver.api import errors
 from apiserver.api.types import Json, Object
 from apiserver.apply.goprint import default_format, go_type
@@ -41,11 +43,17 @@ def text_at(value: Object, path: str) -> str | None:
     return found
 
 
-def scale_of(value: Object, resource: Resource) -> Object:
-    """The Scale of an object. Raises ApiError if it has no replicas."""
+UNSET: Final = -(2**31)
+"""Stands for replicas that are not there, while a Scale is patched."""
+
+
+def scale_of(value: Object, resource: Resource, *, missing: int | None = None) -> Object:
+    """The Scale of an object. Raises ApiError if it has no replicas, unless `missing` says what to show then."""
     paths = _paths(resource)
     metadata = value["metadata"]
     replicas = integer_at(value, paths.spec_replicas)
+    if replicas is None:
+        replicas = missing
     if replicas is None:
         raise errors.internal_error(f'the spec replicas field "{paths.spec_replicas}" does not exist')
     status: Object = {"replicas": integer_at(value, paths.status_replicas) or 0}

@@ -288,9 +288,8 @@ class Registry:
                     if options.dry_run or await self.remove(entry):
                         return entry, True
                     continue
-                if metadata.get("deletionTimestamp") and set(finalizers) == set(had):
-                    return entry, False
-                metadata["finalizers"] = finalizers
+                if set(finalizers) != set(had):
+                    metadata["finalizers"] = finalizers
                 _mark_deleted(metadata, now)
             stored = encode(resource.versions.storage, value)
             if stored == entry.stored:
