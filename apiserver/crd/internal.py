@@ -108,10 +108,9 @@ def _identical(left: Json, right: Json) -> bool:
 
 
 _NAMED: Final = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
-_SUBSCHEMAS: Final = (
-    "items", "allOf", "anyOf", "oneOf", "not", "properties", "additionalProperties", "patternProperties",
-    "additionalItems", "definitions", "dependencies",
-)  # fmt: skip
+_SUBSCHEMAS: Final = frozenset({
+    *_NAMED, "items", "allOf", "anyOf", "oneOf", "not", "additionalProperties", "additionalItems",
+})  # fmt: skip
 
 
 def nodes(schema: Object) -> Iterator[Object]:
@@ -121,12 +120,12 @@ def nodes(schema: Object) -> Iterator[Object]:
         node = todo.pop()
         yield node
         inner: list[Json] = []
-        for keyword in _SUBSCHEMAS:
-            given = node.get(keyword)
-            if isinstance(given, list):
-                inner += given
-            elif isinstance(given, dict):
-                inner += given.values() if keyword in _NAMED else [given]
+        for keyword, given in node.items():
+            if keyword in _SUBSCHEMAS:
+                if isinstance(given, list):
+                    inner += given
+                elif isinstance(given, dict):
+                    inner += given.values() if keyword in _NAMED else [given]
         todo += [one for one in reversed(inner) if isinstance(one, dict)]
 
 

@@ -153,7 +153,16 @@ class _Surroundings:
         return self if self.uncorrelatable is not None else replace(self, uncorrelatable=path)
 
 
-_UNSUPPORTED_IF_SET: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+# In upstream's order; is it refused even while empty?
+_UNSUPPORTED_IF_SET: Final = {
+    "id": True,
+    "additionalItems": True,
+    "patternProperties": False,
+    "definitions": False,
+    "dependencies": True,
+    "$ref": True,
+}
+_UNSUPPORTED: Final = frozenset(_UNSUPPORTED_IF_SET)
 
 
 class _Walk:
@@ -214,10 +223,12 @@ class _Walk:
             errors.append(not_supported(child(path, "type"), type_, TYPES))
         if around.no_defaults and schema.get("default") is not None:
             errors.append(forbidden(child(path, "default"), f"must not be set {around.no_defaults}"))
-        for name in _UNSUPPORTED_IF_SET:
-            given = schema.get(name)
-            if given is not None and (given != {} or name == "dependencies" or name == "additionalItems"):
-                errors.append(forbidden(child(path, name), f"{name} is not supported"))
+        if not _UNSUPPORTED.isdisjoint(schema):
+            errors += [
+                forbidden(child(path, name), f"{name} is not supported")
+                for name, though_empty in _UNSUPPORTED_IF_SET.items()
+                if schema.get(name) is not None and (though_empty or schema[name] != {})
+            ]
         if type_ == "null":
             why = "type cannot be set to null, use nullable as an alternative"
             errors.append(forbidden(child(path, "type"), why))

@@ -49,28 +49,23 @@ def _storing(crd: Object) -> Object:
 
 def warnings(new: Object, old: Object | None = None) -> list[str]:
     """What is accepted but does nothing: unknown formats, sets of what is not scalar. On update only new ones are told."""
-    now = internal(new["spec"])
-    before = internal(old["spec"]) if old is not None else None
-    known = set(_unknown_formats(before)) if before else set()
-    formats = [f"unrecognized format {quote(name)}" for name in _unknown_formats(now) if name not in known]
-    sets = _composite_sets(now) - (_composite_sets(before) if before else set())
-    return formats + [
+    formats, sets = _idle(internal(new["spec"]))
+    if old is not None:
+        known, known_sets = _idle(internal(old["spec"]))
+        formats, sets = [name for name in formats if name not in known], sets - known_sets
+    return [f"unrecognized format {quote(name)}" for name in formats] + [
         f"{LIST_TYPE}: set for items of type {quote(type_)} is not supported by server-side apply or CEL validation rules"
         for type_ in sorted(sets)
     ]
 
 
-def _unknown_formats(spec: Internal) -> list[str]:
-    return [
-        node["format"]
-        for schema in spec.schemas()
-        for node in nodes(schema)
-        if node.get("format") and not is_recognized(node["format"], node.get("type", ""))
-    ]
-
-
-def _composite_sets(spec: Internal) -> set[str]:
-    items = (
-        single_items(node) or {} for schema in spec.schemas() for node in nodes(schema) if node.get(LIST_TYPE) == "set"
-    )
-    return {one["type"] for one in items if one.get("type") in ("object", "array")}
+def _idle(spec: Internal) -> tuple[list[str], set[str]]:
+    """Unknown formats as often as they occur, and the composite types that there are sets of."""
+    formats, sets = [], set()
+    for schema in spec.schemas():
+        for node in nodes(schema):
+            if "format" in node and not is_recognized(node["format"], node.get("type", "")):
+                formats.append(node["format"])
+            if node.get(LIST_TYPE) == "set" and (items := single_items(node)) is not None:
+                sets.add(items.get("type", ""))
+    return formats, sets & {"array", "object"}

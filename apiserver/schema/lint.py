@@ -22,6 +22,66 @@ from apiserver.schema.patterns import compile as compile_pattern
 from apiserver.schema.structural import NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
 
 
+def explain(violation: FieldError) -> str:
+    """What to do about a violation, for people."""
+    for part, advice in _ADVICE.items():
+        if part in violation.detail:
+            return advice
+    return _GENERAL_ADVICE[violation.reason]
+
+
+_ANYTHING: Final = "If it may be anything, write `x-kubernetes-preserve-unknown-fields: true`"
+_ADVICE: Final = {
+    "must not be empty at the root": "Write `type: object` at the root: every resource is an object.",
+    "must be object at the root": "Write `type: object` at the root: every resource is an object.",
+    "must not be empty for specified": (
+        f"Give it a `type`. {_ANYTHING}; for an integer or a string write `x-kubernetes-int-or-string: true`."
+    ),
+    "must be specified": f"Describe what is in the list under `items`. {_ANYTHING} there.",
+    "to be structural": (
+        "Move it out of anyOf, allOf, oneOf and not, to the field itself: in there only value validations may stand, "
+        "such as `required`, `minimum`, `pattern` or `enum`."
+    ),
+    "because it is defined in": "List it outside of anyOf, allOf, oneOf and not, too, and with a `type`.",
+    "must not be used at the root": "Write `x-kubernetes-preserve-unknown-fields: true` at the root instead.",
+    "must not specify anything other than name": (
+        "Leave only `type: object` and restrictions of `name` and `generateName`; the rest of metadata is implied."
+    ),
+    "must not be specified in a nested context": "Drop it there; restrict names in the root's `properties` instead.",
+    "mutual exclusive": (
+        "Decide: `properties` for a struct, `additionalProperties` for a map. For a struct that keeps unknown fields "
+        "write `x-kubernetes-preserve-unknown-fields: true`."
+    ),
+    "$ref is not supported": "Write out what the reference refers to.",
+    "definitions is not supported": "Write definitions out where they are referred to.",
+    "is not supported": "Drop it, or say the same in other words; structural schemas have no place for it.",
+    "items must be a schema object": "Write one schema for all items.",
+    "uniqueItems cannot be set": "For scalar items write `x-kubernetes-list-type: set` instead.",
+    "use nullable as an alternative": "Write the type of the other values, and `nullable: true`.",
+    "must be true or undefined": "Drop it: pruning starts again in `properties` by itself.",
+    "set x-kubernetes-preserve-unknown-fields to true in spec.versions": (
+        "Drop `preserveUnknownFields`, and write `x-kubernetes-preserve-unknown-fields: true` where unknown fields are to "
+        "be kept."
+    ),
+    "must be a valid regular expression": "Patterns are Go regular expressions (RE2): without lookaround and references.",
+    "must have a default or be a required property": "List the key under `required`, or give it a default.",
+    "must not have unknown fields": "Describe the field in the schema, or take it out of the default.",
+    "unknown field": "Check the spelling, and the indentation: no such field stands here.",
+}
+_GENERAL_ADVICE: Final = {
+    "FieldValueNotFound": "Refer to something that is there.",
+    "FieldValueRequired": "Add the field.",
+    "FieldValueDuplicate": "Drop all but one.",
+    "FieldValueInvalid": "Change the value.",
+    "FieldValueNotSupported": "Use one of the supported values.",
+    "FieldValueForbidden": "Drop the field.",
+    "FieldValueTooLong": "Shorten it.",
+    "FieldValueTooMany": "Leave some out.",
+    "InternalError": "Simplify the schema.",
+    "FieldValueTypeInvalid": "Use a value of that type.",
+}
+
+
 class _Level(Enum):
     ROOT = "must not be empty at the root"
     ITEM = "must not be empty for specified array items"

@@ -11,8 +11,9 @@ in `NestedValueValidation.forbidden`, so that lint can tell it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from apiserver.api.types import Json, Object
 
@@ -122,6 +123,9 @@ Node: TypeAlias = Structural | NestedValueValidation
 
 # Keywords that upstream has a Go field for and no schema may use: with one of them there is no structural form at all.
 UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
+_UNSUPPORTED: Final = frozenset(UNSUPPORTED)
+
+_Fields: TypeAlias = dict[str, tuple[str, Callable[[Json], Any] | None]]  # keyword → (field, how to read what is given)
 
 
 class NoStructuralForm(ValueError):
@@ -135,81 +139,86 @@ def parse(schema: Object) -> Structural:
     `x-kubernetes-preserve-unknown-fields: false`.
     """
     _refuse_unsupported(schema)
-    additional = schema.get("additionalProperties")
-    return Structural(
-        type=schema.get("type", ""),
-        nullable=schema.get("nullable", False),
-        title=schema.get("title", ""),
-        description=schema.get("description", ""),
-        default=_present(schema.get("default")),
-        external_docs=schema.get("externalDocs"),
-        example=_present(schema.get("example")),
-        items=parse(schema["items"]) if isinstance(schema.get("items"), dict) else None,
-        properties={name: parse(one) for name, one in (schema.get("properties") or {}).items()},
-        additional_properties=parse(additional) if isinstance(additional, dict) else additional,
-        preserve_unknown_fields=schema.get("x-kubernetes-preserve-unknown-fields", False),
-        embedded_resource=schema.get("x-kubernetes-embedded-resource", False),
-        int_or_string=schema.get("x-kubernetes-int-or-string", False),
-        list_type=schema.get("x-kubernetes-list-type"),
-        list_map_keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()),
-        map_type=schema.get("x-kubernetes-map-type"),
-        rules=_rules(schema),
-        validation=_value_validation(schema),
+    return Structural(**_read(schema, _SPINE), validation=_value_validation(schema))
+
+
+def _read(schema: Object, fields: _Fields) -> dict[str, Any]:
+    """The fields that a schema gives."""
+    given = {}
+    for keyword, value in schema.items():
+        if value is not None and keyword in fields:
+            name, convert = fields[keyword]
+            given[name] = value if convert is None else convert(value)
+    return given
+
+
+def _items(value: Json) -> Structural | None:
+    return parse(value) if isinstance(value, dict) else None  # an empty list is like nothing
+
+
+def _properties(value: Json) -> dict[str, Structural]:
+    return {name: parse(one) for name, one in value.items()}
+
+
+def _additional(value: Json) -> Structural | bool:
+    return parse(value) if isinstance(value, dict) else bool(value)
+
+
+def _rules(value: Json) -> tuple[Rule, ...]:
+    return tuple(
+        Rule(
+            one.get("rule", ""),
+            one.get("message", ""),
+            one.get("messageExpression", ""),
+            one.get("reason") or "",
+            one.get("fieldPath", ""),
+            one.get("optionalOldSelf"),
+        )
+        for one in value
     )
 
 
-def _present(value: Json) -> Json:
-    return MISSING if value is None else value
+_SPINE: Final[_Fields] = {
+    "type": ("type", None),
+    "nullable": ("nullable", None),
+    "title": ("title", None),
+    "description": ("description", None),
+    "default": ("default", None),
+    "externalDocs": ("external_docs", None),
+    "example": ("example", None),
+    "items": ("items", _items),
+    "properties": ("properties", _properties),
+    "additionalProperties": ("additional_properties", _additional),
+    "x-kubernetes-preserve-unknown-fields": ("preserve_unknown_fields", None),
+    "x-kubernetes-embedded-resource": ("embedded_resource", None),
+    "x-kubernetes-int-or-string": ("int_or_string", None),
+    "x-kubernetes-list-type": ("list_type", None),
+    "x-kubernetes-list-map-keys": ("list_map_keys", tuple),
+    "x-kubernetes-map-type": ("map_type", None),
+    "x-kubernetes-validations": ("rules", _rules),
+}
 
 
 def _refuse_unsupported(schema: Object) -> None:
-    for keyword in UNSUPPORTED:
-        if schema.get(keyword) or (keyword == "additionalItems" and schema.get(keyword) is not None):
-            raise NoStructuralForm(
-                f"OpenAPIV3Schema '{keyword.lstrip('$') if keyword == '$schema' else keyword}' is not supported"
-            )
+    if not _UNSUPPORTED.isdisjoint(schema):
+        for keyword in UNSUPPORTED:
+            given = schema.get(keyword)
+            if given or (keyword == "additionalItems" and given is not None):
+                name = "schema" if keyword == "$schema" else keyword
+                raise NoStructuralForm(f"OpenAPIV3Schema '{name}' is not supported")
     if isinstance(schema.get("items"), list) and schema["items"]:
         raise NoStructuralForm("OpenAPIV3Schema 'items' must be a schema, but is an array")
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         raise NoStructuralForm("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")
 
 
-_VALIDATION_KEYWORDS: Final = frozenset({
-    "format", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
-    "maxItems", "minItems", "uniqueItems", "multipleOf", "enum", "maxProperties", "minProperties", "required",
-    "allOf", "oneOf", "anyOf", "not",
-})  # fmt: skip
-
-
 def _value_validation(schema: Object) -> ValueValidation:
-    if _VALIDATION_KEYWORDS.isdisjoint(schema):
-        return NO_VALIDATION
-    return ValueValidation(
-        format=schema.get("format", ""),
-        maximum=_float(schema.get("maximum")),
-        exclusive_maximum=schema.get("exclusiveMaximum", False),
-        minimum=_float(schema.get("minimum")),
-        exclusive_minimum=schema.get("exclusiveMinimum", False),
-        max_length=schema.get("maxLength"),
-        min_length=schema.get("minLength"),
-        pattern=schema.get("pattern", ""),
-        max_items=schema.get("maxItems"),
-        min_items=schema.get("minItems"),
-        unique_items=schema.get("uniqueItems", False),
-        multiple_of=_float(schema.get("multipleOf")),
-        enum=tuple(schema.get("enum") or ()),
-        max_properties=schema.get("maxProperties"),
-        min_properties=schema.get("minProperties"),
-        required=tuple(schema.get("required") or ()),
-        all_of=tuple(map(_nested, schema.get("allOf") or ())),
-        one_of=tuple(map(_nested, schema.get("oneOf") or ())),
-        any_of=tuple(map(_nested, schema.get("anyOf") or ())),
-        not_=_nested(schema["not"]) if schema.get("not") is not None else None,
-    )
+    given = _read(schema, _VALIDATIONS)
+    return ValueValidation(**given) if given else NO_VALIDATION
 
 
-def _float(number: Json) -> float | None:
-    return None if number is None else float(number)
+def _branches(value: Json) -> tuple[NestedValueValidation, ...]:
+    return tuple(map(_nested, value))
 
 
 _FORBIDDEN_IN_NESTED: Final = (
@@ -228,7 +237,7 @@ def _nested(schema: Object) -> NestedValueValidation:
         additional = {}
     return NestedValueValidation(
         validation=_value_validation(schema),
-        rules=_rules(schema),
+        rules=_rules(schema.get("x-kubernetes-validations") or ()),
         items=_nested(schema["items"]) if isinstance(schema.get("items"), dict) else None,
         properties={name: _nested(one) for name, one in (schema.get("properties") or {}).items()},
         additional_properties=_nested(additional) if isinstance(additional, dict) else None,
@@ -240,15 +249,25 @@ def _nested(schema: Object) -> NestedValueValidation:
     )
 
 
-def _rules(schema: Object) -> tuple[Rule, ...]:
-    return tuple(
-        Rule(
-            one.get("rule", ""),
-            one.get("message", ""),
-            one.get("messageExpression", ""),
-            one.get("reason") or "",
-            one.get("fieldPath", ""),
-            one.get("optionalOldSelf"),
-        )
-        for one in schema.get("x-kubernetes-validations") or ()
-    )
+_VALIDATIONS: Final[_Fields] = {
+    "format": ("format", None),
+    "maximum": ("maximum", float),
+    "exclusiveMaximum": ("exclusive_maximum", None),
+    "minimum": ("minimum", float),
+    "exclusiveMinimum": ("exclusive_minimum", None),
+    "maxLength": ("max_length", None),
+    "minLength": ("min_length", None),
+    "pattern": ("pattern", None),
+    "maxItems": ("max_items", None),
+    "minItems": ("min_items", None),
+    "uniqueItems": ("unique_items", None),
+    "multipleOf": ("multiple_of", float),
+    "enum": ("enum", tuple),
+    "maxProperties": ("max_properties", None),
+    "minProperties": ("min_properties", None),
+    "required": ("required", tuple),
+    "allOf": ("all_of", _branches),
+    "oneOf": ("one_of", _branches),
+    "anyOf": ("any_of", _branches),
+    "not": ("not_", _nested),
+}

@@ -1,0 +1,135 @@
+"""CustomResourceDefinition v1beta1, which servers dropped in 1.22, read into v1.
+
+What stood at the top for all versions (validation, subresources, additionalPrinterColumns, selectableFields) goes into
+each version, the deprecated `version` becomes one, and defaults are v1beta1's: Namespaced, unknown fields preserved
+(apiextensions/v1beta1/defaults.go and the conversions of both versions).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiserver.api.structs import INT32, STRING, Decoded, Field, List, Struct, Write, arrange, named
+from apiserver.api.structs import decode as decode_struct
+from apiserver.api.types import Json, Object
+from apiserver.crd import types
+from apiserver.crd.defaults import default
+from apiserver.schema.completion import PRESERVE, Note, complete
+
+API_VERSION: Final = f"{types.GROUP}/v1beta1"
+
+COLUMN: Final = Struct("CustomResourceColumnDefinition", package="v1beta1").define(
+    Field("name", STRING, 1, Write.ALWAYS),
+    Field("type", STRING, 2, Write.ALWAYS),
+    Field("format", STRING, 3),
+    Field("description", STRING, 4),
+    Field("priority", INT32, 5),
+    Field("JSONPath", STRING, 6, Write.ALWAYS),
+)
+_COLUMNS: Final = Field("additionalPrinterColumns", List(COLUMN), 8, Write.POINTER)
+CRD_VERSION: Final = Struct("CustomResourceDefinitionVersion", package="v1beta1").define(
+    *({**types.CRD_VERSION.fields, "additionalPrinterColumns": _COLUMNS._replace(number=6)}.values())
+)
+CONVERSION: Final = Struct("CustomResourceConversion", package="v1beta1").define(
+    Field("strategy", named("v1beta1.ConversionStrategyType"), 1, Write.ALWAYS),
+    Field("webhookClientConfig", types.CLIENT_CONFIG, 2, Write.POINTER),
+    Field("conversionReviewVersions", List(STRING), 3, Write.POINTER),
+)
+SPEC: Final = Struct("CustomResourceDefinitionSpec", package="v1beta1").define(
+    Field("group", STRING, 1, Write.ALWAYS),
+    Field("version", STRING, 2),
+    Field("names", types.NAMES, 3, Write.ALWAYS),
+    Field("scope", named("v1beta1.ResourceScope"), 4, Write.ALWAYS),
+    Field("validation", types.VALIDATION, 5, Write.POINTER),
+    Field("subresources", types.SUBRESOURCES, 6, Write.POINTER),
+    Field("versions", List(CRD_VERSION), 7, Write.POINTER),
+    _COLUMNS,
+    Field("selectableFields", List(types.SELECTABLE_FIELD), 11, Write.POINTER),
+    Field("conversion", CONVERSION, 9, Write.POINTER),
+    Field("preserveUnknownFields", types.SPEC.fields["preserveUnknownFields"].type, 10, Write.POINTER),
+)
+CRD: Final = Struct(types.KIND, package="v1beta1").define(
+    *({**types.CRD.fields, "spec": Field("spec", SPEC, 2, Write.ALWAYS)}.values())
+)
+
+_FOR_ALL: Final = {
+    "schema": "validation",
+    "subresources": "subresources",
+    "additionalPrinterColumns": "additionalPrinterColumns",
+    "selectableFields": "selectableFields",
+}
+
+
+def is_v1beta1(crd: Json) -> bool:
+    return isinstance(crd, dict) and crd.get("apiVersion") == API_VERSION
+
+
+def decode(obj: Json) -> Decoded:
+    """As `types.decode` does for v1."""
+    return decode_struct(CRD, obj)
+
+
+def upgrade(crd: Object) -> Object:
+    """A decoded v1beta1 CRD as v1, defaulted. Schemas and preserveUnknownFields are as they were."""
+    spec = crd["spec"]
+    versions = spec.get("versions") or []
+    if not versions and spec.get("version"):
+        versions = [{"name": spec["version"], "served": True, "storage": True}]
+    preserve = spec.get("preserveUnknownFields")
+    upgraded = {
+        "group": spec["group"],
+        "names": spec["names"],
+        "scope": spec["scope"] or "Namespaced",
+        "versions": [_version(version, spec) for version in versions],
+        "conversion": _conversion(spec.get("conversion")),
+        "preserveUnknownFields": preserve is None or preserve,
+    }
+    return default({**crd, "apiVersion": types.API_VERSION, "spec": arrange(types.SPEC, upgraded)})
+
+
+def _version(version: Object, spec: Object) -> Object:
+    upgraded = dict(version)
+    for name, top in _FOR_ALL.items():
+        if spec.get(top):
+            upgraded[name] = spec[top]
+    if columns := upgraded.get("additionalPrinterColumns"):
+        upgraded["additionalPrinterColumns"] = [
+            arrange(types.COLUMN, {**column, "jsonPath": column["JSONPath"]}) for column in columns
+        ]
+    return arrange(types.CRD_VERSION, upgraded)
+
+
+def _conversion(conversion: Object | None) -> Object | None:
+    if conversion is None:
+        return None
+    config, reviews = conversion.get("webhookClientConfig"), conversion.get("conversionReviewVersions")
+    if conversion["strategy"] == "Webhook" and not reviews:
+        reviews = ["v1beta1"]
+    webhook = None
+    if config is not None or reviews is not None:
+        webhook = arrange(types.WEBHOOK, {"clientConfig": config, "conversionReviewVersions": reviews})
+    return arrange(types.CONVERSION, {"strategy": conversion["strategy"], "webhook": webhook})
+
+
+def convert(crd: Object) -> tuple[Object, list[Note]]:
+    """A decoded v1beta1 CRD as a v1 CRD with schemas as structural as can be, and what was changed to get there."""
+    return complete_schemas(upgrade(crd))
+
+
+def complete_schemas(crd: Object) -> tuple[Object, list[Note]]:
+    """A decoded v1 CRD with all schemas completed. preserveUnknownFields becomes a part of the schemas."""
+    notes: list[Note] = []
+    spec = {name: given for name, given in crd["spec"].items() if name != "preserveUnknownFields"}
+    preserve = bool(crd["spec"].get("preserveUnknownFields"))
+    if preserve:
+        notes.append(Note("spec.preserveUnknownFields", f"true became {PRESERVE}: true in the schemas"))
+    versions = []
+    for n, version in enumerate(spec["versions"] or []):
+        path = f"spec.versions[{n}].schema.openAPIV3Schema"
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            notes.append(Note(path, "a schema that allows everything added"))
+        completed, changes = complete(schema or {"type": "object"}, path, preserve=preserve or schema is None)
+        notes += changes
+        versions.append(arrange(types.CRD_VERSION, {**version, "schema": {"openAPIV3Schema": completed}}))
+    return {**crd, "spec": {**spec, "versions": versions}}, notes

@@ -1,0 +1,391 @@
+"""Make a schema structural where there is only one way to do it.
+
+What is moved, added or dropped leaves the meaning as it was, or as the article "Future of CRDs: Structural Schemas"
+wants it: what quantors say about the spine goes onto the spine, fields that only they mention are listed there (by the
+skeleton of the branches), missing types follow from the other keywords, and what may be anything says so. Whatever
+could be meant in two ways stays; `lint` tells it afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from apiserver.api.field import ROOT, Path, child, key
+from apiserver.api.types import Json, Object
+from apiserver.api.values import copy
+from apiserver.schema.formats import NUMERIC, is_recognized
+from apiserver.schema.skeleton import QUANTORS, merge, skeleton
+
+PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+EMBEDDED: Final = "x-kubernetes-embedded-resource"
+RULES: Final = "x-kubernetes-validations"
+LIST_TYPE: Final = "x-kubernetes-list-type"
+_SCALARS: Final = ("string", "integer", "number", "boolean")
+_EITHER: Final[list[Object]] = [{"type": "integer"}, {"type": "string"}]
+
+
+class Note(NamedTuple):
+    """Something that was changed."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}"
+
+
+def complete(schema: Object, path: Path = ROOT, *, preserve: bool = False) -> tuple[Object, list[Note]]:
+    """The schema of a whole resource, as structural as can be, and what was changed.
+
+    `preserve`: nothing is to be pruned (v1beta1's `preserveUnknownFields: true`), neither at the root nor in objects
+    of which no field is known.
+    """
+    notes: list[Note] = []
+    schema = _References(schema.get("definitions") or {}, notes).inlined(copy(schema), path)
+    completion = _Completion(notes, preserve)
+    completion.resource(schema, path)
+    if preserve and not schema.get(PRESERVE):
+        schema[PRESERVE] = True
+        notes.append(Note(path, f"{PRESERVE}: true keeps unknown fields"))
+    return schema, notes
+
+
+# -- references -------------------------------------------------------------------------------------------------------
+
+_LOCAL: Final = "#/definitions/"
+_NAMED: Final = ("properties", "patternProperties", "dependencies")
+_SINGLE: Final = ("items", "additionalProperties", "additionalItems", "not")
+MAX_REFERENCES: Final = 10_000  # definitions that refer to definitions can grow without end
+
+
+class _References:
+    """Writes out what references refer to; recursive ones stay."""
+
+    def __init__(self, definitions: Object, notes: list[Note]) -> None:
+        self.definitions = definitions
+        self.notes = notes
+        self.followed = 0
+
+    def inlined(self, node: Object, path: Path, inside: tuple[str, ...] = ()) -> Object:
+        """`inside`: the definitions that the node is in."""
+        name = self.name(node)
+        if name in self.definitions and name not in inside and self.followed < MAX_REFERENCES:
+            self.followed += 1
+            self.notes.append(Note(path, f"definition {name} is written out"))
+            siblings = {keyword: given for keyword, given in node.items() if keyword != "$ref"}
+            return self.inlined({**copy(self.definitions[name]), **siblings}, path, (*inside, name))
+        for keyword in _SINGLE:
+            if isinstance(node.get(keyword), dict):
+                node[keyword] = self.inlined(node[keyword], child(path, keyword), inside)
+        for keyword in (*QUANTORS, "items"):
+            if isinstance(node.get(keyword), list):
+                below = child(path, keyword)
+                node[keyword] = [self.inlined(one, f"{below}[{n}]", inside) for n, one in enumerate(node[keyword])]
+        for keyword in _NAMED:
+            for one, inner in (node.get(keyword) or {}).items():
+                if isinstance(inner, dict):
+                    node[keyword][one] = self.inlined(inner, key(child(path, keyword), one), inside)
+        return node
+
+    @staticmethod
+    def name(node: Object) -> str:
+        reference = node.get("$ref") or ""
+        return reference.removeprefix(_LOCAL) if reference.startswith(_LOCAL) else ""
+
+
+# -- the spine --------------------------------------------------------------------------------------------------------
+
+
+class _Completion:
+    """Rewrites nodes in place. `mentions` are the nodes in quantors that speak of the same place as a node of the spine."""
+
+    def __init__(self, notes: list[Note], preserve: bool) -> None:
+        self.notes = notes
+        self.preserve = preserve
+
+    def note(self, path: Path, text: str) -> None:
+        self.notes.append(Note(path, text))
+
+    def resource(self, root: Object, path: Path) -> None:
+        if root.pop("nullable", False):
+            self.note(path, "nullable dropped, no resource is null")
+        additional = root.get("additionalProperties")
+        if additional in (True, {}, False):
+            del root["additionalProperties"]
+            if additional is not False:
+                root[PRESERVE] = True
+            self.note(path, f"additionalProperties became {PRESERVE}" if additional is not False else _PRUNED)
+        if not root.get("type"):
+            root["type"] = "object"
+            self.note(path, "type: object added")
+        self.implied(root, path)
+        self.node(root, [], path)
+
+    def implied(self, resource: Object, path: Path) -> None:
+        """apiVersion, kind and metadata are what they are in every resource."""
+        properties = resource.get("properties") or {}
+        for name in ("apiVersion", "kind"):
+            if name in properties:
+                properties[name].setdefault("type", "string")
+        metadata = properties.get("metadata")
+        if metadata is None:
+            return
+        fields = metadata.get("properties") or {}
+        kept = {name: inner for name, inner in fields.items() if name in _RESTRICTABLE}
+        if _is_plain({**metadata, "properties": {name: fields[name] for name in fields.keys() - kept.keys()}}):
+            properties["metadata"] = {"type": "object", **({"properties": kept} if kept else {})}
+            if properties["metadata"] != metadata:
+                self.note(key(child(path, "properties"), "metadata"), "what is implied was dropped")
+
+    def node(self, node: Object, mentions: list[Object], path: Path) -> None:
+        for one in (node, *_branches(node)):
+            self.keywords(one, path)
+        self.unmention_metadata(node, path)
+        self.lift(node, path)
+        for quantor in QUANTORS:
+            self.settle(node, quantor, path)
+        branches = [*_branches(node), *(inner for one in mentions for inner in (one, *_branches(one)))]
+        self.type(node, branches, path)
+        for name, inner in (node.get("properties") or {}).items():
+            same_place = [one["properties"][name] for one in branches if name in (one.get("properties") or {})]
+            self.node(inner, same_place, key(child(path, "properties"), name))
+        for keyword in ("items", "additionalProperties"):
+            if isinstance(node.get(keyword), dict):
+                same_place = [one[keyword] for one in branches if isinstance(one.get(keyword), dict)]
+                self.node(node[keyword], same_place, child(path, keyword))
+        self.branches(node, path)
+
+    def unmention_metadata(self, node: Object, path: Path) -> None:
+        for branch in _branches(node):
+            metadata = (branch.get("properties") or {}).get("metadata")
+            if metadata is not None and _is_plain(metadata):
+                del branch["properties"]["metadata"]
+                self.note(path, "metadata dropped from a quantor")
+
+    # what no schema may say, in words that it may use
+
+    def keywords(self, node: Object, path: Path) -> None:
+        for keyword in ("id", "$schema", "definitions"):
+            if node.pop(keyword, None) is not None:
+                self.note(path, f"{keyword} dropped, it allows nothing and forbids nothing")
+        items = node.get("items")
+        if items == []:
+            del node["items"]
+        if not isinstance(items, list) and node.pop("additionalItems", None) is not None:
+            self.note(path, "additionalItems dropped, it only speaks of lists of item schemas")
+        if (
+            isinstance(items, list)
+            and items
+            and all(one == items[0] for one in items)
+            and not node.get("additionalItems")
+        ):
+            node["items"] = items[0]
+        if node.get(PRESERVE) is False:
+            del node[PRESERVE]
+        patterns = node.get("patternProperties") or {}
+        if len(patterns) == 1 and _ANYTHING.fullmatch(next(iter(patterns))) and "additionalProperties" not in node:
+            node["additionalProperties"] = next(iter(node.pop("patternProperties").values()))
+            self.note(path, "patternProperties for all names became additionalProperties")
+        if node.get("properties") and node.get("additionalProperties") is False:
+            del node["additionalProperties"]
+            self.note(path, _PRUNED)
+        if node.get("dependencies"):
+            node.setdefault("allOf", []).extend(_dependency(*one) for one in node.pop("dependencies").items())
+            self.note(path, "dependencies became anyOf: the name is not there, or what it depends on holds")
+        if node.get("uniqueItems") and isinstance(items, dict) and items.get("type") in _SCALARS:
+            del node["uniqueItems"]
+            node.setdefault(LIST_TYPE, "set")
+            self.note(path, f"uniqueItems became {LIST_TYPE}: set")
+
+    # what belongs onto the spine
+
+    def lift(self, node: Object, path: Path) -> None:
+        """Fields and items that only quantors mention."""
+        branches = [skeleton(branch) for branch in _branches(node)]
+        if not branches:
+            return
+        known = merge(*branches) if len(branches) > 1 else branches[0]
+        below = child(path, "properties")
+        for name, inner in (known.get("properties") or {}).items():
+            if name in (node.get("properties") or {}) or isinstance(node.get("additionalProperties"), dict):
+                continue
+            node.setdefault("properties", {})[name] = copy(inner)
+            self.note(key(below, name), "listed outside of quantors, too")
+        if "items" in known and node.get("items") is None and isinstance(known["items"], dict):
+            node["items"] = copy(known["items"])
+            self.note(child(path, "items"), "written outside of quantors, too")
+        additional = known.get("additionalProperties")
+        if isinstance(additional, dict) and not node.get("properties") and node.get("additionalProperties") is None:
+            node["additionalProperties"] = copy(additional)
+            self.note(child(path, "additionalProperties"), "written outside of quantors, too")
+
+    def settle(self, node: Object, quantor: str, path: Path) -> None:
+        """What the branches of a quantor say about the node itself and agree on."""
+        branches = node.get(quantor) or []
+        if quantor != "allOf" and _is_int_or_string(branches):
+            settled = node.get(INT_OR_STRING) and node.get("anyOf") == _EITHER
+            if not settled and not node.get("type") and (quantor == "anyOf" or not node.get("anyOf")):
+                del node[quantor]
+                node.update({INT_OR_STRING: True, "anyOf": copy(_EITHER)})
+                self.note(path, f"{INT_OR_STRING}: true, and anyOf as upstream wants it")
+            return
+        if quantor != "allOf" and {"type": "null"} in branches:
+            branches[:] = [branch for branch in branches if branch != {"type": "null"}]
+            node["nullable"] = True
+            self.note(path, f"type: null became nullable: true, and left {quantor}")
+            if not branches:
+                del node[quantor]
+        for keyword in _MOVABLE:
+            given = [branch[keyword] for branch in branches if branch.get(keyword) is not None]
+            agreed = bool(given) and all(one == given[0] for one in given)
+            if agreed and (quantor == "allOf" or len(given) == len(branches)) and not node.get(keyword):
+                node[keyword] = copy(given[0])
+                self.note(path, f"{keyword} moved out of {quantor}")
+        if quantor == "allOf":
+            for branch in branches:
+                if rules := branch.pop(RULES, None):
+                    node.setdefault(RULES, []).extend(rules)
+                    self.note(path, f"{RULES} moved out of allOf")
+
+    def type(self, node: Object, mentions: list[Object], path: Path) -> None:
+        if node.get(EMBEDDED):
+            self.implied(node, path)
+            node.setdefault("type", "object")
+            if not node.get("properties"):
+                node.setdefault(PRESERVE, True)
+        if not (node.get("type") or node.get(INT_OR_STRING) or node.get(PRESERVE)):
+            implied = _implied_types([node, *mentions])
+            if len(implied) == 1:
+                node["type"] = implied.pop()
+                self.note(path, f"type: {node['type']} added")
+            elif not implied:
+                node[PRESERVE] = True
+                self.note(path, f"{PRESERVE}: true added, anything may stand here")
+        if node.get("type") == "array" and node.get("items") is None:
+            node["items"] = {PRESERVE: True}
+            self.note(child(path, "items"), f"{PRESERVE}: true added, anything may stand here")
+        opaque = not node.get("properties") and node.get("additionalProperties") is None and not node.get(PRESERVE)
+        if self.preserve and node.get("type") == "object" and opaque:
+            node[PRESERVE] = True
+            self.note(path, f"{PRESERVE}: true keeps unknown fields")
+
+    # what is left in quantors
+
+    def branches(self, node: Object, path: Path) -> None:
+        if node.get(INT_OR_STRING) and _is_int_or_string(node.get("anyOf") or []):
+            return
+        for quantor in QUANTORS:
+            for n, branch in enumerate(node.get(quantor) or []):
+                self.branch(branch, node, f"{child(path, quantor)}[{n}]", conjunction=quantor == "allOf")
+        if node.get("not") is not None:
+            self.branch(node["not"], node, child(path, "not"), conjunction=False)
+
+    def branch(self, branch: Object, spine: Object, path: Path, *, conjunction: bool) -> None:
+        """Take out of a branch what the spine says already."""
+        for keyword in ("description", "title"):
+            if branch.pop(keyword, None) is not None:
+                self.note(path, f"{keyword} dropped")
+        for keyword in (*_MOVABLE, "default"):
+            if branch.get(keyword) is not None and branch[keyword] == spine.get(keyword):
+                del branch[keyword]
+        if conjunction and "default" in branch and "default" not in spine:
+            spine["default"] = branch.pop("default")
+        self.additional(branch, spine, path, conjunction=conjunction)
+        if isinstance(branch.get("items"), dict) and isinstance(spine.get("items"), dict):
+            self.branch(branch["items"], spine["items"], child(path, "items"), conjunction=conjunction)
+        for name, inner in (branch.get("properties") or {}).items():
+            if (known := (spine.get("properties") or {}).get(name)) is not None:
+                below = key(child(path, "properties"), name)
+                self.branch(inner, known, below, conjunction=conjunction)
+        for quantor in QUANTORS:
+            for n, inner in enumerate(branch.get(quantor) or []):
+                both = conjunction and quantor == "allOf"
+                self.branch(inner, spine, f"{child(path, quantor)}[{n}]", conjunction=both)
+        if branch.get("not") is not None:
+            self.branch(branch["not"], spine, child(path, "not"), conjunction=False)
+
+    def additional(self, branch: Object, spine: Object, path: Path, *, conjunction: bool) -> None:
+        given, values = branch.get("additionalProperties"), spine.get("additionalProperties")
+        if given is True or given == {}:
+            del branch["additionalProperties"]
+        elif isinstance(given, dict) and isinstance(values, dict):
+            self.branch(given, values, child(path, "additionalProperties"), conjunction=conjunction)
+            if given and conjunction:  # what holds for all values may stand with the values
+                values.setdefault("allOf", []).append(given)
+                self.note(path, "additionalProperties moved out of allOf")
+            if not given or conjunction:
+                del branch["additionalProperties"]
+
+
+_PRUNED: Final = "additionalProperties: false dropped, unknown fields are pruned"
+_RESTRICTABLE: Final = ("name", "generateName")
+_ANYTHING: Final = re.compile(r"\^?(\.\*)?\$?")
+_MOVABLE: Final = (
+    "type", "nullable", "description", "title", PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE,
+    "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
+)  # fmt: skip
+_DESCRIPTIVE: Final = frozenset(
+    {"type", "description", "title", "properties", "items", "additionalProperties", "format"}
+)
+
+
+def _is_plain(node: Object) -> bool:
+    """Does the node say nothing but what shape a value has?"""
+    below = [*(node.get("properties") or {}).values(), node.get("items"), node.get("additionalProperties")]
+    return node.keys() <= _DESCRIPTIVE and all(_is_plain(one) for one in below if isinstance(one, dict))
+
+
+def _branches(node: Object) -> Iterator[Object]:
+    for quantor in QUANTORS:
+        for branch in node.get(quantor) or []:
+            yield branch
+            yield from _branches(branch)
+    if node.get("not") is not None:
+        yield node["not"]
+        yield from _branches(node["not"])
+
+
+def _is_int_or_string(branches: list[Object]) -> bool:
+    return len(branches) == 2 and all(one in branches for one in _EITHER)
+
+
+def _dependency(name: str, on: Json) -> Object:
+    return {"anyOf": [{"not": {"required": [name]}}, on if isinstance(on, dict) else {"required": on}]}
+
+
+_IMPLIED: Final = {
+    "object": ("properties", "additionalProperties", "patternProperties", "required", "minProperties", "maxProperties"),
+    "array": ("items", "minItems", "maxItems", "uniqueItems", LIST_TYPE),
+    "string": ("pattern", "minLength", "maxLength"),
+    "number": ("minimum", "maximum", "multipleOf"),
+}
+_JSON_TYPES: Final = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+}
+
+
+def _implied_types(nodes: Iterable[Object]) -> set[str]:
+    """The types that keywords speak about. None: nothing is said; several: they contradict each other."""
+    types: set[str] = set()
+    defaults: set[str] = set()
+    for node in nodes:
+        types |= {type_ for type_, keywords in _IMPLIED.items() if any(node.get(name) is not None for name in keywords)}
+        types |= {_JSON_TYPES[type(one)] for one in node.get("enum") or [] if one is not None}
+        types |= {type_ for type_, formats in NUMERIC.items() if node.get("format") in formats}
+        if node.get("type"):
+            types.add(node["type"])
+        elif node.get("format") and is_recognized(node["format"], "string"):
+            types.add("string")
+        if node.get("default") is not None:
+            defaults.add(_JSON_TYPES[type(node["default"])])
+    if types == {"integer", "number"}:  # a limit, and a hint that it is for integers
+        return {"integer"}
+    return types or defaults
