@@ -17,7 +17,8 @@ from functools import cache, lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from apiserver.api.errors import Qualified
-from apiserver.api.field import FieldError
+from apiserver.api.field import FieldError, Verbatim
+from apiserver.api.gotext import compact_json
 from apiserver.api.names import NameRule, subdomain_name
 from apiserver.api.structs import Struct, decode
 from apiserver.api.types import Json, Object
@@ -73,6 +74,11 @@ class Subresource:
     kept: tuple[str, ...] = ()
     body: Struct | None = None
     body_group: str = ""
+
+
+def as_json(value: Json) -> Verbatim:
+    """How errors print a value that is no plain string in Go: a struct, or text with a type of its own."""
+    return Verbatim(compact_json(value, sort_keys=False))
 
 
 def _nothing(value: Object) -> None: ...

@@ -12,7 +12,7 @@ from apiserver.api.field import FieldError, Path
 from apiserver.api.meta import OBJECT_META
 from apiserver.api.structs import BOOL, STRING, Field, List, Map, Struct
 from apiserver.api.types import Json, Object
-from apiserver.registry.kinds import VIRTUAL, Context, Kind, valid
+from apiserver.registry.kinds import VIRTUAL, Context, Kind, as_json, valid
 from apiserver.registry.kinds.meta import (
     ALWAYS,
     FIELD_SELECTOR_REQUIREMENT,
@@ -153,7 +153,7 @@ def _which_errors(spec: Object) -> list[FieldError]:
 
 def _shown(attributes: Object) -> Json:
     """NonResourceAttributes as upstream's internal struct prints them."""
-    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
+    return as_json({"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")})
 
 
 def _attribute_errors(spec: Object) -> list[FieldError]:
@@ -184,7 +184,7 @@ def _selector_errors(name: str, selector: Object, path: Path) -> list[FieldError
 def _metadata_errors(review: Object, rule: str, *allowed: str) -> list[FieldError]:
     metadata = review["metadata"]
     given = [name for name, value in metadata.items() if value and name not in ("managedFields", *allowed)]
-    return [field.invalid("metadata", metadata, rule)] if given else []
+    return [field.invalid("metadata", as_json(metadata), rule)] if given else []
 
 
 KINDS: Final = tuple(

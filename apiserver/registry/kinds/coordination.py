@@ -10,7 +10,7 @@ from apiserver.api.meta import OBJECT_META
 from apiserver.api.names import qualified_name
 from apiserver.api.structs import INT32, MICRO_TIME, STRING, Field, Struct, named
 from apiserver.api.types import Object
-from apiserver.registry.kinds import Context, Kind
+from apiserver.registry.kinds import Context, Kind, as_json
 from apiserver.registry.kinds.meta import ALWAYS, POINTER, TYPE_META
 
 LEASE_SPEC: Final = Struct("LeaseSpec").define(
@@ -50,8 +50,8 @@ def _validate(new: Object, old: Object | None, context: Context) -> list[FieldEr
 def _strategy_errors(strategy: str) -> list[FieldError]:
     path = "spec.strategy.strategy"  # upstream names the child twice
     if "/" in strategy:
-        return [field.invalid(path, strategy, text) for text in qualified_name(strategy)]
-    return [] if strategy in _STRATEGIES else [field.not_supported(path, strategy, _STRATEGIES)]
+        return [field.invalid(path, as_json(strategy), text) for text in qualified_name(strategy)]
+    return [] if strategy in _STRATEGIES else [field.not_supported(path, as_json(strategy), _STRATEGIES)]
 
 
 KINDS: Final = (

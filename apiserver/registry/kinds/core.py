@@ -30,7 +30,7 @@ from apiserver.api.structs import (
 )
 from apiserver.api.types import Object
 from apiserver.api.values import equal
-from apiserver.registry.kinds import STORED, Context, Kind, Subresource
+from apiserver.registry.kinds import STORED, Context, Kind, Subresource, as_json
 from apiserver.registry.kinds.authentication import TOKEN_REQUEST
 from apiserver.registry.kinds.meta import ALWAYS, LIST_META, POINTER, TYPE_META
 
@@ -142,7 +142,7 @@ def _validate_namespace(new: Object, old: Object | None, context: Context) -> li
         if deleted
         else "may only be 'Active' if `deletionTimestamp` is empty"
     )
-    return [field.invalid("status.Phase", phase, rule)]
+    return [field.invalid("status.Phase", as_json(phase), rule)]
 
 
 def _finalizer_errors(path: Path, name: str) -> list[FieldError]:
@@ -235,7 +235,7 @@ def _validate_secret(new: Object, old: Object | None, context: Context) -> list[
     kind: str = new.get("type", "")
     errors: list[FieldError] = []
     if old is not None and kind != old.get("type", ""):
-        errors.append(field.invalid("type", kind, "field is immutable"))
+        errors.append(field.invalid("type", as_json(kind), "field is immutable"))
     errors += _frozen(new, old, ("data",))
     errors += _keys("data", data)
     if _size(data) > MAX_DATA:

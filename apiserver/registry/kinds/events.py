@@ -16,7 +16,7 @@ from apiserver.api.names import dns1123_subdomain, path_segment_name, qualified_
 from apiserver.api.structs import INT32, MICRO_TIME, STRING, TIME, Field, Struct
 from apiserver.api.types import Json, Object
 from apiserver.api.values import equal
-from apiserver.registry.kinds import Context, Kind
+from apiserver.registry.kinds import Context, Kind, as_json
 from apiserver.registry.kinds.core import OBJECT_REFERENCE
 from apiserver.registry.kinds.meta import ALWAYS, POINTER, TYPE_META
 
@@ -198,7 +198,7 @@ def _shown(name: str, value: Json) -> Json:
         return value or 0
     else:
         return value if value or name.endswith(("Time", "Timestamp")) else ""
-    return None if value is None else {shown: value.get(given, "") for given, shown in names.items()}
+    return None if value is None else as_json({shown: value.get(given, "") for given, shown in names.items()})
 
 
 _REFERENCE: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")

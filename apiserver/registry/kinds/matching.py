@@ -12,7 +12,7 @@ from apiserver.api import field
 from apiserver.api.field import FieldError, Path
 from apiserver.api.names import path_segment_name, qualified_name
 from apiserver.api.types import Json, Object
-from apiserver.registry.kinds import CheckExpression, Use
+from apiserver.registry.kinds import CheckExpression, Use, as_json
 from apiserver.registry.kinds.selectors import label_selector_errors
 
 FAILURE_POLICIES: Final = ["Fail", "Ignore"]
@@ -33,7 +33,7 @@ def chosen(holder: Object, path: Path, name: str, allowed: list[str], *, require
     where = field.child(path, name)
     if value is None or (required and not value):
         return [field.required(where)] if required else []
-    return [] if value in allowed else [field.not_supported(where, value, allowed)]
+    return [] if value in allowed else [field.not_supported(where, as_json(value), allowed)]
 
 
 def repeats(values: Iterable[str]) -> set[int]:
@@ -75,7 +75,7 @@ def rule_errors(rule: Object, path: Path) -> Errors:
     errors = _alone(operations, where, "other operations")
     for n, one in enumerate(operations):
         if one not in _OPERATIONS:
-            errors.append(field.not_supported(field.index(where, n), one, _OPERATIONS))
+            errors.append(field.not_supported(field.index(where, n), as_json(one), _OPERATIONS))
     errors += _alone(rule.get("apiGroups") or [], field.child(path, "apiGroups"), "other API groups")
     versions, where = rule.get("apiVersions") or [], field.child(path, "apiVersions")
     errors += _alone(versions, where, "other API versions")
@@ -150,7 +150,7 @@ def mutable_errors(match: Object | None, path: Path) -> Errors:
     where = field.child(path, "resourceRules", "operations")
     rules = (match or {}).get("resourceRules") or ()
     operations = [one for rule in rules for one in rule.get("operations") or ()]
-    return [field.not_supported(where, one, _MUTABLE) for one in operations if one not in _MUTABLE]
+    return [field.not_supported(where, as_json(one), _MUTABLE) for one in operations if one not in _MUTABLE]
 
 
 def _named_rule_errors(rule: Object, path: Path) -> Errors:

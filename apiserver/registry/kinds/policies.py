@@ -14,7 +14,7 @@ from apiserver.api.field import FieldError, Path
 from apiserver.api.names import dns1035_label, dns1123_subdomain, path_segment_name, qualified_name
 from apiserver.api.types import Json, Object
 from apiserver.api.values import equal
-from apiserver.registry.kinds import Context, Use
+from apiserver.registry.kinds import Context, Use, as_json
 from apiserver.registry.kinds.matching import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -357,9 +357,9 @@ def _action_errors(actions: list[str]) -> list[FieldError]:
     again = repeats(actions)
     for n, one in enumerate(actions):
         if one not in _ACTIONS:
-            errors.append(field.not_supported(field.index(path, n), one, _ACTIONS))
+            errors.append(field.not_supported(field.index(path, n), as_json(one), _ACTIONS))
         if n in again:
-            errors.append(field.duplicate(field.index(path, n), one))
+            errors.append(field.duplicate(field.index(path, n), as_json(one)))
     if {"Deny", "Warn"} <= set(actions):
         rule = (
             "must not contain both Deny and Warn (repeating the same validation failure information in the API "

@@ -8,6 +8,7 @@ from apiserver.api import field
 from apiserver.api.field import FieldError, Path
 from apiserver.api.names import label_value, qualified_name
 from apiserver.api.types import Object
+from apiserver.registry.kinds import as_json
 
 _WITH_VALUES: Final = ("In", "NotIn")
 _WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")
@@ -55,4 +56,4 @@ def _operator_errors(requirement: Object, path: Path, *, any_operator: bool) -> 
         return [field.forbidden(where, rule)] if values else []
     if any_operator:
         return []
-    return [field.invalid(field.child(path, "operator"), operator, "not a valid selector operator")]
+    return [field.invalid(field.child(path, "operator"), as_json(operator), "not a valid selector operator")]
