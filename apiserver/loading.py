@@ -34,8 +34,12 @@ class Document(NamedTuple):
 
 def read_files(paths: Iterable[Path]) -> list[Document]:
     """All objects in files and directories (not hidden ones), in the order in which they are to be loaded."""
-    found = [document for path in paths for file in _files(path) for document in read_file(file)]
-    return sorted(found, key=lambda document: _FIRST.get(str(document.value.get("kind")), len(_FIRST)))
+    return in_order(document for path in paths for file in _files(path) for document in read_file(file))
+
+
+def in_order(documents: Iterable[Document]) -> list[Document]:
+    """What others need comes first."""
+    return sorted(documents, key=lambda document: _FIRST.get(str(document.value.get("kind")), len(_FIRST)))
 
 
 def _files(path: Path) -> list[Path]:
@@ -60,6 +64,15 @@ def read_file(path: Path) -> Iterator[Document]:
     except ValueError as error:
         raise LoadError(f"{path}: {error}") from None
     yield from flatten(documents, str(path))
+
+
+def read_text(text: str) -> Iterator[Document]:
+    """Manifests that are at hand as text."""
+    try:
+        documents = decode_documents(text.encode())
+    except ValueError as error:
+        raise LoadError(str(error)) from None
+    yield from flatten(documents, "text")
 
 
 _SEPARATOR: Final = re.compile(rb"(?:\A|\n)---[^\n]*(?=\n|\Z)")  # kubectl's: what else stands in the line is dropped

@@ -1,0 +1,115 @@
+"""A server for a test: in this process, in memory, on a free port, gone when the test is over.
+
+It runs in a thread of its own, so it serves sync and async tests alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from apiserver import loading, server
+from apiserver.api.types import Object
+from apiserver.config import Config
+from apiserver.kubeconfig import write_kubeconfig
+from apiserver.loading import Document
+
+Source = Path | str | Object
+"""A file or directory of manifests, a text with manifests in it, or an object."""
+
+T = TypeVar("T")
+
+
+class Noxu:
+    """A running server. `url` is where it answers; `kubeconfig` is a file for clients.
+
+    Use it as a context manager, or through the fixtures of `apiserver.testing.plugin`.
+    """
+
+    url: str
+    kubeconfig: Path
+
+    def __init__(self, directory: Path, sources: Iterable[Source] = ()) -> None:
+        """`directory` is where the kubeconfig goes. Raises LoadError for sources that cannot be read."""
+        self.kubeconfig = directory / "kubeconfig"
+        self._documents = documents(*sources)
+        self._loop: asyncio.AbstractEventLoop
+        self._server: server.Server
+        self._stop: asyncio.Event
+        self._started = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="noxu", daemon=True)
+
+    def start(self) -> Self:
+        """Return when the server answers. Raises StartError."""
+        self._thread.start()
+        self._started.wait()
+        if self._error is not None:
+            self._thread.join()
+            raise self._error
+        write_kubeconfig(self.kubeconfig, self.url)
+        return self
+
+    def stop(self) -> None:
+        """Return when everything is gone: the thread, the port, the kubeconfig. Stopping twice is fine."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+        self.kubeconfig.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def apply(self, *sources: Source) -> list[Object]:
+        """Create the objects, or replace those that are there; CRDs first. The objects as they are stored.
+
+        What is applied can be read and watched when this returns. Raises LoadError for what cannot be read, ApiError
+        for what the server refuses, with the message that kubectl would show.
+        """
+        return self._call(self._apply(documents(*sources)))
+
+    async def _apply(self, given: list[Document]) -> list[Object]:
+        return [await loading.apply(self._server.registry, document.value) for document in given]
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=server.new_loop_factory()) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            async with server.Server(Config(port=0), self._documents) as running:
+                self._server, self.url = running, running.url
+                self._started.set()
+                await self._stop.wait()
+        except BaseException as error:
+            self._error = error
+            if self._started.is_set():
+                raise
+        finally:
+            self._started.set()
+
+
+def documents(*sources: Source) -> list[Document]:
+    """The objects in sources, in the order in which they are to be loaded. Raises LoadError."""
+    found: list[Document] = []
+    for source in sources:
+        if isinstance(source, dict):
+            found += loading.flatten([source], "object")
+        elif isinstance(source, Path) or "\n" not in source:
+            found += loading.read_files([Path(source)])
+        else:
+            found += loading.read_text(source)
+    return loading.in_order(found)
