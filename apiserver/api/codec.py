@@ -117,7 +117,7 @@ def decode_yaml(body: bytes) -> Decoded:
     A MiB takes about a second: run what is big in a thread. JSON in a YAML body is read as fast as JSON.
     """
     if body.startswith(b"{") and not _odd_in_yaml(body):
-        clean = _read_clean(body)
+        clean = _read_clean(body) or _read_deep(body)
         if clean is not None and _same_in_yaml(body, clean.written):
             return Decoded(clean.value)
     from apiserver.api import goyaml  # most servers never read YAML
@@ -127,8 +127,23 @@ def decode_yaml(body: bytes) -> Decoded:
 
 
 def _odd_in_yaml(body: bytes) -> bool:
-    r"""Is there anything in the bytes of a JSON text that YAML may read otherwise: what is not printable, tabs, \u?"""
-    return bool(body.translate(None, _PRINTABLE)) or b"\\u" in body
+    r"""Is there anything in the bytes of a JSON text that YAML may read otherwise: tabs, \u, \/, what is not printable?"""
+    return bool(body.translate(None, _PRINTABLE)) or b"\\u" in body or b"\\/" in body
+
+
+def _read_deep(body: bytes) -> _Clean | None:
+    """JSON that only its depth keeps from orjson. libyaml's time is quadratic in it."""
+    if body.count(b"{") + body.count(b"[") <= _DEEP:
+        return None
+    try:
+        document = gojson.read(body)
+    except JsonSyntaxError as error:
+        if str(error).endswith("exceeded max depth") and b"\n" not in body:
+            raise ValueError(f"yaml: exceeded max depth of {gojson.MAX_DEPTH}") from None
+        return None
+    if document.error or document.duplicates:
+        return None
+    return _Clean(document.value, compact_json(document.value, sort_keys=False).encode())
 
 
 def _same_in_yaml(body: bytes, written: bytes) -> bool:
@@ -143,6 +158,7 @@ def _same_in_yaml(body: bytes, written: bytes) -> bool:
     )
 
 
+_DEEP: Final = 250
 _PRINTABLE: Final = bytes(range(0x20, 0x7F)) + b"\n"
 _LONG_TEXT: Final = b"x" * 1000
 _TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # everything but quotation marks is text
