@@ -1,0 +1,209 @@
+"""The syntax tree: cel-go's kinds of expressions, macros expanded.
+
+Every node knows where its error messages point (`pos`, a code point offset). The checker fills in `type`, and for
+calls `overloads` — the ids of the overloads that may be meant. Comprehensions keep the name of the macro they came
+from: it says what shape their parts have (see `macros`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from apiserver.cel.types import Type
+
+ACCUMULATOR: Final = "@result"  # no identifier: rules cannot name it
+UNUSED: Final = "#unused"  # the iteration variable of a comprehension that only binds a name
+
+
+class Node:
+    __slots__ = ("pos", "type")
+    type: Type
+
+    def __init__(self, pos: int) -> None:
+        self.pos = pos
+
+
+class Literal(Node):
+    """None, bool, int, Uint, float, str or bytes."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, pos: int, value: object) -> None:
+        self.pos = pos
+        self.value = value
+
+
+class Ident(Node):
+    """`constant` is set by the checker where the name is a type."""
+
+    __slots__ = ("constant", "name")
+
+    def __init__(self, pos: int, name: str) -> None:
+        self.pos = pos
+        self.name = name
+        self.constant: object = None
+
+
+class Select(Node):
+    """`operand.field`, or `has(operand.field)` if `test`."""
+
+    __slots__ = ("field", "operand", "test")
+
+    def __init__(self, pos: int, operand: Expr, field: str, test: bool = False) -> None:
+        self.pos = pos
+        self.operand = operand
+        self.field = field
+        self.test = test
+
+
+class Call(Node):
+    __slots__ = ("args", "function", "overloads", "target")
+
+    def __init__(self, pos: int, function: str, args: list[Expr], target: Expr | None = None) -> None:
+        self.pos = pos
+        self.function = function
+        self.target = target
+        self.args = args
+        self.overloads: tuple[str, ...] = ()
+
+    @property
+    def operands(self) -> list[Expr]:
+        """Target and arguments, as functions are evaluated on them."""
+        return self.args if self.target is None else [self.target, *self.args]
+
+
+class ListLiteral(Node):
+    """`optional` holds the indices of the `?element`s."""
+
+    __slots__ = ("elements", "optional")
+
+    def __init__(self, pos: int, elements: list[Expr], optional: frozenset[int] = frozenset()) -> None:
+        self.pos = pos
+        self.elements = elements
+        self.optional = optional
+
+
+class Entry(Node):
+    """`key: value` of a map, `field: value` of a message (then `key` is a Literal)."""
+
+    __slots__ = ("key", "optional", "value")
+
+    def __init__(self, pos: int, key: Expr, value: Expr, optional: bool) -> None:
+        self.pos = pos
+        self.key = key
+        self.value = value
+        self.optional = optional
+
+
+class MapLiteral(Node):
+    __slots__ = ("entries",)
+
+    def __init__(self, pos: int, entries: list[Entry]) -> None:
+        self.pos = pos
+        self.entries = entries
+
+
+class Message(Node):
+    """`name{field: value}`."""
+
+    __slots__ = ("entries", "name")
+
+    def __init__(self, pos: int, name: str, entries: list[Entry]) -> None:
+        self.pos = pos
+        self.name = name
+        self.entries = entries
+
+
+class Comprehension(Node):
+    """A fold: while `condition`, for each element of `range`: accumulator = `step`; then `result`.
+
+    `macro` is what was written (all, map, …), or "bind" for one that only gives `initial` a name.
+    """
+
+    __slots__ = (
+        "accumulator", "condition", "initial", "macro", "range", "result", "step", "variable", "variable2",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        pos: int,
+        range: Expr,  # noqa: A002 - cel-go's word
+        variables: tuple[str, str],
+        accumulator: str,
+        initial: Expr,
+        condition: Expr,
+        step: Expr,
+        result: Expr,
+        macro: str,
+    ) -> None:
+        self.pos = pos
+        self.range = range
+        self.variable, self.variable2 = variables
+        self.accumulator = accumulator
+        self.initial = initial
+        self.condition = condition
+        self.step = step
+        self.result = result
+        self.macro = macro
+
+
+class Missing(Node):
+    """Stands where an error kept an expression from being read."""
+
+    __slots__ = ()
+
+
+Expr: TypeAlias = (
+    Literal | Ident | Select | Call | ListLiteral | MapLiteral | Message | Comprehension | Missing
+)
+
+
+def children(node: Expr) -> list[Expr]:
+    """The expressions directly below a node, in the order of evaluation."""
+    match node:
+        case Select():
+            return [node.operand]
+        case Call():
+            return node.operands
+        case ListLiteral():
+            return node.elements
+        case MapLiteral():
+            return [part for entry in node.entries for part in (entry.key, entry.value)]
+        case Message():
+            return [entry.value for entry in node.entries]
+        case Comprehension():
+            return [node.range, node.initial, node.condition, node.step, node.result]
+        case _:
+            return []
+
+
+def copy(node: Expr) -> Expr:
+    """The same expression again, with nodes of its own (macros repeat their target)."""
+    pos = node.pos
+    match node:
+        case Literal():
+            return Literal(pos, node.value)
+        case Ident():
+            return Ident(pos, node.name)
+        case Select():
+            return Select(pos, copy(node.operand), node.field, node.test)
+        case Call():
+            target = None if node.target is None else copy(node.target)
+            return Call(pos, node.function, list(map(copy, node.args)), target)
+        case ListLiteral():
+            return ListLiteral(pos, list(map(copy, node.elements)), node.optional)
+        case MapLiteral():
+            return MapLiteral(pos, list(map(_copy_entry, node.entries)))
+        case Message():
+            return Message(pos, node.name, list(map(_copy_entry, node.entries)))
+        case Comprehension():
+            variables = (node.variable, node.variable2)
+            parts = (node.initial, node.condition, node.step, node.result)
+            return Comprehension(pos, copy(node.range), variables, node.accumulator, *map(copy, parts), macro=node.macro)
+        case _:
+            return Missing(pos)
+
+
+def _copy_entry(entry: Entry) -> Entry:
+    return Entry(entry.pos, copy(entry.key), copy(entry.value), entry.optional)

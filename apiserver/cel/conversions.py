@@ -1,0 +1,194 @@
+"""Converting values: `int(x)`, `string(x)`, `type(x)` …, and printing them as Go's `%v` does in error messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from apiserver.api.gotext import plain
+from apiserver.cel import numbers, times, types
+from apiserver.cel.errors import CelError
+from apiserver.cel.numbers import MAX_UINT64, Uint
+from apiserver.cel.times import Duration, Timestamp
+from apiserver.cel.types import Type
+from apiserver.cel.values import (
+    ABSENT,
+    LISTS,
+    MAPS,
+    JsonObject,
+    MapValue,
+    Opaque,
+    Optional,
+    Value,
+    type_of,
+)
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_DIGITS: Final = re.compile(r"[0-9]+")
+_SPACED: Final = r"[0-9](?:_?[0-9])*"  # an underscore may stand between two digits
+_FLOAT: Final = re.compile(rf"[+-]?(?:{_SPACED}(?:\.(?:{_SPACED})?)?|\.{_SPACED})(?:[eE][+-]?{_SPACED})?")
+_SPACED_HEX: Final = r"[0-9a-fA-F](?:_?[0-9a-fA-F])*"
+_HEX_FLOAT: Final = re.compile(
+    rf"[+-]?0[xX](?:_?{_SPACED_HEX}(?:\.(?:{_SPACED_HEX})?)?|\.{_SPACED_HEX})[pP][+-]?{_SPACED}"
+)
+_NAMED_FLOAT: Final = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE)
+_BOOLS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+def _refuse(value: Value, to: Type) -> CelError:
+    return CelError(f"type conversion error from '{type_of(value).name}' to '{to.name}'")
+
+
+def to_int(value: Value) -> int:
+    match value:
+        case str():
+            if _INTEGER.fullmatch(value) and len(value) < 4000:
+                try:
+                    return numbers.int_in_range(int(value))
+                except CelError:
+                    pass
+        case Uint() | float():
+            return numbers.to_int(value)
+        case Timestamp():
+            return value.seconds
+        case Duration():
+            return value.nanos
+        case int() if type(value) is int:
+            return value
+    raise _refuse(value, types.INT)
+
+
+def to_uint(value: Value) -> Uint:
+    match value:
+        case str():
+            if _DIGITS.fullmatch(value) and len(value) < 4000 and int(value) <= MAX_UINT64:
+                return Uint(value)
+        case Uint():
+            return value
+        case float() | int() if type(value) is not bool:
+            return numbers.to_uint(value)
+    raise _refuse(value, types.UINT)
+
+
+def to_double(value: Value) -> float:
+    if type(value) is str:
+        number = parse_float(value)
+        if number is not None:
+            return number
+    elif type(value) in (int, float, Uint):
+        return float(value)
+    raise _refuse(value, types.DOUBLE)
+
+
+def parse_float(text: str) -> float | None:
+    """Go's strconv.ParseFloat; None for what it does not take."""
+    if _NAMED_FLOAT.fullmatch(text):
+        return float(text)
+    if _HEX_FLOAT.fullmatch(text):
+        try:
+            number = float.fromhex(text.replace("_", ""))
+        except OverflowError:
+            return None
+    elif _FLOAT.fullmatch(text):
+        number = float(text)  # which takes underscores as well
+    else:
+        return None
+    return None if abs(number) == float("inf") else number
+
+
+def to_bool(value: Value) -> bool:
+    if type(value) is bool:
+        return value
+    if type(value) is str and value in _BOOLS:
+        return _BOOLS[value]
+    raise _refuse(value, types.BOOL)
+
+
+def to_bytes(value: Value) -> bytes:
+    if type(value) is str:
+        return value.encode("utf-8", "surrogatepass")
+    if type(value) is bytes:
+        return value
+    raise _refuse(value, types.BYTES)
+
+
+def to_duration(value: Value) -> Duration:
+    if isinstance(value, Duration):
+        return value
+    if type(value) is str:
+        try:
+            return Duration(times.parse_duration(value))
+        except ValueError:
+            pass
+    raise _refuse(value, types.DURATION)
+
+
+def to_timestamp(value: Value) -> Timestamp:
+    if isinstance(value, Timestamp):
+        return value
+    if type(value) is int:
+        return times.in_range(value, 0, 0)
+    if type(value) is str:
+        try:
+            moment = times.parse_timestamp(value)
+        except ValueError:
+            pass
+        else:
+            return times.in_range(moment.seconds, moment.nanos, moment.zone)
+    raise _refuse(value, types.TIMESTAMP)
+
+
+def to_string(value: Value) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return plain(value)
+        case int():
+            return int.__repr__(value)
+        case bytes():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
+        case None:
+            return "null"
+        case Duration() | Timestamp():
+            return str(value)
+        case Type():
+            return value.name
+    raise _refuse(value, types.STRING)
+
+
+def go_value(value: Value) -> str:
+    """Go's `%v` of a value."""
+    match value:
+        case str():
+            return value
+        case float():
+            return plain(value)
+        case bool() | None:
+            return plain(value) if value is not None else "NULL_VALUE"
+        case int():
+            return int.__repr__(value)
+        case bytes():
+            return f"[{' '.join(map(str, value))}]"
+        case Optional():
+            return "optional.none()" if value.value is ABSENT else f"optional({go_value(value.value)})"
+        case list():
+            return f"[{', '.join(map(go_value, value))}]"
+        case MapValue():
+            return f"{{{', '.join(f'{go_value(k)}: {go_value(v)}' for k, v in value.entries.values())}}}"
+        case Duration():
+            return go_duration(value.nanos)
+        case Timestamp():
+            return str(value)
+        case Type():
+            return types.display(value)
+    return str(value)

@@ -1,0 +1,230 @@
+"""Functions on lists: those of Kubernetes (sum, min, indexOf …) and cel-go's extension, version 3 (slice, sort …)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key
+from typing import Final
+
+from apiserver.cel import equality
+from apiserver.cel.errors import CelError, no_such_overload
+from apiserver.cel.library.declarations import Function, Implementation, Overload, overload
+from apiserver.cel.library.standard import ADDERS, COMPARERS, add, compare
+from apiserver.cel.numbers import Uint
+from apiserver.cel.times import Duration
+from apiserver.cel.values import LISTS, Value, type_of
+
+MAX_RANGE: Final = 1_000_000
+_COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+_EXTENSION_ORDER: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+_SUMMABLE: Final = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
+_RUNTIME_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
+
+
+def _comparable(value: Value) -> Value:
+    if type_of(value).name not in COMPARERS:
+        raise no_such_overload()
+    return value
+
+
+def is_sorted(items: Value) -> bool:
+    previous: list[Value] = []
+    for one in items:
+        _comparable(one)
+        if previous:
+            try:
+                if compare(previous[0], one) > 0:
+                    return False
+            except CelError:  # what has no order is no disorder
+                pass
+        previous = [one]
+    return True
+
+
+def _sum(zero: Value) -> Implementation:
+    def run(items: Value) -> Value:
+        total = zero
+        for one in items:
+            if type_of(one).name not in ADDERS:
+                raise no_such_overload()
+            total = add(total, one)
+        return total
+
+    return run
+
+
+def _extreme(name: str, sign: int) -> Implementation:
+    """min (sign 1) and max (sign -1)."""
+
+    def run(items: Value) -> Value:
+        found: list[Value] = []
+        for one in items:
+            _comparable(one)
+            try:
+                better = not found or compare(found[0], one) == sign
+            except CelError:
+                better = False
+            if better:
+                found = [one]
+        if not found:
+            raise CelError(f"{name} called on empty list")
+        return found[0]
+
+    return run
+
+
+def _same(left: Value, right: Value) -> bool:
+    try:
+        return equality._equal(left, right)
+    except CelError:
+        return False
+
+
+def index_of(items: Value, value: Value) -> int:
+    return next((n for n, one in enumerate(items) if _same(one, value)), -1)
+
+
+def last_index_of(items: Value, value: Value) -> int:
+    return next((n for n in reversed(range(len(items))) if _same(items[n], value)), -1)
+
+
+def slice_of(items: Value, start: int, end: int) -> list[Value]:
+    bad = f"cannot slice({start}, {end}), "
+    if start < 0 or end < 0:
+        raise CelError(f"{bad}negative indexes not supported")
+    if start > end:
+        raise CelError(f"{bad}start index must be less than or equal to end index")
+    if len(items) < end:
+        raise CelError(f"{bad}list is length {len(items)}")
+    return [items[n] for n in range(start, end)]
+
+
+def flatten(items: Value, *depths: Value) -> list[Value]:
+    """One level, or as many as wanted."""
+    if not isinstance(items, LISTS) or any(type(one) is not int for one in depths):
+        names = ", ".join(type_of(one).name for one in depths)
+        raise CelError(f"no such overload: {type_of(items).name}.flatten({names})")
+    depth = depths[0] if depths else 1
+    if depth < 0:
+        raise CelError("level must be non-negative")
+    out: list[Value] = []
+    todo = [(iter(items), depth)]
+    while todo:
+        elements, left = todo[-1]
+        for one in elements:
+            if left and isinstance(one, LISTS):
+                todo.append((iter(one), left - 1))
+                break
+            out.append(one)
+        else:
+            todo.pop()
+    return out
+
+
+def sort(items: Value) -> Value:
+    return sort_by_keys(items, items)
+
+
+def sort_by_keys(items: Value, keys: Value) -> Value:
+    """Sorted by the keys at the same places. Equal keys keep their order (upstream's may not, beyond 12 elements)."""
+    if len(items) != len(keys):
+        raise CelError(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got "
+            f"{len(items)} and {len(keys)} elements respectively"
+        )
+    if not len(items):
+        return items
+    kind = type_of(keys[0]).name
+    if kind not in COMPARERS:
+        raise CelError("list elements must be comparable")
+    ordered = list(keys)
+    if len(ordered) > 1 and any(type_of(one).name != kind for one in ordered):
+        raise CelError("list elements must have the same type")
+    by_key = cmp_to_key(lambda a, b: _order(ordered[a], ordered[b]))
+    return [items[n] for n in sorted(range(len(ordered)), key=by_key)]
+
+
+def _order(left: Value, right: Value) -> int:
+    try:
+        return compare(left, right)
+    except CelError:
+        return 0
+
+
+def numbers_below(count: int) -> list[Value]:
+    if count < 0:
+        raise CelError(f"lists.range: size must be non-negative, got {count}")
+    if count > MAX_RANGE:
+        raise CelError(f"lists.range: size {count} exceeds maximum allowed ({MAX_RANGE})")
+    return list(range(count))
+
+
+def reverse(items: Value) -> list[Value]:
+    return [items[n] for n in reversed(range(len(items)))]
+
+
+def distinct(items: Value) -> Value:
+    if not len(items):
+        return items
+    unique: list[Value] = []
+    simple: set[Value] = set()  # strings are found at once
+    for one in items:
+        if type(one) is str:
+            if one in simple:
+                continue
+            simple.add(one)
+        elif any(_same(one, other) for other in unique):
+            continue
+        unique.append(one)
+    return unique
+
+
+def _each(names: tuple[str, ...], row: Callable[[str], tuple[str, Overload]]) -> list[tuple[str, Overload]]:
+    return [row(name) for name in names]
+
+
+KUBERNETES: Final[list[tuple[str, Overload]]] = [
+    *_each(_COMPARABLE, lambda t: overload(f"list_{t}_is_sorted_bool", f"list({t}).isSorted() -> bool", is_sorted)),
+    *_each(tuple(_SUMMABLE), lambda t: overload(f"list_{t}_sum_{t}", f"list({t}).sum() -> {t}", _sum(_SUMMABLE[t]))),
+    *_each(_COMPARABLE, lambda t: overload(f"list_{t}_max_{t}", f"list({t}).max() -> {t}", _extreme("max", -1))),
+    *_each(_COMPARABLE, lambda t: overload(f"list_{t}_min_{t}", f"list({t}).min() -> {t}", _extreme("min", 1))),
+    overload("list_a_index_of_int", "list(A).indexOf(A) -> int", index_of),
+    overload("list_a_last_index_of_int", "list(A).lastIndexOf(A) -> int", last_index_of),
+]
+
+
+def _named(kind: str) -> str:
+    return _RUNTIME_NAMES.get(kind, kind)
+
+
+FLATTEN: Final = Function(
+    "flatten",
+    [
+        overload("list_flatten", "list(list(T)).flatten() -> list(T)", flatten)[1],
+        overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", flatten)[1],
+    ],
+    guarded=False,
+)
+SORT: Final = Function(
+    "sort",
+    [overload(f"list_{_named(kind)}_sort", f"list({kind}).sort() -> list({kind})")[1] for kind in _EXTENSION_ORDER],
+    sort,
+    frozenset({"list"}),
+)
+SORT_BY: Final = Function(
+    "@sortByAssociatedKeys",
+    [
+        overload(
+            f"list_{_named(kind)}_sortByAssociatedKeys", f"list(T).@sortByAssociatedKeys(list({kind})) -> list(T)"
+        )[1]
+        for kind in _EXTENSION_ORDER
+    ],
+    sort_by_keys,
+    frozenset({"list"}),
+)
+EXTENSION: Final[list[tuple[str, Overload]]] = [
+    overload("list_slice", "list(T).slice(int, int) -> list(T)", slice_of),
+    overload("lists_range", "lists::range(int) -> list(int)", numbers_below),
+    overload("list_reverse", "list(T).reverse() -> list(T)", reverse),
+    overload("list_distinct", "list(T).distinct() -> list(T)", distinct),
+]

@@ -1,0 +1,35 @@
+"""Kubernetes' find and findAll."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final
+
+from apiserver.cel.errors import CelError
+from apiserver.cel.library.declarations import Overload, overload
+from apiserver.cel.library.standard import compile_pattern
+from apiserver.cel.values import Value
+from apiserver.schema.patterns import Pattern
+
+
+def _compiled(pattern: str) -> Pattern:
+    try:
+        return compile_pattern(pattern)
+    except CelError as error:
+        raise CelError(f"Illegal regex: {error.message}") from None
+
+
+def find(text: str, pattern: str) -> str:
+    return _compiled(pattern).find(text) or ""
+
+
+def find_all(text: str, pattern: str, count: int = -1) -> list[Value]:
+    found = _compiled(pattern).find_all(text)
+    return list(found) if count < 0 else list(islice(found, count))
+
+
+OVERLOADS: Final[list[tuple[str, Overload]]] = [
+    overload("string_find_string", "string.find(string) -> string", find),
+    overload("string_find_all_string", "string.findAll(string) -> list(string)", find_all),
+    overload("string_find_all_string_int", "string.findAll(string, int) -> list(string)", find_all),
+]

@@ -1,0 +1,124 @@
+"""cel-go's string extensions, version 2 (ext/strings.go). Positions count code points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from apiserver.cel.conversions import go_value
+from apiserver.cel.errors import CelError
+from apiserver.cel.library import formatting
+from apiserver.cel.library.declarations import Overload, overload
+from apiserver.cel.values import Value
+
+_LOWER: Final = str.maketrans({chr(code): chr(code + 32) for code in range(ord("A"), ord("Z") + 1)})
+_UPPER: Final = str.maketrans({chr(code + 32): chr(code) for code in range(ord("A"), ord("Z") + 1)})
+_SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_QUOTED: Final = str.maketrans({
+    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"',
+})  # fmt: skip
+
+
+def _out_of_range(position: int) -> CelError:
+    return CelError(f"index out of range: {position}")
+
+
+def char_at(text: str, position: int) -> str:
+    if not 0 <= position <= len(text):
+        raise _out_of_range(position)
+    return text[position : position + 1]
+
+
+def index_of(text: str, part: str, start: int = 0) -> int:
+    if start < 0:
+        raise _out_of_range(start)
+    if not part:
+        return min(start, len(text))
+    return text.find(part, start)
+
+
+def last_index_of(text: str, part: str) -> int:
+    if not part:
+        return len(text)
+    if len(text.encode("utf-8", "surrogatepass")) < len(part.encode("utf-8", "surrogatepass")):
+        return -1
+    return last_index_before(text, part, len(text) - 1)
+
+
+def last_index_before(text: str, part: str, start: int) -> int:
+    """The last place at or before `start`; nowhere if `start` is behind the end."""
+    if start < 0:
+        raise _out_of_range(start)
+    if not part:
+        return min(start, len(text))
+    if start >= len(text):
+        return -1
+    return text.rfind(part, 0, start + len(part))
+
+
+def replace(text: str, old: str, new: str, count: int = -1) -> str:
+    return text.replace(old, new, max(count, -1))
+
+
+def split(text: str, separator: str, count: int = -1) -> list[Value]:
+    """Go's SplitN: an empty separator splits between all characters."""
+    if count == 0:
+        return []
+    if separator:
+        return list(text.split(separator, count - 1 if count > 0 else -1))
+    if count < 0 or count >= len(text):
+        return list(text)
+    return [*text[: count - 1], text[count - 1 :]]
+
+
+def substring(text: str, start: int, end: int | None = None) -> str:
+    if end is None:
+        if not 0 <= start <= len(text):
+            raise _out_of_range(start)
+        return text[start:]
+    if start > end:
+        raise CelError(f"invalid substring range. start: {start}, end: {end}")
+    for position in (start, end):
+        if not 0 <= position <= len(text):
+            raise _out_of_range(position)
+    return text[start:end]
+
+
+def trim(text: str) -> str:
+    """Without the white space of Unicode at both ends."""
+    return text.strip(_SPACES)
+
+
+def quote(text: str) -> str:
+    return f'"{text.translate(_QUOTED)}"'
+
+
+def join(parts: Iterable[Value], separator: str = "") -> str:
+    out = []
+    for one in parts:
+        if type(one) is not str:
+            raise CelError(f"join: invalid input: {go_value(one)}")
+        out.append(one)
+    return separator.join(out)
+
+
+OVERLOADS: Final[list[tuple[str, Overload]]] = [
+    overload("string_char_at_int", "string.charAt(int) -> string", char_at),
+    overload("string_index_of_string", "string.indexOf(string) -> int", index_of),
+    overload("string_index_of_string_int", "string.indexOf(string, int) -> int", index_of),
+    overload("string_last_index_of_string", "string.lastIndexOf(string) -> int", last_index_of),
+    overload("string_last_index_of_string_int", "string.lastIndexOf(string, int) -> int", last_index_before),
+    overload("string_lower_ascii", "string.lowerAscii() -> string", lambda text: text.translate(_LOWER)),
+    overload("string_replace_string_string", "string.replace(string, string) -> string", replace),
+    overload("string_replace_string_string_int", "string.replace(string, string, int) -> string", replace),
+    overload("string_split_string", "string.split(string) -> list(string)", split),
+    overload("string_split_string_int", "string.split(string, int) -> list(string)", split),
+    overload("string_substring_int", "string.substring(int) -> string", substring),
+    overload("string_substring_int_int", "string.substring(int, int) -> string", substring),
+    overload("string_trim", "string.trim() -> string", trim),
+    overload("string_upper_ascii", "string.upperAscii() -> string", lambda text: text.translate(_UPPER)),
+    overload("string_format", "string.format(list(dyn)) -> string", formatting.format_string),
+    overload("strings_quote", "strings::quote(string) -> string", quote),
+    overload("list_join", "list(string).join() -> string", join),
+    overload("list_join_string", "list(string).join(string) -> string", join),
+]

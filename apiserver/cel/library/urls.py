@@ -1,0 +1,94 @@
+"""Kubernetes' URL functions, on URLs as Go's net/url parses them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import quote as percent_encode
+from urllib.parse import unquote_plus
+
+from apiserver.api import gourl
+from apiserver.cel.errors import CelError, no_such_overload
+from apiserver.cel.library.declarations import Overload, overload
+from apiserver.cel.types import URL
+from apiserver.cel.values import MapValue, Opaque, Value
+
+_PORT: Final = re.compile(r":[0-9]*\Z")
+_RAW_PATH: Final = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?(?://[^/?#]*)?([^?#]*)")
+_ENCODED: Final = re.compile(r"[A-Za-z0-9\-_.~$&+,/:;=@!'()*\[\]%]*")
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+_MAX_PARAMETERS: Final = 10_000  # net/url reads no query with more
+
+
+class Url(Opaque):
+    __slots__ = ("parts", "text")
+    type = URL
+
+    def __init__(self, text: str, parts: gourl.Url) -> None:
+        self.text = text
+        self.parts = parts
+
+    def equals(self, other: Value) -> bool:
+        if not isinstance(other, Url):
+            raise no_such_overload()
+        mine, theirs = self.parts, other.parts
+        return mine._replace(path="") == theirs._replace(path="") and escaped_path(self) == escaped_path(other)
+
+
+def read(text: str) -> Url:
+    try:
+        gourl.parse_request_uri(text)
+        return Url(text, gourl.parse(text))
+    except ValueError as error:
+        raise CelError(f"URL parse error during conversion from string: {error}") from None
+
+
+def is_url(text: str) -> bool:
+    try:
+        gourl.parse_request_uri(text)
+    except ValueError:
+        return False
+    return True
+
+
+def hostname(url: Url) -> str:
+    host = _PORT.sub("", url.parts.host)
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+
+def port(url: Url) -> str:
+    found = _PORT.search(url.parts.host)
+    return found[0][1:] if found else ""
+
+
+def escaped_path(url: Url) -> str:
+    """As it was written, if it was well escaped."""
+    if url.parts.path == "*" or not url.parts.path:
+        return url.parts.path
+    written = _RAW_PATH.match(url.text)[1]  # type: ignore[index]
+    if _ENCODED.fullmatch(written):
+        return str(written)
+    return percent_encode(url.parts.path, safe="/$&+,:;=@-_.~", errors="surrogateescape")
+
+
+def query(url: Url) -> MapValue:
+    text = url.parts.query
+    found: dict[str, list[Value]] = {}
+    if text.count("&") < _MAX_PARAMETERS:
+        for pair in text.split("&"):
+            name, _, value = pair.partition("=")
+            if pair and ";" not in pair and not _BAD_ESCAPE.search(pair):
+                found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+    return MapValue(found.items())
+
+
+OVERLOADS: Final[list[tuple[str, Overload]]] = [
+    overload("string_to_url", "url(string) -> url", read),
+    overload("url_get_scheme", "url.getScheme() -> string", lambda url: url.parts.scheme),
+    overload("url_get_host", "url.getHost() -> string", lambda url: url.parts.host),
+    overload("url_get_hostname", "url.getHostname() -> string", hostname),
+    overload("url_get_port", "url.getPort() -> string", port),
+    overload("url_get_escaped_path", "url.getEscapedPath() -> string", escaped_path),
+    overload("url_get_query", "url.getQuery() -> map(string, list(string))", query),
+    overload("is_url_string", "isURL(string) -> bool", is_url),
+]

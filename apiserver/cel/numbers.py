@@ -1,0 +1,108 @@
+"""CEL's numbers in Python: int is int64, `Uint` is uint64, float is double.
+
+Arithmetic is checked, comparison works across the three types (cel-go's common/types/{int,uint,double,compare}.go).
+A bool is no number: whoever calls these functions has made sure of the types.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from apiserver.api.types import MAX_INT64, MIN_INT64
+from apiserver.cel.errors import CelError
+
+MAX_UINT64: Final = 2**64 - 1
+
+
+class Uint(int):
+    """An unsigned integer. Equal to, and hashed as, the int of the same value: CEL compares across types."""
+
+    __slots__ = ()
+
+
+def int_in_range(value: int) -> int:
+    if MIN_INT64 <= value <= MAX_INT64:
+        return value
+    raise CelError("integer overflow")
+
+
+def uint_in_range(value: int) -> Uint:
+    if 0 <= value <= MAX_UINT64:
+        return Uint(value)
+    raise CelError("unsigned integer overflow")
+
+
+def divide(left: int, right: int) -> int:
+    """Towards zero, as Go divides. For Uints too; the caller restores the type."""
+    if right == 0:
+        raise CelError("division by zero")
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def modulo(left: int, right: int) -> int:
+    """With the sign of the dividend."""
+    if right == 0:
+        raise CelError("modulus by zero")
+    if left == MIN_INT64 and right == -1:
+        raise CelError("integer overflow")
+    rest = abs(left) % abs(right)
+    return -rest if left < 0 else rest
+
+
+def divide_doubles(left: float, right: float) -> float:
+    """IEEE 754: x/0 is infinite, 0/0 is not a number."""
+    if right != 0:
+        return left / right
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1, right)
+
+
+def compare(left: float, right: float) -> int:
+    """-1, 0 or 1. Against a double, integers count as doubles (and may lose digits), as cel-go compares them."""
+    if isinstance(left, float) or isinstance(right, float):
+        if math.isnan(left) or math.isnan(right):
+            raise CelError("NaN values cannot be ordered")
+        if not isinstance(left, float):
+            return -_compare_double(right, left)
+        if not isinstance(right, float):
+            return _compare_double(left, right)
+    return (left > right) - (left < right)
+
+
+def _compare_double(double: float, integer: float) -> int:
+    low, high = (0, MAX_UINT64) if isinstance(integer, Uint) else (MIN_INT64, MAX_INT64)
+    if double < float(low):
+        return -1
+    if double > float(high):
+        return 1
+    other = float(integer)
+    return (double > other) - (double < other)
+
+
+def equal(left: float, right: float) -> bool:
+    """Numbers of any two types; NaN equals nothing."""
+    if isinstance(left, float) is isinstance(right, float):
+        return left == right
+    if math.isnan(left) or math.isnan(right):
+        return False
+    return compare(left, right) == 0
+
+
+def to_int(value: float) -> int:
+    """A double (towards zero) or Uint as int."""
+    if isinstance(value, float):
+        if not float(MIN_INT64) < value < float(MAX_INT64):  # also false for NaN
+            raise CelError("integer overflow")
+        return int(value)
+    return int_in_range(int(value))
+
+
+def to_uint(value: float) -> Uint:
+    if isinstance(value, float):
+        if not 0 <= value < float(MAX_UINT64):
+            raise CelError("unsigned integer overflow")
+        return Uint(value)
+    return uint_in_range(value)

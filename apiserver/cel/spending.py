@@ -1,0 +1,212 @@
+"""What evaluating costs (cel-go's interpreter/runtimecost.go, upstream's library/cost.go, the trackers of extensions).
+
+An identifier or selection counts 1, a list 10, a map 30; a call what its row here says, 1 if it has none. Sizes are
+those of the values: code points, bytes, elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Final, TypeAlias
+
+from apiserver.cel.library.formats import Format
+from apiserver.cel.numbers import MAX_UINT64
+from apiserver.cel.types import BYTES, STRING
+from apiserver.cel.values import LISTS, MAPS, Opaque, Value, size, type_of
+
+PER_CALL_LIMIT: Final = 1_000_000
+LIST_COST: Final = 10
+MAP_COST: Final = 30
+TRAVERSAL: Final = 0.1  # per code point or byte
+PATTERN: Final = 0.25  # per character of a pattern
+
+CallCost: TypeAlias = Callable[[Sequence[Value], Value], int]  # (arguments, result; both may be errors)
+
+
+def traversal(length: int) -> int:
+    return ceil(length * TRAVERSAL)
+
+
+def _one(_: Sequence[Value], __: Value) -> int:
+    return 1
+
+
+def _nothing(_: Sequence[Value], __: Value) -> int:
+    return 0
+
+
+def _traversed(position: int, factor: int = 1) -> CallCost:
+    return lambda args, _: ceil(size(args[position]) * factor * TRAVERSAL)
+
+
+def _joined(_: Sequence[Value], result: Value) -> int:
+    return ceil(size(result) * 2 * TRAVERSAL)
+
+
+def search(text: int, pattern: int) -> int:
+    """Of a text of that length for a pattern of that length."""
+    return ceil((1.0 + text) * TRAVERSAL) * ceil(pattern * PATTERN)
+
+
+def _search(args: Sequence[Value], _: Value) -> int:
+    return search(size(args[0]), size(args[1]))
+
+
+def _contains(args: Sequence[Value], _: Value) -> int:
+    return traversal(size(args[0])) * traversal(size(args[1]))
+
+
+def _compared(args: Sequence[Value], _: Value) -> int:
+    return traversal(min(size(args[0]), size(args[1])))
+
+
+def _equal(args: Sequence[Value], _: Value) -> int:
+    return 1 if isinstance(args[0], Opaque) else traversal(min(size(args[0]), size(args[1])))
+
+
+def _added(args: Sequence[Value], _: Value) -> int:
+    return traversal(size(args[0]) + size(args[1]))
+
+
+def _in_list(args: Sequence[Value], _: Value) -> int:
+    return size(args[1])
+
+
+def _all_elements(args: Sequence[Value], _: Value) -> int:
+    """One traversal of a whole value."""
+    total = 0
+    todo = [args[0]]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, str):
+            total += int(len(value.encode("utf-8", "surrogatepass")) * TRAVERSAL)
+        elif isinstance(value, bytes):
+            total += int(len(value) * TRAVERSAL)
+        elif isinstance(value, LISTS):
+            todo.extend(value)
+        elif isinstance(value, MAPS):
+            for key in value.keys():
+                todo += key, value.find(key)
+        else:
+            total += 1
+    return total
+
+
+def _contains_address(args: Sequence[Value], _: Value) -> int:
+    return ceil(size(args[0]) * 2 * TRAVERSAL)
+
+
+def _contains_address_text(args: Sequence[Value], result: Value) -> int:
+    return _contains_address(args, result) + traversal(size(args[1]))
+
+
+def _contains_network(args: Sequence[Value], _: Value) -> int:
+    return ceil(size(args[0]) * 2 * TRAVERSAL) + traversal(size(args[0])) + 1
+
+
+def _contains_network_text(args: Sequence[Value], result: Value) -> int:
+    return _contains_network(args, result) + traversal(size(args[1]))
+
+
+def _validated(args: Sequence[Value], _: Value) -> int:
+    if not isinstance(args[0], Format):
+        return 1
+    return search(size(args[1]), args[0].pattern_size)
+
+
+def _selector(args: Sequence[Value], _: Value) -> int:
+    length = size(args[1])
+    return LIST_COST + traversal(length) + ceil(ceil(length * 0.5) * 50.0)
+
+
+def _allocated(factor: float, length: int) -> int:
+    return min(int(length * (factor if factor >= 0 else 1.0)) + 1 + LIST_COST, MAX_UINT64)
+
+
+def _list_made(_: Sequence[Value], result: Value) -> int:
+    return _allocated(1, size(result))
+
+
+def _flattened(args: Sequence[Value], _: Value) -> int:
+    return _allocated(float(args[1]) if len(args) == 2 else 1.0, size(args[0]))
+
+
+def _compared_with_itself(position: int) -> CallCost:
+    def cost(args: Sequence[Value], _: Value) -> int:
+        items = args[position]
+        length = size(items)
+        if not length:
+            return _allocated(2.0, 0)
+        kind = type_of(items[0])
+        return _allocated(2.0 + (TRAVERSAL if kind in (STRING, BYTES) else 0), length * length)
+
+    return cost
+
+
+def _sets(factor: float) -> CallCost:
+    return lambda args, _: 1 + int(size(args[0]) * size(args[1]) * factor)
+
+
+_SORTS: Final = (
+    "int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes",
+)  # fmt: skip
+_BY_OVERLOAD: Final[dict[str, CallCost]] = {  # the extensions' own, looked at first
+    "list_slice": _list_made,
+    "list_flatten": _flattened,
+    "list_flatten_int": _flattened,
+    "lists_range": _list_made,
+    "list_reverse": _list_made,
+    "list_distinct": _compared_with_itself(0),
+    **{f"list_{kind}_sort": _compared_with_itself(0) for kind in _SORTS},
+    **{f"list_{kind}_sortByAssociatedKeys": _compared_with_itself(1) for kind in _SORTS},
+    "list_sets_contains_list": _sets(1),
+    "list_sets_intersects_list": _sets(1),
+    "list_sets_equivalent_list": _sets(2),
+}
+_BY_FUNCTION: Final[dict[str, CallCost]] = {  # Kubernetes' own
+    "check": lambda args, result: 350_000,  # noqa: ARG005
+    **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _all_elements),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _traversed(0)),
+    **dict.fromkeys(("replace", "split"), _traversed(0, 2)),
+    "join": _joined,
+    **dict.fromkeys(("find", "findAll"), _search),
+    **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _traversed(0)),
+    "ip.isCanonical": _traversed(0, 2),
+    "containsIP": _contains_address,
+    "containsCIDR": _contains_network,
+    "validate": _validated,
+    "_==_": _equal,
+}
+_LAST: Final[dict[str, CallCost]] = {  # the language's own
+    **dict.fromkeys(("starts_with_string", "ends_with_string"), _traversed(1)),
+    **dict.fromkeys(("string_to_bytes", "bytes_to_string", "strings_quote", "string_format"), _traversed(0)),
+    "in_list": _in_list,
+    **{
+        f"{order}_{kind}": _compared
+        for order in ("less", "less_equals", "greater", "greater_equals")
+        for kind in ("string", "bytes")
+    },
+    "not_equals": _compared,
+    **dict.fromkeys(("add_string", "add_bytes"), _added),
+    **dict.fromkeys(("matches", "matches_string"), _search),
+    "contains_string": _contains,
+}
+_EXCEPTIONS: Final[dict[tuple[str, str], CallCost]] = {
+    ("ip", "cidr_ip"): _one,
+    ("containsIP", "cidr_contains_ip_string"): _contains_address_text,
+    ("containsCIDR", "cidr_contains_cidr_string"): _contains_network_text,
+}
+
+
+def call_cost(function: str, overloads: Sequence[str]) -> CallCost:
+    """How much a call of that function counts. With several overloads in question none of them is looked up."""
+    chosen = overloads[0] if len(overloads) == 1 else ""
+    return (
+        _BY_OVERLOAD.get(chosen)
+        or _EXCEPTIONS.get((function, chosen))
+        or _BY_FUNCTION.get(function)
+        or _LAST.get(chosen)
+        or _one
+    )

@@ -1,0 +1,380 @@
+"""Values while an expression is evaluated.
+
+Scalars are Python's (int is int64, `Uint` is uint64, None is null), a list that an expression made is a Python list, a
+map it made a `MapValue`. What comes from an object stays raw JSON inside `JsonList` and `JsonObject`, converted along
+its schema as it is looked at (upstream's apiserver/pkg/cel/common/valuesunstructured.go). Functions raise CelError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeAlias
+
+from apiserver.api import gobase64
+from apiserver.api.types import Json, Object
+from apiserver.cel import times, types
+from apiserver.cel.errors import CelError, no_such_overload
+from apiserver.cel.escaping import escape, unescape
+from apiserver.cel.numbers import Uint
+from apiserver.cel.schema_types import with_type_and_object_meta
+from apiserver.cel.times import Duration, Timestamp
+from apiserver.cel.types import Type
+from apiserver.schema.structural import Structural
+
+Value: TypeAlias = Any
+
+
+class _Absent:
+    """No value at all: an absent key, an empty optional."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+
+
+class Optional:
+    """A value that may be `ABSENT`."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def get(self) -> Value:
+        if self.value is ABSENT:
+            raise CelError("optional.none() dereference")
+        return self.value
+
+
+NONE: Final = Optional(ABSENT)
+
+
+class Failed:
+    """An element that could not be converted: an error, but only for whoever looks at it."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+
+
+class Opaque:
+    """A value of a library's type. Subclasses say their `type`, and when two of them are equal."""
+
+    __slots__ = ()
+    type: Type
+
+    def equals(self, other: Value) -> bool:
+        raise NotImplementedError
+
+
+class MapValue:
+    """A map that an expression made. Keys are equal across numeric types, but 1, 1u and true are three keys."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, pairs: Iterable[tuple[Value, Value]] = ()) -> None:
+        self.entries: dict[Value, tuple[Value, Value]] = {_key(key): (key, value) for key, value in pairs}
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def find(self, key: Value) -> Value:
+        entries = self.entries
+        if type(key) is str:
+            found = entries.get(key)
+            return ABSENT if found is None else found[1]
+        for candidate in _same_number(key):
+            found = entries.get(_key(candidate))
+            if found is not None:
+                return found[1]
+        return ABSENT
+
+    def keys(self) -> list[Value]:
+        return [key for key, _ in self.entries.values()]
+
+    def set(self, key: Value, value: Value) -> None:
+        self.entries[_key(key)] = (key, value)
+
+    def remove(self, key: Value) -> None:
+        self.entries.pop(_key(key), None)
+
+
+def _key(key: Value) -> Value:
+    return key if type(key) is str else (type(key), key)
+
+
+def _same_number(key: Value) -> Iterator[Value]:
+    """The key, and what is numerically the same without loss."""
+    yield key
+    if type(key) is float:
+        if key.is_integer():
+            if abs(key) < 2**63:
+                yield int(key)
+            if 0 <= key < 2**64:
+                yield Uint(key)
+    elif type(key) is int and key >= 0:
+        yield Uint(key)
+    elif type(key) is Uint and key < 2**63:
+        yield int(key)
+
+
+class Concatenation(list[Value]):
+    """Two lists added. (It compares more strictly than a list written down.)"""
+
+    __slots__ = ()
+
+
+class SetList(list[Value]):
+    """A union of lists of type set: its order does not matter."""
+
+    __slots__ = ()
+
+
+class MapList(list[Value]):
+    """A merge of lists of type map."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, elements: Iterable[Value], keys: tuple[str, ...]) -> None:
+        super().__init__(elements)
+        self.keys = keys
+
+
+class JsonList:
+    """An array of an object. Iterating converts, and raises where an element cannot be converted."""
+
+    __slots__ = ("items", "raw", "schema")
+
+    def __init__(self, raw: list[Json], schema: Structural) -> None:
+        assert schema.items is not None
+        self.raw = raw
+        self.schema = schema
+        self.items = schema.items
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __getitem__(self, index: int) -> Value:
+        return from_json(self.raw[index], self.items)
+
+    def __iter__(self) -> Iterator[Value]:
+        items = self.items
+        return (from_json(one, items) for one in self.raw)
+
+    @property
+    def map_keys(self) -> tuple[str, ...]:
+        """Of a list of type map: escaped as upstream does, although they are looked up in the raw object."""
+        return tuple(escape(key) or key for key in self.schema.list_map_keys)
+
+
+class JsonObject:
+    """An object (with properties) or a map (with additionalProperties)."""
+
+    __slots__ = ("is_object", "raw", "schema")
+
+    def __init__(self, raw: Object, schema: Structural) -> None:
+        self.raw = raw
+        self.schema = schema
+        self.is_object = bool(schema.properties)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def schema_of(self, key: str) -> Structural | None:
+        return self.schema.properties.get(key) if self.is_object else self.schema.values
+
+    def find(self, key: Value) -> Value:
+        """The value at an escaped name. Null is absent in an object, but not in a map."""
+        if type(key) is not str:
+            raise no_such_overload()
+        name: str | None = key
+        if self.is_object:
+            name = unescape(key)
+            if name is None:
+                return ABSENT
+        value = self.raw.get(name, ABSENT)  # type: ignore[arg-type]
+        if value is ABSENT or (value is None and self.is_object):
+            return ABSENT
+        schema = self.schema_of(name)  # type: ignore[arg-type]
+        return ABSENT if schema is None else from_json(value, schema)
+
+    def keys(self) -> list[Value]:
+        if not self.is_object:
+            return list(self.raw) if self.schema.values is not None else []
+        return [escape(key) or key for key in self.raw if key in self.schema.properties]
+
+
+class Preserved:
+    """A value whose schema says nothing but x-kubernetes-preserve-unknown-fields. It can only be compared."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: Json) -> None:
+        self.raw = raw
+
+
+_GO_TYPES: Final = {bool: "bool", int: "int64", float: "float64", str: "string", dict: "map[string]interface {}"}
+
+
+def _go_type(raw: Json) -> str:
+    return _GO_TYPES.get(type(raw), "[]interface {}")
+
+
+def from_json(raw: Json, schema: Structural) -> Value:
+    """A piece of an object as its schema says. Raises CelError where it is something else."""
+    if raw is None:
+        if schema.nullable:
+            return None
+        raise CelError("invalid data, got null for schema with nullable=false")
+    if schema.int_or_string:
+        if type(raw) in (str, int):
+            return raw
+        raise CelError("invalid data, expected XIntOrString value to be either a string or integer")
+    convert = _FROM_JSON.get(schema.type)
+    if convert is not None:
+        return convert(raw, schema)
+    if schema.preserve_unknown_fields:
+        return Preserved(raw)
+    raise CelError(
+        "invalid type, expected object, array, number, integer, boolean or string, or no type with "
+        f"x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got {schema.type}"
+    )
+
+
+def from_json_or_failed(raw: Json, schema: Structural) -> Value:
+    try:
+        return from_json(raw, schema)
+    except CelError as error:
+        return Failed(error.message)
+
+
+def _object(raw: Json, schema: Structural) -> Value:
+    if not isinstance(raw, dict):
+        raise CelError("invalid data, expected a map for the provided schema with type=object")
+    return JsonObject(raw, with_type_and_object_meta(schema) if schema.embedded_resource else schema)
+
+
+def _array(raw: Json, schema: Structural) -> Value:
+    if not isinstance(raw, list):
+        raise CelError("invalid data, expected an array for the provided schema with type=array")
+    if schema.items is None:
+        raise CelError("invalid array type, expected Items with a non-empty Schema")
+    return JsonList(raw, schema)
+
+
+def _string(raw: Json, schema: Structural) -> Value:
+    if not isinstance(raw, str):
+        raise CelError(f"invalid data, expected string, got {_go_type(raw)}")
+    read = _FORMATS.get(schema.validation.format)
+    return raw if read is None else read(raw)
+
+
+def _number(raw: Json, schema: Structural) -> Value:  # noqa: ARG001
+    if type(raw) in (int, float):
+        return float(raw)
+    raise CelError(f"invalid data, expected float, got {_go_type(raw)}")
+
+
+def _integer(raw: Json, schema: Structural) -> Value:  # noqa: ARG001
+    if type(raw) is int:
+        return raw
+    raise CelError(f"invalid data, expected int, got {_go_type(raw)}")
+
+
+def _boolean(raw: Json, schema: Structural) -> Value:  # noqa: ARG001
+    if type(raw) is bool:
+        return raw
+    raise CelError(f"invalid data, expected bool, got {_go_type(raw)}")
+
+
+_FROM_JSON: Final[dict[str, Callable[[Json, Structural], Value]]] = {
+    "object": _object,
+    "array": _array,
+    "string": _string,
+    "number": _number,
+    "integer": _integer,
+    "boolean": _boolean,
+}
+
+
+def read_duration(text: str) -> Duration:
+    try:
+        return Duration(times.parse_schema_duration(text))
+    except ValueError as error:
+        raise CelError(f"Invalid duration {text}: {error}") from None
+
+
+def read_date(text: str) -> Timestamp:
+    try:
+        return times.parse_date(text)
+    except ValueError as error:
+        raise CelError(f"Invalid date formatted string {text}: {error}") from None
+
+
+def read_date_time(text: str) -> Timestamp:
+    try:
+        return times.parse_date_time(text)
+    except ValueError as error:
+        raise CelError(f"Invalid date-time formatted string {text}: {error}") from None
+
+
+def read_bytes(text: str) -> bytes:
+    try:
+        return gobase64.decode(text)
+    except ValueError as error:
+        raise CelError(f"Invalid byte formatted string {text}: {error}") from None
+
+
+_FORMATS: Final[dict[str, Callable[[str], Value]]] = {
+    "duration": read_duration,
+    "date": read_date,
+    "date-time": read_date_time,
+    "byte": read_bytes,
+}
+
+_TYPES: Final[dict[type, Type]] = {
+    bool: types.BOOL,
+    int: types.INT,
+    Uint: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    type(None): types.NULL,
+    Duration: types.DURATION,
+    Timestamp: types.TIMESTAMP,
+    Type: types.TYPE,
+    Optional: types.OPTIONAL,
+    list: types.LIST,
+    Concatenation: types.LIST,
+    SetList: types.LIST,
+    MapList: types.LIST,
+    JsonList: types.LIST,
+    MapValue: types.MAP,
+    JsonObject: types.MAP,
+    Preserved: Type(types.Kind.ERROR, "unknown"),
+}
+
+
+def type_of(value: Value) -> Type:
+    """The runtime type. An object is a map."""
+    found = _TYPES.get(type(value))
+    return value.type if found is None else found  # type: ignore[no-any-return]
+
+
+LISTS: Final = (list, JsonList)
+MAPS: Final = (MapValue, JsonObject)
+NUMBERS: Final = frozenset({int, Uint, float})
+
+
+def size(value: Value) -> int:
+    """How large a value counts in costs: elements, code points, bytes; 1 for what has no size."""
+    if isinstance(value, (str, bytes, list, JsonList, MapValue, JsonObject)):
+        return len(value)
+    if isinstance(value, Optional) and value.value is not ABSENT:
+        return size(value.value)
+    return getattr(value, "size", 1)
