@@ -47,7 +47,6 @@ from apiserver.api.structs import (
 from apiserver.api.types import Json, Object
 
 MAGIC: Final = b"k8s\x00"
-MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAX_DEPTH: Final = 5_000  # messages in messages; in JSON a repeated one counts twice, and JSON ends at 10,000
 
 _VARINT, _FIXED64, _BYTES, _START_GROUP, _END_GROUP, _FIXED32 = range(6)

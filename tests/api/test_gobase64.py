@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiserver.api.gobase64 import canonical, decode, encode
+from apiserver.api.gobase64 import canonical, decode, decoded_length, encode
 from apiserver.api.structs import BYTES, Field, Struct, Write
 from apiserver.api.structs import decode as decode_struct
 
@@ -47,6 +47,11 @@ def test_what_go_refuses_is_refused_at_the_same_byte(text: str, position: int) -
 def test_all_bytes_survive() -> None:
     data = bytes(range(256))
     assert decode(encode(data)) == data
+
+
+@pytest.mark.parametrize("length", range(7))
+def test_the_length_is_known_without_decoding(length: int) -> None:
+    assert decoded_length(encode(bytes(length))) == length
 
 
 HOLDER = Struct("Holder").define(Field("first", BYTES), Field("second", BYTES, 0, Write.ALWAYS))
