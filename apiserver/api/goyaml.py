@@ -152,7 +152,7 @@ def read(body: bytes) -> YamlDocument:
         raise YamlError(_told(error)) from None
 
 
-def _told(error: Any) -> str:
+def _told(error: _Event) -> str:
     """go-yaml counts lines from 0 here, but from 1 in errors of the scanner, and never tells line 0."""
     line = error.problem_mark.line if error.problem_mark else 0
     if line:
@@ -198,6 +198,7 @@ class _Reader:
         flows = [False] * len(self.frames)
         event: _Event
         while not isinstance(event := self.next(), DocumentEndEvent):
+            line = event.start_mark.line
             if isinstance(event, AliasEvent) and event.anchor not in self.anchors:
                 raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
             if isinstance(event, NodeEvent) and event.anchor:
@@ -205,7 +206,7 @@ class _Reader:
             if isinstance(event, CollectionStartEvent):
                 flows.append(bool(event.flow_style))
                 self.flows += flows[-1]
-                self.check_depth(len(flows), event.start_mark.line)
+                self.check_depth(len(flows), line)
             elif isinstance(event, (MappingEndEvent, SequenceEndEvent)):
                 self.flows -= flows.pop()
             self.spend()

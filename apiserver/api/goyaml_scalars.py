@@ -28,7 +28,7 @@ _integer: Final = re.compile(
     r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+)|0([0-7]+)|(0|[1-9][0-9]*))"
 ).fullmatch
 _float: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?").fullmatch
-_fraction: Final = re.compile(r"\.[0-9]+(?:[eE][-+]?[0-9]+)?").fullmatch
+_fraction: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?").fullmatch
 
 
 def resolve(text: str) -> Json:
