@@ -26,7 +26,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
-from apiserver.api import gobase64, gojson
+from apiserver.api import gobase64, gojson, wire
 from apiserver.api.gotext import compact_json, plain
 from apiserver.api.gotime import MICRO, SECONDS, format_time
 from apiserver.api.structs import (
@@ -49,16 +49,12 @@ from apiserver.api.types import Json, Object
 MAGIC: Final = b"k8s\x00"
 MAX_DEPTH: Final = 5_000  # messages in messages; in JSON a repeated one counts twice, and JSON ends at 10,000
 
-_VARINT, _FIXED64, _BYTES, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 _SCALAR_WIRE: Final = {
-    Wire.BOOL: _VARINT,
-    Wire.INT32: _VARINT,
-    Wire.INT64: _VARINT,
-    Wire.DOUBLE: _FIXED64,
+    Wire.BOOL: wire.VARINT,
+    Wire.INT32: wire.VARINT,
+    Wire.INT64: wire.VARINT,
+    Wire.DOUBLE: wire.FIXED64,
 }  # everything else has a length
-_EOF: Final = "unexpected EOF"
-_OVERFLOW: Final = "proto: integer overflow"
-_NEGATIVE: Final = "proto: negative length found during unmarshaling"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ZERO_TIME: Final = -62_135_596_800  # Go's time.Time{}: the start of the year 1
 
@@ -151,7 +147,7 @@ def _plan(kind: Type) -> _Plan:
     for one in kind.choices.values() if isinstance(kind, Union) else kind.fields.values():
         inner = plan
         for number in one.within:
-            below = inner.setdefault(number, _Step("", _BYTES, None, plan={})).plan
+            below = inner.setdefault(number, _Step("", wire.BYTES, None, plan={})).plan
             assert below is not None
             inner = below
         if one.number:
@@ -168,8 +164,8 @@ def _step(one: Field) -> _Step:
     kind, many = one.type, False
     if isinstance(kind, List) and not kind.wrapped:
         kind, many = kind.element, True
-    wire = _SCALAR_WIRE.get(kind.wire, _BYTES) if isinstance(kind, Scalar) else _BYTES
-    return _Step(one.name, wire, kind, many)
+    expected = _SCALAR_WIRE.get(kind.wire, wire.BYTES) if isinstance(kind, Scalar) else wire.BYTES
+    return _Step(one.name, expected, kind, many)
 
 
 def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
@@ -194,18 +190,21 @@ def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
                 return result
             current, plan, out, stop, container, key = stack.pop()
             continue
-        number, wire, pos = _tag(current, data, pos, stop)
+        try:
+            number, found, pos = wire.tag(data, pos, stop)
+        except wire.BadTag as bad:
+            raise ValueError(f"proto: {_name(current)}: {bad}") from None
         step = plan.get(number)
         if step is None:
-            pos = _skip(wire, data, pos, stop)
+            pos = wire.skip(found, data, pos, stop)
             continue
-        if wire != step.wire:
-            raise ValueError(f"proto: wrong wireType = {wire} for field {step.name[:1].upper()}{step.name[1:]}")
-        if wire != _BYTES:
+        if found != step.wire:
+            raise ValueError(f"proto: wrong wireType = {found} for field {step.name[:1].upper()}{step.name[1:]}")
+        if found != wire.BYTES:
             assert isinstance(step.kind, Scalar)
             value, pos = _number(step.kind, data, pos, stop)
         else:
-            after, pos = _length(data, pos, stop)
+            after, pos = wire.length(data, pos, stop)
             if not isinstance(step.kind, Scalar):
                 if len(stack) == MAX_DEPTH:
                     raise ValueError("exceeded max depth")
@@ -224,6 +223,11 @@ def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
             out.setdefault(step.name, []).append(value)
         else:
             out[step.name] = value
+
+
+def _name(kind: Type | None) -> str:
+    """What errors call a message."""
+    return "Message" if kind is None or isinstance(kind, Scalar) else kind.name or kind.go
 
 
 def _place(step: _Step, out: Object) -> tuple[Json, Json, Object]:
@@ -280,14 +284,14 @@ def _unset(kind: Type) -> Json:
 
 
 def _leaf(kind: Scalar, data: bytes) -> Json:
-    wire = kind.wire
-    if wire is Wire.STRING:
+    form = kind.wire
+    if form is Wire.STRING:
         return _text(data)
-    if wire is Wire.BYTES:
+    if form is Wire.BYTES:
         return data if kind is _RAW else gobase64.encode(data)
-    if wire in (Wire.TIME, Wire.MICRO_TIME):
-        return _time(data, SECONDS if wire is Wire.TIME else MICRO)
-    if wire is Wire.INT_OR_STRING:
+    if form in (Wire.TIME, Wire.MICRO_TIME):
+        return _time(data, SECONDS if form is Wire.TIME else MICRO)
+    if form is Wire.INT_OR_STRING:
         either = read(_INT_OR_STRING, data)
         return either.get("strVal", "") if either.get("type") else either.get("intVal", 0)
     raw = read(_JSON, data).get("raw")
@@ -329,81 +333,17 @@ def _time(data: bytes, digits: int) -> str | None:
 def _number(kind: Scalar, data: bytes, pos: int, end: int) -> tuple[Json, int]:
     if kind.wire is Wire.DOUBLE:
         if pos + 8 > end:
-            raise ValueError(_EOF)
+            raise ValueError(wire.EOF)
         (number,) = struct.unpack_from("<d", data, pos)
         if not math.isfinite(number):
             raise ValueError(f"json: unsupported value: {plain(number)}")
         return kind.read(number), pos + 8
-    value, pos = _varint(data, pos, end)
+    value, pos = wire.varint(data, pos, end)
     if kind.wire is Wire.BOOL:
         return value != 0, pos
     bits = 32 if kind.wire is Wire.INT32 else 64
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value, pos
-
-
-def _varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """An unsigned number of 64 bits."""
-    if pos < end and data[pos] < 0x80:
-        return data[pos], pos + 1
-    value = shift = 0
-    while True:
-        if shift >= 64:
-            raise ValueError(_OVERFLOW)
-        if pos >= end:
-            raise ValueError(_EOF)
-        byte = data[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, pos
-        shift += 7
-
-
-def _tag(message: Type | None, data: bytes, pos: int, end: int) -> tuple[int, int, int]:
-    """(field number, wire type, position behind). `message` is only for the words."""
-    tag, pos = _varint(data, pos, end)
-    number, wire = tag >> 3 & 0xFFFF_FFFF, tag & 7
-    if wire == _END_GROUP or not 0 < number < 1 << 31:
-        where = "Message" if message is None or isinstance(message, Scalar) else message.name or message.go
-        if wire == _END_GROUP:
-            raise ValueError(f"proto: {where}: wiretype end group for non-group")
-        raise ValueError(f"proto: {where}: illegal tag {number - (number >> 31 << 32)} (wire type {tag})")
-    return number, wire, pos
-
-
-def _length(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """(end of the value, its start)."""
-    length, pos = _varint(data, pos, end)
-    if length >= 1 << 63:
-        raise ValueError(_NEGATIVE)
-    if pos + length > end:
-        raise ValueError(_EOF)
-    return pos + length, pos
-
-
-def _skip(wire: int, data: bytes, pos: int, end: int) -> int:
-    """The position behind a value nobody asked for. A group ends with its own end."""
-    depth = 0
-    while True:
-        if wire == _VARINT:
-            _, pos = _varint(data, pos, end)
-        elif wire == _BYTES:
-            pos, _ = _length(data, pos, end)
-        elif wire in (_FIXED64, _FIXED32):
-            pos += 8 if wire == _FIXED64 else 4
-        elif wire == _START_GROUP:
-            depth += 1
-        elif wire == _END_GROUP:
-            depth -= 1
-        else:
-            raise ValueError(f"proto: illegal wireType {wire}")
-        if pos > end:
-            raise ValueError(_EOF)
-        if not depth:
-            return pos
-        tag, pos = _varint(data, pos, end)
-        wire = tag & 7
 
 
 # Writing
@@ -451,7 +391,7 @@ def write(kind: Struct, value: Object) -> bytes:
             if not parts:
                 return b"".join(chunks)
             place, before, tag = open_messages.pop()
-            chunks[place] = tag + _varint_bytes(size - before)
+            chunks[place] = tag + wire.varint_bytes(size - before)
             size += len(chunks[place])
         elif isinstance(part[1], bytes):
             chunks.append(part[0] + part[1])
@@ -504,7 +444,7 @@ def _struct_parts(fields: _Layers, value: Object) -> Iterator[_Part]:
         if isinstance(one, Field):
             yield from _field_parts(one, value.get(one.name))
         else:
-            yield _tag_bytes(number, _BYTES), _Layer(one, value)
+            yield wire.tag_bytes(number, wire.BYTES), _Layer(one, value)
 
 
 def _union_parts(kind: Union, value: Json) -> Iterator[_Part]:
@@ -521,7 +461,7 @@ def _field_parts(one: Field, value: Json) -> Iterator[_Part]:
     kind = one.type
     if isinstance(kind, Map):
         for name in sorted(value or ()):
-            yield _tag_bytes(one.number, _BYTES), _Message(kind, (name, value[name]))
+            yield wire.tag_bytes(one.number, wire.BYTES), _Message(kind, (name, value[name]))
         return
     if isinstance(kind, List) and not kind.wrapped:
         for item in value or ():
@@ -539,26 +479,25 @@ def _may_be_nil(one: Field) -> bool:
 
 def _one(number: int, kind: Type, value: Json) -> Iterator[_Part]:
     if not isinstance(kind, Scalar):
-        yield _tag_bytes(number, _BYTES), _Message(kind, value)
-    else:
-        wire = _SCALAR_WIRE.get(kind.wire, _BYTES)
-        data = _leaf_bytes(kind, value)
-        yield _tag_bytes(number, wire), _varint_bytes(len(data)) + data if wire == _BYTES else data
+        yield wire.tag_bytes(number, wire.BYTES), _Message(kind, value)
+        return
+    form, data = _SCALAR_WIRE.get(kind.wire, wire.BYTES), _leaf_bytes(kind, value)
+    yield wire.tag_bytes(number, form), wire.varint_bytes(len(data)) + data if form == wire.BYTES else data
 
 
 def _leaf_bytes(kind: Scalar, value: Json) -> bytes:
-    wire = kind.wire
-    if wire is Wire.STRING:
+    form = kind.wire
+    if form is Wire.STRING:
         return str(value or "").encode("utf-8", "surrogatepass")
-    if wire in (Wire.INT32, Wire.INT64, Wire.BOOL):
-        return _varint_bytes(int(value or 0) & 0xFFFF_FFFF_FFFF_FFFF)
-    if wire is Wire.DOUBLE:
+    if form in (Wire.INT32, Wire.INT64, Wire.BOOL):
+        return wire.varint_bytes(int(value or 0) & 0xFFFF_FFFF_FFFF_FFFF)
+    if form is Wire.DOUBLE:
         return struct.pack("<d", value or 0)
-    if wire is Wire.BYTES:
+    if form is Wire.BYTES:
         return value if isinstance(value, bytes) else gobase64.decode(value or "")
-    if wire in (Wire.TIME, Wire.MICRO_TIME):
-        return _time_bytes(value, micro=wire is Wire.MICRO_TIME)
-    if wire is Wire.INT_OR_STRING:
+    if form in (Wire.TIME, Wire.MICRO_TIME):
+        return _time_bytes(value, micro=form is Wire.MICRO_TIME)
+    if form is Wire.INT_OR_STRING:
         text = isinstance(value, str)
         either = {"type": int(text), "intVal": 0 if text else value or 0, "strVal": value if text else ""}
         return write(_INT_OR_STRING, either)
@@ -578,19 +517,3 @@ def _time_bytes(value: Json, *, micro: bool) -> bytes:
     since = datetime.fromisoformat(value) - _EPOCH
     seconds = since.days * 86_400 + since.seconds
     return write(_TIMESTAMP, {"seconds": seconds, "nanos": since.microseconds * 1000 if micro else 0})
-
-
-@cache
-def _tag_bytes(number: int, wire: int) -> bytes:
-    return _varint_bytes(number << 3 | wire)
-
-
-def _varint_bytes(value: int) -> bytes:
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
