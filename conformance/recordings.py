@@ -1,0 +1,240 @@
+"""Conversations recorded from the reference, replayed against any server.
+
+    python -m conformance.recordings --url http://127.0.0.1:6440 [--insecure] [--ignore FIELD] [--only TEXT] [FILE…]
+
+A recording is a JSON object a line: `id`, `title` and `steps`; a step is a request with what the reference answered
+under `expect` (code, content_type, headers, body, warnings). A step with `watch` is a stream: `during` are the requests
+sent while it is open, `events` what it delivered. `poll_until` repeats a request until a condition holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import http.client
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from conformance.client import DEFINITIONS, Client
+from conformance.comparison import Comparison
+
+DATA = Path(__file__).parent / "recordings"
+PATIENCE = 10.0  # seconds for a condition to become true
+
+
+class Conversation:
+    """One recorded case against one server."""
+
+    def __init__(self, client: Client, case: dict[str, Any], ignored: frozenset[str] = frozenset()) -> None:
+        self.client = client
+        self.case = case
+        self.comparison = Comparison(case, ignored)
+
+    def run(self) -> list[str]:
+        """Replay the case; what differed. The definitions that it created are deleted again."""
+        for namespace in sorted(set(re.findall(r"/namespaces/([a-z][a-z0-9-]*)/", json.dumps(self.case["steps"])))):
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            self.client.send("POST", "/api/v1/namespaces", body)
+        try:
+            for n, step in enumerate(self.case["steps"]):
+                found = self._watch(step) if "watch" in step else self._request(step)
+                if found:
+                    what = step.get("watch") or f"{step.get('method')} {step.get('path')}"
+                    return [f"step {n} {what}", *found]
+            return []
+        finally:
+            self._clean_up()
+
+    def _clean_up(self) -> None:
+        for name in sorted(set(_created(self.case["steps"]))):
+            path = f"{DEFINITIONS}/{quote(name)}"
+            self.client.send("DELETE", path)
+            deadline = time.monotonic() + PATIENCE
+            while self.client.send("GET", path).code != 404 and time.monotonic() < deadline:
+                time.sleep(0.01)
+
+    def _request(self, step: dict[str, Any]) -> list[str]:
+        expected = step["expect"]
+        path, body = self.comparison.translate(step["path"]), self._body(step)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            code, headers, data = self.client.exchange(step.get("method", "GET"), path, body, _headers(step))
+            actual = _parse(data)
+            condition = step.get("poll_until")
+            if condition is None or _holds(condition, code, actual) or time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+        self.comparison.learn(expected.get("body"), actual)
+        if code != expected["code"]:
+            return [f"code: expected {expected['code']}, got {code}: {str(actual)[:300]}"]
+        if condition is not None:
+            return [] if _holds(condition, code, actual) else [f"never reached {condition}"]
+        return list(self._differences(expected, headers, actual))
+
+    def _differences(self, expected: dict[str, Any], headers: list[tuple[str, str]], actual: Any) -> Iterator[str]:
+        if "body" in expected:
+            yield from self.comparison.differences(expected["body"], actual)
+        if expected.get("warnings") is not None:
+            warnings = ", ".join(value for name, value in headers if name.lower() == "warning")
+            yield from self.comparison.differences(", ".join(expected["warnings"]), warnings, "Warning")
+        have = {name.lower(): value for name, value in headers}
+        wanted = expected.get("content_type")
+        if wanted and wanted.split(";")[0] != have.get("content-type", "").split(";")[0]:
+            yield f"Content-Type: expected {wanted}, got {have.get('content-type')}"
+        for name, value in (expected.get("headers") or {}).items():
+            if have.get(name) != value:
+                yield f"{name}: expected {value!r}, got {have.get(name)!r}"
+
+    def _body(self, step: dict[str, Any]) -> bytes | None:
+        if "body_hex" in step:
+            return bytes.fromhex(step["body_hex"])
+        if "body_base64" in step:
+            return base64.b64decode(step["body_base64"])
+        if step.get("body") is None:
+            return None
+        body = self.comparison.translate(step["body"])
+        return (body if isinstance(body, str) else json.dumps(body)).encode("utf-8", "surrogateescape")
+
+    # -- streams
+
+    def _watch(self, step: dict[str, Any]) -> list[str]:
+        """Open the stream, send the requests meanwhile, compare the events."""
+        expected: list[Any] = step.get("events") or []
+        opened = threading.Event()
+        result: list[tuple[int, list[Any]]] = []
+
+        def read() -> None:
+            path = self.comparison.translate(step["watch"])
+            result.append(self._events(path, step, len(expected), opened))
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        opened.wait(5)
+        for n, inner in enumerate(step.get("during", [])):
+            found = self._request(inner)
+            if found:
+                return [f"during[{n}] {inner['method']} {inner['path']}", *found]
+        reader.join()
+        code, actual = result[0] if result else (0, [])
+        if code != step.get("code", 200):
+            return [f"code: expected {step.get('code')}, got {code}: {str(actual)[:300]}"]
+        if code != 200:
+            expected = [step.get("body")]
+        self.comparison.learn(expected, actual)
+        if step.get("unordered"):
+            expected, actual = sorted(expected, key=_event_rank), sorted(actual, key=_event_rank)
+        return list(self.comparison.differences(expected, actual, "events"))
+
+    def _events(self, path: str, step: dict[str, Any], wanted: int, opened: threading.Event) -> tuple[int, list[Any]]:
+        """What a stream delivers until there are as many events as wanted, or its time is over."""
+        seconds = step.get("seconds", 5)
+        connection = self.client.connect(seconds)
+        events: list[Any] = []
+        rest = b""
+        try:
+            connection.request("GET", path, headers=_headers(step))
+            answer = connection.getresponse()
+            opened.set()
+            if answer.status != 200:
+                return answer.status, [json.loads(answer.read() or b"null")]
+            deadline = time.monotonic() + seconds
+            while len(events) < wanted and time.monotonic() < deadline:
+                chunk = answer.read1(65536)
+                if not chunk:
+                    break
+                *lines, rest = (rest + chunk).split(b"\n")
+                events += [json.loads(line) for line in lines if line.strip()]
+        except (TimeoutError, OSError, http.client.HTTPException):
+            pass
+        finally:
+            connection.close()
+        return 200, events
+
+
+def _headers(step: dict[str, Any]) -> dict[str, str]:
+    headers = {"Accept": step.get("accept") or "application/json"}
+    if step.get("content_type"):
+        headers["Content-Type"] = step["content_type"]
+    return headers | (step.get("headers") or {})
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return json.loads(data) if data else None
+    except ValueError:
+        return data.decode("utf-8", "replace")
+
+
+def _created(steps: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The definitions that a case creates: they go when it ends, so that cases may share API groups."""
+    for step in steps:
+        body = step.get("body")
+        metadata = body.get("metadata") if isinstance(body, dict) else None
+        if (
+            step.get("path", "").startswith(DEFINITIONS)
+            and isinstance(metadata, dict)
+            and isinstance(metadata.get("name"), str)
+        ):
+            yield metadata["name"]
+
+
+def _event_rank(event: Any) -> tuple[str, str]:
+    return event.get("type", ""), event.get("object", {}).get("metadata", {}).get("name", "")
+
+
+def _holds(condition: str, code: int, body: Any) -> bool:
+    status = body.get("status") if isinstance(body, dict) else None
+    conditions = status.get("conditions") or [] if isinstance(status, dict) else []
+
+    def has(kind: str, value: str | None) -> bool:
+        return any(one.get("type") == kind and value in (None, one.get("status")) for one in conditions)
+
+    name, _, argument = condition.partition("=")
+    if name == "established":
+        return code == 200 and has("Established", "True")
+    if name == "code":
+        return code == int(argument)
+    if name == "cond":
+        return code == 200 and has(*argument.split(":"))
+    if name == "nocond":
+        return code == 200 and not has(argument, None)
+    raise ValueError(f"unknown poll_until {condition!r}")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().split("\n") if line]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Replay recorded conversations.")
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
+    parser.add_argument("--ignore", action="append", default=[], metavar="FIELD", help="a field name not to compare")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose id contains this")
+    parser.add_argument("files", nargs="*", type=Path)
+    given = parser.parse_args()
+    failed = total = 0
+    with Client(given.url, insecure=given.insecure) as client:
+        for file in given.files or sorted(DATA.glob("*.jsonl")):
+            cases = [case for case in read(file) if given.only in case["id"]]
+            passed = 0
+            for case in cases:
+                found = Conversation(client, case, frozenset(given.ignore)).run()
+                passed += not found
+                if found:
+                    print(f"FAIL {case['id']}: {case.get('title', '')}\n     " + "\n     ".join(found[:12]))
+            print(f"{file.name}: {passed}/{len(cases)}")
+            failed, total = failed + len(cases) - passed, total + len(cases)
+    print(f"{total - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
