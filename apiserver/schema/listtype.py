@@ -11,22 +11,28 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from apiserver.api.field import FieldError, Path, child, duplicate, index, invalid, key
-from apiserver.api.gotext import compact_json
+from apiserver.api.codec import encode
+from apiserver.api.field import FieldError, Path, duplicate, invalid
 from apiserver.api.types import Json, Object
 from apiserver.schema.structural import Structural
+from apiserver.schema.validation import is_enough
 
 
 def validate(value: Json, schema: Structural, path: Path = "") -> list[FieldError]:
-    """All duplicates in the value and below."""
+    """All duplicates in the value and below, up to as many as validation tells."""
+    found: list[FieldError] = []
     plan = _plan(schema)
-    return list(_errors(value, plan, path)) if plan else []
+    for error in _errors(value, plan) if plan else ():
+        found.append(error._replace(field=path + error.field if path else error.field.removeprefix(".")))
+        if is_enough(found):
+            break
+    return found
 
 
 def has_errors(value: Json, schema: Structural) -> bool:
     """Whether there is any: on updates, lists that were wrong before are let pass (KEP-4008)."""
     plan = _plan(schema)
-    return plan is not None and next(_errors(value, plan, ""), None) is not None
+    return plan is not None and next(_errors(value, plan), None) is not None
 
 
 class _Plan(NamedTuple):
@@ -58,34 +64,39 @@ def _planned(schema: Structural | None) -> _Plan | None:
     return plan if plan.list_type or plan.items or plan.properties or plan.values else None
 
 
-def _errors(value: Json, plan: _Plan, path: Path) -> Iterator[FieldError]:
+def _errors(value: Json, plan: _Plan) -> Iterator[FieldError]:
+    """Errors with fields relative to the value: `[1]`, `.a[1]`. Paths grow on the way back, where errors are rare."""
     if isinstance(value, list):
         if plan.list_type == "set":
-            yield from (duplicate(index(path, n), value[n]) for n in _second_occurrences(value))
+            yield from (duplicate(f"[{n}]", value[n]) for n in _second_occurrences(value))
         elif plan.list_type == "map":
-            yield from _map_errors(value, plan.keys, path)
+            yield from _map_errors(value, plan.keys)
         if plan.items:
             for n, item in enumerate(value):
                 if isinstance(item, (dict, list)):
-                    yield from _errors(item, plan.items, index(path, n))
+                    yield from _below(f"[{n}]", _errors(item, plan.items))
     elif isinstance(value, dict):
         for name, item in value.items():
             if not isinstance(item, (dict, list)):
                 continue
             if plan.values:
-                yield from _errors(item, plan.values, key(path, name))
+                yield from _below(f"[{name}]", _errors(item, plan.values))
             if inner := plan.properties.get(name):
-                yield from _errors(item, inner, child(path, name) if name else key(path, name))
+                yield from _below(f".{name}" if name else "[]", _errors(item, inner))
 
 
-def _map_errors(items: list[Json], names: tuple[str, ...], path: Path) -> Iterator[FieldError]:
+def _below(step: str, errors: Iterable[FieldError]) -> Iterator[FieldError]:
+    return (error._replace(field=step + error.field) for error in errors)
+
+
+def _map_errors(items: list[Json], names: tuple[str, ...]) -> Iterator[FieldError]:
     for n, item in enumerate(items):
         if item is not None and not isinstance(item, dict):
-            yield invalid(index(path, n), item, "must be an object for an array of list-type map")
+            yield invalid(f"[{n}]", item, "must be an object for an array of list-type map")
             return
     keys = [_keys(item, names) for item in items]
     told: Iterable[Json] = keys if len(names) != 1 else [keys_.get(names[0], _NO_KEY) for keys_ in keys]
-    yield from (duplicate(index(path, n), keys[n]) for n in _second_occurrences(told))
+    yield from (duplicate(f"[{n}]", keys[n]) for n in _second_occurrences(told))
 
 
 def _keys(item: Object | None, names: tuple[str, ...]) -> Object:
@@ -110,5 +121,5 @@ def _identity(element: Json) -> object:
     if kind is str or kind is int:
         return element
     if kind is dict or kind is list:
-        return (kind, compact_json(element))
+        return encode(element, sort_keys=True)
     return (kind, element)

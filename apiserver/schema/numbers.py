@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from apiserver.api.field import FieldError, Path, invalid
+from apiserver.api.field import FieldError, invalid
 from apiserver.api.gotext import plain
 from apiserver.api.types import MAX_INT64, MIN_INT64
 from apiserver.schema.structural import ValueValidation
+from apiserver.schema.trail import Trail, written
 
 MAX_SAFE_INTEGER: Final = 2.0**53 - 1  # ECMAScript's
 TOLERANCE: Final = 1e-9  # how far from an integer, relatively, a float may be
@@ -25,8 +26,8 @@ MAX_FLOAT32: Final = 3.4028235677973366e38  # the largest decimal that still rou
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(MIN_INT64, MAX_INT64 + 1)
 
-Test: TypeAlias = Callable[[float, Path], FieldError | None]
-"""(value, its path) → what is wrong with it."""
+Test: TypeAlias = Callable[[float, Trail], FieldError | None]
+"""(value, where it is) → what is wrong with it."""
 
 
 def tests(kind: type, type_: str, format_: str, validation: ValueValidation) -> list[Test]:
@@ -66,32 +67,34 @@ _MAXIMUM: Final = {False: (operator.gt, "less than or equal to"), True: (operato
 
 
 def _always(text: str) -> Test:
-    return lambda _, path: invalid("", "", f"{text} {path}")
+    return lambda _, trail: invalid("", "", f"{text} {written(trail)}")
 
 
 def _as_float(test: Test) -> Test:
-    return lambda value, path: test(float(value), path)
+    return lambda value, trail: test(float(value), trail)
 
 
 def _in_range(type_: str, format_: str, text: str) -> Test:
-    return lambda value, path: None if fits(value, type_, format_) else invalid("", "", f"{text} {path}")
+    return lambda value, trail: None if fits(value, type_, format_) else invalid("", "", f"{text} {written(trail)}")
 
 
 def _within(limit: float, is_beyond: Callable[[float, float], bool], phrase: str) -> Test:
-    def test(value: float, path: Path) -> FieldError | None:
+    def test(value: float, trail: Trail) -> FieldError | None:
         if not is_beyond(value, limit):
             return None
+        path = written(trail)
         return invalid(path, value, f"{path} in body should be {phrase} {plain(limit)}")
 
     return test
 
 
 def _multiple_of(factor: float) -> Test:
-    def test(value: float, path: Path) -> FieldError | None:
+    def test(value: float, trail: Trail) -> FieldError | None:
+        if factor > 0 and is_multiple(value, factor):
+            return None
+        path = written(trail)
         if factor <= 0:  # a truncated one, too
             return invalid(path, factor, f"factor MultipleOf declared for {path} must be positive: {plain(factor)}")
-        if is_multiple(value, factor):
-            return None
         return invalid(path, value, f"{path} in body should be a multiple of {plain(factor)}")
 
     return test

@@ -28,9 +28,10 @@ def validate_update(
     Ratcheting only ever drops errors, so a valid value is never correlated.
     """
     compiled = validator(schema)
-    errors = compiled.validate(new, path=path)
-    if not errors or not ratcheting:
-        return errors
+    if not ratcheting:
+        return compiled.validate(new, path=path)
+    if compiled.is_valid(new):
+        return []
     return compiled.validate(new, path=path, old=Correlated(new, old, schema))
 
 
@@ -66,10 +67,13 @@ class Correlated:
         return self._equal
 
     def _find_key(self, name: str) -> Correlated | None:
-        new, old, schema = self.new, self.old, self.schema.properties.get(name, self.schema.values)
+        new, old, schema = self.new, self.old, self._schema_of(name)
         if schema is None or not isinstance(new, dict) or not isinstance(old, dict):
             return None
         return Correlated(new[name], old[name], schema) if name in new and name in old else None
+
+    def _schema_of(self, name: str) -> Structural | None:
+        return self.schema.properties.get(name) or self.schema.values
 
     def _find_index(self, position: int) -> Correlated | None:
         items, names = self.schema.items, self.schema.list_map_keys
@@ -89,12 +93,18 @@ class Correlated:
     def _compare(self) -> bool:
         new, old = self.new, self.old
         if isinstance(new, dict) and isinstance(old, dict):
-            children = map(self.key, new)
-        elif self._is_map_list():
-            children = map(self.index, range(len(new)))
-        else:
-            return equal(new, old)
-        return len(new) == len(old) and all(inner is not None and inner.equal() for inner in children)
+            return len(new) == len(old) and all(map(self._is_key_equal, new))
+        if self._is_map_list():
+            return len(new) == len(old) and all((item := self.index(n)) and item.equal() for n in range(len(new)))
+        return equal(new, old)
+
+    def _is_key_equal(self, name: str) -> bool:
+        new = self.new[name]
+        if type(new) in _SCALARS:  # as `key(name).equal()`, without a node for every scalar
+            old = self.old.get(name)
+            return type(old) is type(new) and old == new and self._schema_of(name) is not None
+        inner = self.key(name)
+        return inner is not None and inner.equal()
 
 
 def _composite_key(item: Json, names: tuple[str, ...]) -> object:

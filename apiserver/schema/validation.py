@@ -19,7 +19,7 @@ the first such value comes. Most often there is nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -32,12 +32,15 @@ from apiserver.api.types import Json, Object
 from apiserver.api.values import equal
 from apiserver.schema import formats, numbers, patterns
 from apiserver.schema.numbers import is_json_integer, to_int64
-from apiserver.schema.structural import Node, Structural, ValueValidation
+from apiserver.schema.structural import NestedValueValidation, Structural
+from apiserver.schema.trail import Trail, written
 
 if TYPE_CHECKING:
     from apiserver.schema.ratcheting import Correlated
 
-MAX_FOUND: Final = 10 * MAX_TOLD_ERRORS  # then validation stops: it takes time, and nobody is told
+# Validation stops at so many errors, or so many characters of paths in them: it takes time, and nobody is told.
+MAX_FOUND: Final = 10 * MAX_TOLD_ERRORS
+MAX_FOUND_TEXT: Final = 64 << 20
 
 # Rules of CEL are not run over an object with one of these errors (upstream's hasBlockingErr).
 BLOCKING: Final = frozenset({
@@ -45,8 +48,8 @@ BLOCKING: Final = frozenset({
 })  # fmt: skip
 
 Found: TypeAlias = list[FieldError]
-Check: TypeAlias = "Callable[[Json, Path, Found, Correlated | None], int]"
-"""(value, path, errors found so far, its correlation when ratcheting) → matches beyond those that are sure."""
+Check: TypeAlias = "Callable[[Json, Trail, Found, Correlated | None], int]"
+"""(value, where it is, errors found so far, its correlation when ratcheting) → matches beyond those that are sure."""
 
 
 def validate(value: Json, schema: Structural, *, path: Path = "") -> list[FieldError]:
@@ -63,7 +66,7 @@ def validate_default(value: Json, schema: Structural, *, path: Path = "") -> lis
     return Validator(schema, for_default=True).validate(value, path=path)
 
 
-def blocks_rules(errors: Sequence[FieldError]) -> bool:
+def blocks_rules(errors: Iterable[FieldError]) -> bool:
     return any(error.reason in BLOCKING for error in errors)
 
 
@@ -78,8 +81,31 @@ class Validator:
     def validate(self, value: Json, *, path: Path = "", old: Correlated | None = None) -> list[FieldError]:
         """All errors; with `old`, the correlation of the value with its old self, without those of unchanged nodes."""
         found: Found = []
-        _walk(self._root, value, "", found, old)
+        _walk(self._root, value, None, found, old)
         return _told(found, path) if found else found
+
+    def is_valid(self, value: Json) -> bool:
+        """Whether there are no errors at all. The first one ends the walk."""
+        try:
+            _walk(self._root, value, None, _NothingFound(), None)
+        except _Invalid:
+            return False
+        return True
+
+
+class _Invalid(Exception):
+    """An error was found."""
+
+
+class _NothingFound(list[FieldError]):
+    """A list that takes no errors."""
+
+    def append(self, _error: FieldError) -> None:
+        raise _Invalid
+
+    def extend(self, errors: Iterable[FieldError]) -> None:
+        for error in errors:
+            self.append(error)
 
 
 @lru_cache(maxsize=256)
@@ -116,87 +142,95 @@ def _below(prefix: Path, name: Path) -> Path:
 class _Node(dict[type, "tuple[int, Sequence[Check]]"]):
     """A node of a schema: for each kind of value the matches that are sure, and the checks there are to make."""
 
-    __slots__ = ("for_default", "schema")
+    __slots__ = ("for_default", "format", "schema", "types")
 
-    def __init__(self, schema: Node, *, for_default: bool) -> None:
+    def __init__(self, schema: Structural | NestedValueValidation, *, for_default: bool) -> None:
         super().__init__()
         self.schema = schema
         self.for_default = for_default
+        self.types = _types(schema, for_default=for_default)
+        self.format = schema.validation.format
+        if not for_default and not formats.is_recognized(self.format, self.only_type):
+            self.format = ""
 
     def __missing__(self, kind: type) -> tuple[int, Sequence[Check]]:
-        self[kind] = plan = _compiled(self.schema, kind, for_default=self.for_default)
-        return plan
+        self[kind] = compiled = _for_null(self) if kind is _NULL else _for_value(self, kind)
+        return compiled
+
+    def below(self, schema: Structural | NestedValueValidation) -> _Node:
+        return _Node(schema, for_default=self.for_default)
+
+    @property
+    def only_type(self) -> str:
+        return self.types[0] if len(self.types) == 1 else ""
 
 
-def _walk(node: _Node, value: Json, path: Path, found: Found, old: Correlated | None) -> int:
+def _types(schema: Structural | NestedValueValidation, *, for_default: bool) -> tuple[str, ...]:
+    """The types allowed, none if all are."""
+    if isinstance(schema, NestedValueValidation):  # as in anyOf: [{type: integer}, {type: string}], only there
+        type_ = schema.forbidden.get("type", "")
+    elif schema.int_or_string and not for_default:
+        return ("integer", "string")
+    else:
+        type_ = schema.type
+    return (type_,) if type_ else ()
+
+
+def _walk(node: _Node, value: Json, trail: Trail, found: Found, old: Correlated | None) -> int:
     """Check a value and all below it. The answer is the number of matches."""
     matches, checks = node[type(value)]
-    before = len(found)
+    if old is not None and old.equal():
+        return matches  # KEP-4008: what did not change may stay wrong
     for check in checks:
-        matches += check(value, path, found, old)
-    if old is not None and len(found) > before and old.equal():
-        del found[before:]  # KEP-4008: what did not change may stay wrong
+        matches += check(value, trail, found, old)
     return matches
 
 
-def _compiled(schema: Node, kind: type, *, for_default: bool) -> tuple[int, Sequence[Check]]:
-    types, nullable = _types(schema, for_default=for_default)
-    validation = schema.validation
-    format_ = validation.format
-    if not for_default and not formats.is_recognized(format_, types[0] if len(types) == 1 else ""):
-        format_ = ""
-    if kind is _NULL:
-        return _compiled_for_null(types, validation, nullable=nullable, for_default=for_default)
-    matches = 4  # the node itself, quantors (which apply and match whatever they say), enum
-    checks: list[Check | None] = []
-    if types or format_:
-        matches += 2
-        checks.append(_type_check(kind, types, format_))
-    checks += _quantor_checks(validation, for_default=for_default)
-    if kind is str:
-        matches += 1
-        checks.append(_string_check(validation))
-        if is_valid := formats.checker(format_):
-            matches += 1
-            checks.append(_format_check(format_, is_valid))
-    elif kind in (int, float):
-        matches += 2
-        checks.append(_number_check(kind, types, format_, validation))
-    elif kind is list:
-        matches += 2
-        checks.append(_array_check(schema, validation, for_default=for_default))
-    if validation.enum:
-        checks.append(_enum_check(kind, validation.enum, for_default=for_default))
-    if kind is dict:
-        matches += 1
-        checks.append(_object_check(schema, validation, for_default=for_default))
-    return matches, [check for check in checks if check is not None]
+def is_enough(found: Found) -> bool:
+    """Whether to stop: so many errors were found that nobody will read them."""
+    path = found[-1].field or found[-1].detail
+    return len(found) >= MAX_FOUND or len(found) * len(path) >= MAX_FOUND_TEXT
 
 
 _NULL: Final = type(None)
 
 
-def _types(schema: Node, *, for_default: bool) -> tuple[tuple[str, ...], bool]:
-    """The types allowed, none if all are, and whether null is allowed, too."""
-    if isinstance(schema, Structural):
-        type_, int_or_string, nullable = schema.type, schema.int_or_string, schema.nullable
-    else:  # only as anyOf: [{type: integer}, {type: string}]
-        type_, int_or_string, nullable = schema.forbidden.get("type", ""), False, False
-    if int_or_string and not for_default:
-        return ("integer", "string"), nullable
-    return ((type_,) if type_ else ()), nullable
-
-
-def _compiled_for_null(
-    types: tuple[str, ...], validation: ValueValidation, *, nullable: bool, for_default: bool
-) -> tuple[int, Sequence[Check]]:
+def _for_null(node: _Node) -> tuple[int, Sequence[Check]]:
     """Null meets two checks only. No enum allows it, even one that lists it."""
     checks: list[Check] = []
-    if types and not nullable:
-        checks.append(_fails_with(lambda path: _type_error(path, ",".join(types), "null")))
-    if validation.enum:
-        checks.append(_enum_check(_NULL, validation.enum, for_default=for_default))
+    types = ",".join(node.types)
+    if types and not (isinstance(node.schema, Structural) and node.schema.nullable):
+        checks.append(_fails_with(types, "null"))
+    if node.schema.validation.enum:
+        checks.append(_enum_check(node, _NULL))
     return 1, checks
+
+
+def _for_value(node: _Node, kind: type) -> tuple[int, Sequence[Check]]:
+    matches = 4  # the node itself, anyOf to not (they apply, and match whatever comes out), enum
+    checks: list[Check | None] = []
+    if node.types or node.format:
+        matches += 2
+        checks.append(_type_check(node, kind))
+    checks += _quantor_checks(node)
+    if kind is str:
+        matches += 1
+        checks.append(_string_check(node))
+        if is_valid := formats.checker(node.format):
+            matches += 1
+            checks.append(_format_check(node.format, is_valid))
+    elif kind in (int, float):
+        matches += 2
+        checks.append(_number_check(node, kind))
+    elif kind is list:
+        matches += 2
+        checks.append(_array_check(node))
+    if node.schema.validation.enum:
+        checks.append(_enum_check(node, kind))
+    if kind is dict:
+        matches += 1
+        checks.append(_object_check(node))
+    return matches, [check for check in checks if check is not None]
 
 
 # -- type -------------------------------------------------------------------------------------------------------------
@@ -205,29 +239,29 @@ _TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number"
 _GO_TYPES: Final = {int: "int64", float: "float64"}
 
 
-def _type_check(kind: type, types: tuple[str, ...], format_: str) -> Check | None:
+def _type_check(node: _Node, kind: type) -> Check | None:
     """Does the type fit? Where there is a format, upstream's notion of a type gets mixed up with it."""
+    types, format_ = node.types, node.format
     actual, go_type = _TYPES[kind], _GO_TYPES.get(kind, "")
     numeric = "integer" in types or "number" in types
-    if actual in types or (actual == "integer" and numeric):
+    if actual in types or (kind is int and numeric):
         return None
-    if format_ and kind not in (str, list):
-        expected, actual = (",".join(types), actual) if go_type == format_ else (format_, go_type)
-    elif format_ and not numeric:
-        return None  # a string or an array passes for any format
+    if format_ and kind in (str, list) and not numeric:
+        return None  # for upstream any string and any array has that format
+    if format_ and kind not in (str, list) and go_type != format_:
+        fails = _fails_with(format_, go_type)
     else:
-        expected = ",".join(types)
-    fails = _fails_with(lambda path: _type_error(path, expected, actual))
+        fails = _fails_with(",".join(types), actual)
     if kind is float and "integer" in types:
-        return lambda value, path, found, old: 0 if is_json_integer(value) else fails(value, path, found, old)
+        return lambda value, trail, found, old: 0 if is_json_integer(value) else fails(value, trail, found, old)
     return fails
 
 
-def _fails_with(error: Callable[[Path], FieldError]) -> Check:
-    """A check of something that is known to be wrong, and therefore does not match."""
+def _fails_with(expected: str, actual: str) -> Check:
+    """A check of a type that is known to be wrong, and therefore does not match."""
 
-    def check(_value: Json, path: Path, found: Found, _old: Correlated | None) -> int:
-        found.append(error(path))
+    def check(_value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
+        found.append(_type_error(written(trail), expected, actual))
         return -1
 
     return check
@@ -240,44 +274,37 @@ def _type_error(path: Path, expected: str, actual: str) -> FieldError:
 # -- anyOf, oneOf, allOf, not -----------------------------------------------------------------------------------------
 
 
-def _quantor_checks(validation: ValueValidation, *, for_default: bool) -> list[Check]:
+def _quantor_checks(node: _Node) -> list[Check]:
     """Branches are validated without ratcheting: a quantor's errors go when its own node did not change."""
-    checks = []
-    for check, schemas in (
-        (_any_of, validation.any_of),
-        (_one_of, validation.one_of),
-        (_all_of, validation.all_of),
-        (_not, (validation.not_,) if validation.not_ else ()),
-    ):
-        if schemas:
-            checks.append(check([_Node(schema, for_default=for_default) for schema in schemas]))
-    return checks
+    v = node.schema.validation
+    quantors = ((_any_of, v.any_of), (_one_of, v.one_of), (_all_of, v.all_of), (_not, (v.not_,) if v.not_ else ()))
+    return [quantor([node.below(schema) for schema in schemas]) for quantor, schemas in quantors if schemas]
 
 
 def _any_of(branches: list[_Node]) -> Check:
-    def check(value: Json, path: Path, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
         best, best_errors = -1, found[:0]
         for branch in branches:
             errors: Found = []
-            matches = _walk(branch, value, path, errors, None)
+            matches = _walk(branch, value, trail, errors, None)
             if not errors:
                 return matches
             if matches > best:
                 best, best_errors = matches, errors
-        found.append(_quantor_error(f"{quote(path)} must validate at least one schema (anyOf)"))
-        found += best_errors
+        found.append(_without_field(f"{quote(written(trail))} must validate at least one schema (anyOf)"))
+        found.extend(best_errors)
         return best
 
     return check
 
 
 def _one_of(branches: list[_Node]) -> Check:
-    def check(value: Json, path: Path, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
         valid, valid_matches = 0, 0
         best, best_errors = -1, found[:0]
         for branch in branches:
             errors: Found = []
-            matches = _walk(branch, value, path, errors, None)
+            matches = _walk(branch, value, trail, errors, None)
             if not errors:
                 valid += 1
                 valid_matches = matches
@@ -286,61 +313,66 @@ def _one_of(branches: list[_Node]) -> Check:
         if valid == 1:
             return valid_matches
         outcome = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        found.append(_quantor_error(f"{quote(path)} must validate one and only one schema (oneOf). {outcome}"))
+        found.append(
+            _without_field(f"{quote(written(trail))} must validate one and only one schema (oneOf). {outcome}")
+        )
         if valid:
             return 0
-        found += best_errors
+        found.extend(best_errors)
         return best
 
     return check
 
 
 def _all_of(branches: list[_Node]) -> Check:
-    def check(value: Json, path: Path, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
         matches, valid = 0, 0
         for branch in branches:
             before = len(found)
-            matches += _walk(branch, value, path, found, None)
+            matches += _walk(branch, value, trail, found, None)
             valid += len(found) == before
         if valid < len(branches):
             outcome = "" if valid else ". None validated"
-            found.append(_quantor_error(f"{quote(path)} must validate all the schemas (allOf){outcome}"))
+            found.append(_without_field(f"{quote(written(trail))} must validate all the schemas (allOf){outcome}"))
         return matches
 
     return check
 
 
 def _not(branches: list[_Node]) -> Check:
-    def check(value: Json, path: Path, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
         errors: Found = []
-        _walk(branches[0], value, path, errors, None)
+        _walk(branches[0], value, trail, errors, None)
         if not errors:
-            found.append(_quantor_error(f"{quote(path)} must not validate the schema (not)"))
+            found.append(_without_field(f"{quote(written(trail))} must not validate the schema (not)"))
         return 0
 
     return check
 
 
-def _quantor_error(text: str) -> FieldError:
+def _without_field(text: str) -> FieldError:
     return invalid("", "", text)
 
 
-# -- strings ----------------------------------------------------------------------------------------------------------
+# -- strings and numbers ----------------------------------------------------------------------------------------------
 
 
-def _string_check(validation: ValueValidation) -> Check | None:
+def _string_check(node: _Node) -> Check | None:
     """maxLength, minLength, pattern: the first that fails. Lengths count characters, whatever the message says."""
+    validation = node.schema.validation
     longest, shortest, pattern = validation.max_length, validation.min_length, validation.pattern
     if longest is None and shortest is None and not pattern:
         return None
     search = patterns.compile(pattern).search if pattern else None
 
-    def check(value: str, path: Path, found: Found, _old: Correlated | None) -> int:
+    def check(value: str, trail: Trail, found: Found, _old: Correlated | None) -> int:
         if longest is not None and len(value) > longest:
-            found.append(too_long(path, longest))
+            found.append(too_long(written(trail), longest))
         elif shortest is not None and len(value) < shortest:
+            path = written(trail)
             found.append(invalid(path, value, f"{path} in body should be at least {shortest} chars long"))
         elif search is not None and not search(value):
+            path = written(trail)
             found.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
         return 0
 
@@ -348,26 +380,24 @@ def _string_check(validation: ValueValidation) -> Check | None:
 
 
 def _format_check(format_: str, is_valid: formats.Check) -> Check:
-    def check(value: str, path: Path, found: Found, _old: Correlated | None) -> int:
+    def check(value: str, trail: Trail, found: Found, _old: Correlated | None) -> int:
         if not is_valid(value):
-            found.append(_type_error(path, format_, value))
+            found.append(_type_error(written(trail), format_, value))
         return 0
 
     return check
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
-
-
-def _number_check(kind: type, types: tuple[str, ...], format_: str, validation: ValueValidation) -> Check | None:
-    type_ = types[0] if len(types) == 1 and types[0] in formats.NUMERIC else ""
-    tests = numbers.tests(kind, type_, format_ if format_ in formats.NUMERIC.get(type_, ()) else "", validation)
+def _number_check(node: _Node, kind: type) -> Check | None:
+    type_ = node.only_type if node.only_type in formats.NUMERIC else ""
+    format_ = node.format if node.format in formats.NUMERIC.get(type_, ()) else ""
+    tests = numbers.tests(kind, type_, format_, node.schema.validation)
     if not tests:
         return None
 
-    def check(value: float, path: Path, found: Found, _old: Correlated | None) -> int:
+    def check(value: float, trail: Trail, found: Found, _old: Correlated | None) -> int:
         for test in tests:
-            if error := test(value, path):
+            if error := test(value, trail):
                 found.append(error)
         return 0
 
@@ -377,86 +407,91 @@ def _number_check(kind: type, types: tuple[str, ...], format_: str, validation: 
 # -- arrays and objects -----------------------------------------------------------------------------------------------
 
 
-def _array_check(schema: Node, validation: ValueValidation, *, for_default: bool) -> Check | None:
-    fewest, most = validation.min_items, validation.max_items
-    items = _Node(schema.items, for_default=for_default) if schema.items is not None else None
+def _array_check(node: _Node) -> Check | None:
+    fewest, most = node.schema.validation.min_items, node.schema.validation.max_items
+    items = node.below(node.schema.items) if node.schema.items is not None else None
     if items is None and fewest is None and most is None:
         return None
 
-    def check(value: list[Json], path: Path, found: Found, old: Correlated | None) -> int:
+    def check(value: list[Json], trail: Trail, found: Found, old: Correlated | None) -> int:
         matches = 0
         if items is not None:
+            before = len(found)
             for n, item in enumerate(value):
                 sure, checks = items[type(item)]
                 if not checks:
                     matches += sure
                     continue
-                matches += _walk(items, item, f"{path}[{n}]", found, None if old is None else old.index(n))
-                if len(found) >= MAX_FOUND:
+                matches += _walk(items, item, (trail, n), found, None if old is None else old.index(n))
+                if len(found) > before and is_enough(found):
                     break
         if fewest is not None and len(value) < fewest:
+            path = written(trail)
             found.append(invalid(path, len(value), f"{path} in body should have at least {fewest} items"))
         if most is not None and len(value) > most:
-            found.append(too_many(path, len(value), most))
+            found.append(too_many(written(trail), len(value), most))
         return matches
 
     return check
 
 
-def _object_check(schema: Node, validation: ValueValidation, *, for_default: bool) -> Check | None:
+def _object_check(node: _Node) -> Check | None:
+    validation = node.schema.validation
     fewest, most, needed = validation.min_properties, validation.max_properties, validation.required
-    properties = {name: _Node(inner, for_default=for_default) for name, inner in schema.properties.items()}
-    additional = schema.additional_properties
-    values = _Node(additional, for_default=for_default) if not isinstance(additional, bool | None) else None
+    properties = {name: node.below(inner) for name, inner in node.schema.properties.items()}
+    additional = node.schema.additional_properties
+    values = node.below(additional) if not isinstance(additional, bool | None) else None
     unbounded = values is None and additional is not False and fewest is None and most is None
     if unbounded and not properties and not needed:
         return None
 
-    def check(value: Object, path: Path, found: Found, old: Correlated | None) -> int:
-        matches = 0
+    def check(value: Object, trail: Trail, found: Found, old: Correlated | None) -> int:
+        matches, before = 0, len(found)
         if fewest is not None and len(value) < fewest:
+            path = written(trail)
             found.append(invalid(path, len(value), f"{path} in body should have at least {fewest} properties"))
         if most is not None and len(value) > most:
-            found.append(too_many(path, len(value), most))
+            found.append(too_many(written(trail), len(value), most))
         for name, item in value.items():
             node = properties.get(name, values)
-            if node is None:
-                if additional is False:
-                    found.append(invalid(path, name, f"{path}.{name} in body is a forbidden property"))
-                continue
-            sure, checks = node[type(item)]
-            if not checks:
-                matches += sure
-                continue
-            item_path = f"{path}.{name}" if path or node is values else name
-            item_old = None if old is None or (not path and name in _TYPE_META) else old.key(name)
-            matches += _walk(node, item, item_path, found, item_old)
-            if len(found) >= MAX_FOUND:
+            if node is not None:
+                sure, checks = node[type(item)]
+                if not checks:
+                    matches += sure
+                    continue
+                step = name if trail is not None or node is not values else f".{name}"
+                ratchets = old is not None and (trail is not None or name not in _TYPE_META)
+                below = (trail, step) if step or trail is not None else None
+                matches += _walk(node, item, below, found, old.key(name) if old is not None and ratchets else None)
+            elif additional is False:
+                path = written(trail)
+                found.append(invalid(path, name, f"{path}.{name} in body is a forbidden property"))
+            if len(found) > before and is_enough(found):
                 break
-        for name in needed:
-            if name not in value:
-                found.append(required(f"{path}.{name}"))
+        if needed:
+            found.extend(required(f"{written(trail)}.{name}") for name in needed if name not in value)
         return matches
 
     return check
 
 
-_TYPE_META: Final = ("apiVersion", "kind")  # these changes are invisible, conversion made both sides alike
+_TYPE_META: Final = ("apiVersion", "kind")  # they change unseen: old and new are of the version asked for
 
 
 # -- enum -------------------------------------------------------------------------------------------------------------
 
 
-def _enum_check(kind: type, members: Sequence[Json], *, for_default: bool) -> Check:
+def _enum_check(node: _Node, kind: type) -> Check:
     """Of a definition that is in force the enum has been stored: what was 1.0 was written as 1 and is an integer."""
-    if not for_default:
+    members: Sequence[Json] = node.schema.validation.enum
+    if not node.for_default:
         members = [decode_stored(encode(member, sort_keys=True)) for member in members]
     told = [member if isinstance(member, str) else compact_json(member) for member in members]
     is_member = _membership(kind, members)
 
-    def check(value: Json, path: Path, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
         if not is_member(value):
-            found.append(not_supported(path, value, told))
+            found.append(not_supported(written(trail), value, told))
         return 0
 
     return check

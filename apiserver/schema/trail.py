@@ -1,0 +1,26 @@
+"""Where a value is: the steps from the root, linked backwards and written out only where an error is told.
+
+Most values are valid, and a client chooses how long a path is: a million items under a name of a megabyte would make
+a million copies of that name.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from apiserver.api.field import Path
+
+Trail: TypeAlias = "tuple[Trail, str | int] | None"
+"""(where the container is, the name or position in it); None is the root."""
+
+
+def written(trail: Trail) -> Path:
+    """`spec.a[0]`. The first step is written as it is: a leading dot may be part of it."""
+    parts = []
+    while trail is not None:
+        trail, step = trail
+        if isinstance(step, int):
+            parts.append(f"[{step}]")
+        else:
+            parts.append(f".{step}" if trail is not None else step)
+    return "".join(reversed(parts))
