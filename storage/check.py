@@ -170,5 +170,5 @@ class _Audit:
             self.damage.append(Damage(f"replaces revision {previous} and follows revision {replaced}", revision, key))
         if replaced and revision <= self._marks.swept:
             self.damage.append(Damage(f"compacted after revision {revision} and still there", replaced, key))
-        if deleted and revision <= self._marks.swept:
+        if deleted and revision < self._marks.swept:  # one may have had to stay, as the newest row
             self.damage.append(Damage("a delete, compacted and still there", revision, key))

@@ -100,10 +100,16 @@ def result_code(error: Exception) -> int:
 
 
 def _create(path: Path) -> None:
-    """An empty file is a new store. Only its owner may read it: values can be secrets."""
+    """An empty file is a new store. Only its owner may read it: values can be secrets.
+
+    A file that exists is not opened here: closing it again would release the locks that another store of this process
+    may have on it (POSIX).
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
+        raise Unusable(f"{path} {_REFUSALS[sqlite3.SQLITE_CANTOPEN]}")
 
 
 async def _prepare(connection: aiosqlite.Connection, path: Path, durability: Durability) -> None:
@@ -131,15 +137,17 @@ CURRENT: Final = f"SELECT {COLUMNS} FROM log WHERE {ONE} ORDER BY revision DESC 
 
 SET_MARK: Final = "UPDATE meta SET value = ? WHERE name = ?"
 
-# Removes what the revisions of a span superseded, and the deletes among them. A row is believed about which one it
-# replaced only if that one is older and of the same key: a damaged row must not remove a living one.
+# Removes what the revisions of a span superseded, and the deletes among them; but not the newest row, by which the file
+# knows its revision. A row is believed about which one it replaced only if that one is older and of the same key: a
+# damaged row must not remove a living one.
 SWEEP: Final = """
 DELETE FROM log WHERE revision IN (
     SELECT old.revision FROM log new JOIN log old ON old.revision = new.previous
-    WHERE new.revision > :low AND new.revision <= :high AND old.revision < new.revision
+    WHERE new.revision BETWEEN :first AND :last AND old.revision < new.revision
         AND (old.collection, old.partition, old.name) = (new.collection, new.partition, new.name)
     UNION ALL
-    SELECT revision FROM log WHERE revision > :low AND revision <= :high AND deleted
+    SELECT revision FROM log
+    WHERE revision BETWEEN :first AND :last AND deleted AND revision < (SELECT max(revision) FROM log)
 )
 """
 

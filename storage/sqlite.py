@@ -21,6 +21,7 @@ from contextlib import suppress
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any, Final, Self
 
 import aiosqlite
@@ -151,9 +152,8 @@ class SqliteStore:
         async with self._compacting:
             if revision > self._log.compacted:
                 await self._in_turn(partial(self._mark_compacted, revision))
-            # The newest row stays, even a delete: it is what the revision is known from.
-            while self._swept < (end := min(self._log.compacted, self._log.revision - 1)):
-                await self._in_turn(partial(self._sweep, min(self._swept + SWEEP_SPAN, end)))
+            while self._swept < self._log.compacted:
+                await self._in_turn(partial(self._sweep, min(self._swept + SWEEP_SPAN, self._log.compacted)))
 
     async def status(self) -> Status:
         keys = await self.count(EVERYTHING)
@@ -295,7 +295,8 @@ class SqliteStore:
                 if self._chore is not None:
                     await self._do(*self._chore)
                 await asyncio.sleep(0)  # who has just been answered may have more to write: let it be in this commit
-        except asyncio.CancelledError:  # the event loop is going down, and nobody has closed the store
+        except asyncio.CancelledError as going_down:  # the event loop ends, and nobody has closed the store
+            clear_frames(going_down.__traceback__)  # they may refer to a cursor, and that would keep the file locked
             await self._disconnect()
             raise
         finally:
@@ -424,9 +425,10 @@ class SqliteStore:
         await self._change((database.SET_MARK, (revision, "compacted")))
         self._log.compacted = revision
 
-    async def _sweep(self, high: Revision) -> None:
-        await self._change((database.SWEEP, {"low": self._swept, "high": high}), (database.SET_MARK, (high, "swept")))
-        self._swept = high
+    async def _sweep(self, last: Revision) -> None:
+        span = {"first": self._swept, "last": last}  # the last row of the span before may have had to stay
+        await self._change((database.SWEEP, span), (database.SET_MARK, (last, "swept")))
+        self._swept = last
 
     async def _change(self, *statements: tuple[str, Any]) -> None:
         assert self._connection is not None

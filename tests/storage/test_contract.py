@@ -154,7 +154,9 @@ async def test_increments_by_many_writers_add_up(store: Store) -> None:
                 current = await store.get(A)
                 try:
                     await store.put(
-                        A, b"%d" % (int(current.value) + 1 if current else 1), expected=current.revision if current else 0
+                        A,
+                        b"%d" % (int(current.value) + 1 if current else 1),
+                        expected=current.revision if current else 0,
                     )
                     break
                 except Conflict:
@@ -191,7 +193,7 @@ async def test_a_watch_that_waits_gets_the_event_before_the_writer_gets_the_answ
 
     async def follow() -> None:
         async for batch in store.watch(after=1):
-            seen.append(batch.revision)
+            seen.extend(event.revision for event in batch.events)
 
     follower = asyncio.create_task(follow())
     await asyncio.sleep(0)
@@ -229,9 +231,7 @@ async def test_pages_add_up_to_the_list_and_say_what_remains(store: Store) -> No
             got: list[KeyValue] = []
             remaining = len(whole)
             while remaining:
-                page = await store.list(
-                    EVERYTHING, revision=revision, limit=limit, after=got[-1].key if got else None
-                )
+                page = await store.list(EVERYTHING, revision=revision, limit=limit, after=got[-1].key if got else None)
                 assert 0 < len(page.items) <= limit
                 got += page.items
                 remaining -= len(page.items)
@@ -288,7 +288,26 @@ async def test_a_list_covers_its_prefix_behind_a_key_in_order(
 
 @pytest.mark.parametrize(
     "name",
-    ["a", "", "ä", "日本", "😀", "a/b", "../a", "a\0b", "a%", "a_", "'", '"', "\\", "x" * 5000, "\n", "NULL", "1", "\uffff"],
+    [
+        "a",
+        "",
+        "ä",
+        "日本",
+        "😀",
+        "a/b",
+        "../a",
+        "a\0b",
+        "a%",
+        "a_",
+        "'",
+        '"',
+        "\\",
+        "x" * 5000,
+        "\n",
+        "NULL",
+        "1",
+        "\uffff",
+    ],
 )
 async def test_names_are_taken_as_they_are(store: Store, name: str) -> None:
     neighbours = [thing("a", name), thing(name, "p"), Key(name, "p", "a"), Key(name, name, name)]
@@ -395,9 +414,7 @@ async def test_compaction_under_writes_loses_nothing(store: Store, collect: Coll
 # 6. Watches.
 
 
-async def test_a_watch_delivers_every_event_once_in_order_with_what_it_replaced(
-    store: Store, collect: Collect
-) -> None:
+async def test_a_watch_delivers_every_event_once_in_order_with_what_it_replaced(store: Store, collect: Collect) -> None:
     watching = asyncio.create_task(collect(store, after=1, upto=len(HISTORY) + 1))
     await asyncio.sleep(0)
     events = await written(store, *HISTORY)

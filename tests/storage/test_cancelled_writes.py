@@ -1,0 +1,159 @@
+"""R16: a caller who goes away, at whichever await of a write, leaves all or nothing, and nobody else waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from storage import staging
+from storage.sqlite import SqliteStore
+from storage.store import Store
+from storage.types import EVERYTHING, Conflict, Event, Key, KeyValue
+
+Collect = Callable[..., Awaitable[list[Event]]]
+
+
+def key(name: object) -> Key:
+    return Key("g/things", "p/", str(name))
+
+
+async def cancelled_at(call: Coroutine[Any, Any, object], point: int) -> bool:
+    """Run a coroutine as a task would, and cancel it at its await number `point`; False if it has fewer."""
+    for passed in count():
+        try:
+            awaited = call.send(None)
+        except StopIteration:
+            return False
+        except Conflict:
+            return False
+        if passed == point:
+            if awaited is not None:
+                awaited.cancel()  # as Task.cancel() does
+            with pytest.raises(asyncio.CancelledError):
+                call.throw(asyncio.CancelledError())
+            return True
+        if awaited is None:
+            await asyncio.sleep(0)
+        else:
+            awaited._asyncio_future_blocking = False
+            await asyncio.wait([awaited])
+    raise AssertionError
+
+
+WRITES: dict[str, Callable[[SqliteStore], Coroutine[Any, Any, object]]] = {
+    "create": lambda store: store.put(key("new"), b"2", expected=0),
+    "create in a collection not yet loaded": lambda store: store.put(Key("h", "", "new"), b"2", expected=0),
+    "update": lambda store: store.put(key("there"), b"2", expected=2),
+    "delete": lambda store: store.delete(key("there"), expected=2),
+    "refused": lambda store: store.put(key("there"), b"2", expected=0),
+    "compact": lambda store: store.compact(2),
+}
+
+
+@pytest.mark.parametrize("kind", WRITES)
+@pytest.mark.parametrize("crowd", [0, 1, 5], ids=["alone", "with another", "in a crowd"])
+async def test_a_write_cancelled_at_any_await_happens_or_does_not(
+    file: Path, kind: str, crowd: int, collect: Collect
+) -> None:
+    for point in count():
+        store = await SqliteStore.open(file.with_suffix(f".{point}"), "normal")
+        await store.put(key("there"), b"1", expected=0)
+        others = [asyncio.create_task(store.put(key(number), b"o", expected=0)) for number in range(crowd)]
+        await asyncio.sleep(0)
+        reached = await cancelled_at(WRITES[kind](store), point)
+        async with asyncio.timeout(5):
+            assert sorted(await asyncio.gather(*others))[:1] in ([], [2], [3], [4])
+            revision = await store.put(key("after"), b"3", expected=0)  # the way is free
+            events = await collect(store, after=max(store.compacted, 1), upto=revision)
+        if store.compacted:
+            events.insert(0, Event(key("there"), 2, b"1", None))
+        assert [event.revision for event in events] == list(range(2, revision + 1))
+        ours = [event for event in events if event.value == b"2" or event.value is None]
+        assert len(ours) <= 1
+        assert len(events) == 2 + crowd + len(ours)
+        status = await store.status()
+        assert status.fault == ""
+        await store.close()
+        store = await SqliteStore.open(file.with_suffix(f".{point}"), "normal")
+        assert store.revision == revision
+        await store.close()
+        if not reached:
+            break
+    assert point > 0
+
+
+async def test_who_waits_for_a_competitor_may_go_away(sqlite: SqliteStore) -> None:
+    first = asyncio.create_task(sqlite.put(key("a"), b"1", expected=0))
+    await asyncio.sleep(0)
+    for point in range(3):
+        assert await cancelled_at(sqlite.put(key("a"), b"2", expected=0), point) or first.done()
+    assert await first == 2
+    assert await sqlite.get(key("a")) == KeyValue(key("a"), b"1", 2)
+
+
+async def test_a_competitor_that_goes_away_does_not_decide_for_others(sqlite: SqliteStore) -> None:
+    await sqlite.put(key("warm"), b"1", expected=0)
+    first = asyncio.create_task(sqlite.put(key("a"), b"1", expected=0))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(sqlite.put(key("a"), b"2", expected=0))
+    await asyncio.sleep(0)
+    first.cancel()  # staged already: it happens, and nobody is told
+    with pytest.raises(Conflict) as refused:
+        await second
+    assert refused.value.current == KeyValue(key("a"), b"1", 3)
+
+
+async def test_who_waits_for_room_may_go_away(sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "MAX_STAGED", 1)
+    await sqlite.put(key("warm"), b"1", expected=0)
+    tasks = [asyncio.create_task(sqlite.put(key(number), b"1", expected=0)) for number in range(10)]
+    await asyncio.sleep(0)
+    for task in tasks[1:6]:
+        task.cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [isinstance(outcome, asyncio.CancelledError) for outcome in outcomes] == [False] + [True] * 5 + [False] * 4
+    assert await sqlite.count(EVERYTHING) == 6
+
+
+async def test_a_close_that_is_cancelled_goes_on(sqlite: SqliteStore, file: Path) -> None:
+    writing = asyncio.create_task(sqlite.put(key("a"), b"1", expected=0))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(sqlite.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    await sqlite.close()
+    assert await asyncio.gather(writing, return_exceptions=True)
+    store = await SqliteStore.open(file)
+    await store.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_storm_of_cancellations_leaves_each_key_once_or_not_at_all(
+    store: Store, collect: Collect, seed: int
+) -> None:
+    random = Random(seed)
+    tasks = [asyncio.create_task(store.put(key(number), b"%d" % number, expected=0)) for number in range(200)]
+    doomed = random.sample(tasks, 100)
+    for task in doomed:
+        await asyncio.sleep(random.choice([0, 0, 0, 0.0001]))
+        task.cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    events = await collect(store, after=1, upto=store.revision)
+    written = {event.key: event.revision for event in events}
+    assert len(written) == len(events)
+    for number, outcome in enumerate(outcomes):
+        if isinstance(outcome, int):
+            assert written.pop(key(number)) == outcome
+        else:
+            assert isinstance(outcome, asyncio.CancelledError)
+            written.pop(key(number), None)
+    assert written == {}
+    assert await store.put(key("after"), b"v", expected=0) == len(events) + 2

@@ -1,0 +1,265 @@
+"""What has gone wrong in other stores: watches, revisions and compaction (etcd's track record, Jepsen's edge cases).
+
+The numbers are those of etcd's issues. A history is written once and looked at from every revision there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from storage import log
+from storage.memory import MemoryStore
+from storage.sqlite import SqliteStore
+from storage.store import Store
+from storage.types import EVERYTHING, Compacted, Event, Key, KeyValue, Prefix, Revision
+
+Collect = Callable[..., Awaitable[list[Event]]]
+
+LENGTH = 200
+
+
+def at(name: str) -> Key:
+    return Key("g/things", "p/", name)
+
+
+async def record(store: Store, seed: int = 7, length: int = LENGTH) -> list[Event]:
+    """A random history over few keys: creates, updates, deletes."""
+    random = Random(seed)
+    known: dict[Key, KeyValue] = {}
+    events = []
+    while len(events) < length:
+        key = Key(random.choice(["g/a", "g/b"]), random.choice(["p/", "q/"]), random.choice("abcd"))
+        before = known.pop(key, None)
+        if before is not None and random.random() < 0.4:
+            revision = await store.delete(key, expected=before.revision)
+            events.append(Event(key, revision, None, before))
+        else:
+            value = random.randbytes(random.randrange(20))
+            revision = await store.put(key, value, expected=before.revision if before else 0)
+            events.append(Event(key, revision, value, before))
+            known[key] = KeyValue(key, value, revision)
+    return events
+
+
+@pytest.fixture(params=["memory", "sqlite", "sqlite with a short tail", "sqlite reopened"])
+async def recorded(
+    request: pytest.FixtureRequest, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Store, list[Event]]]:
+    """A store with a history, served from memory, from the file, and from both."""
+    if "tail" in request.param:
+        monkeypatch.setattr(log, "TAIL_EVENTS", 30)
+        monkeypatch.setattr(log, "HISTORY_SPAN", 23)
+    store: Store = MemoryStore() if request.param == "memory" else await SqliteStore.open(file, "normal")
+    events = await record(store)
+    if "reopened" in request.param:
+        await store.close()
+        store = await SqliteStore.open(file, "normal")
+    yield store, events
+    await store.close()
+
+
+def suffix(events: list[Event], after: Revision, prefix: Prefix = EVERYTHING) -> list[Event]:
+    return [event for event in events if event.revision > after and prefix.covers(event.key)]
+
+
+PREFIXES = [EVERYTHING, Prefix("g/a"), Prefix("g/b", "q/")]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES, ids=str)
+async def test_r7_a_watch_from_every_revision_delivers_the_exact_rest(
+    recorded: tuple[Store, list[Event]], collect: Collect, prefix: Prefix
+) -> None:
+    store, events = recorded
+    newest = store.revision
+    assert newest == LENGTH + 1
+    for after in range(newest):  # 0 and 1 are the same: nothing happened at 1
+        assert await collect(store, after=after, upto=newest, prefix=prefix) == suffix(events, after, prefix)
+
+
+@pytest.mark.parametrize("compacted", [1, 2, 57, LENGTH - 1, LENGTH, LENGTH + 1])
+async def test_r7_after_compaction_it_is_the_exact_rest_or_compacted(
+    recorded: tuple[Store, list[Event]], collect: Collect, compacted: Revision
+) -> None:
+    store, events = recorded
+    newest = store.revision
+    await store.compact(compacted)
+    for after in range(newest):
+        if after < compacted:
+            with pytest.raises(Compacted):
+                await anext(store.watch(after=after))
+        else:
+            assert await collect(store, after=after, upto=newest) == suffix(events, after)
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3])
+async def test_r7_a_watch_from_now_or_later_sees_only_what_comes_after(
+    recorded: tuple[Store, list[Event]], collect: Collect, ahead: int
+) -> None:
+    store, _ = recorded
+    newest = store.revision
+    watching = asyncio.create_task(collect(store, after=newest + ahead, upto=newest + 6))
+    for number in range(6):
+        await asyncio.sleep(0)
+        await store.put(at(f"new{number}"), b"v", expected=0)
+    assert [event.revision for event in await watching] == list(range(newest + ahead + 1, newest + 7))
+
+
+async def test_r8_15220_progress_is_never_ahead_of_events(recorded: tuple[Store, list[Event]]) -> None:
+    store, events = recorded
+    newest = store.revision
+    prefix = Prefix("g/b", "q/")
+    got: list[Event] = []
+    async for batch in store.watch(prefix, after=0):
+        got += batch.events
+        assert got == [event for event in suffix(events, 0, prefix) if event.revision <= batch.revision]
+        if batch.revision == newest:
+            break
+
+
+async def test_r8_17247_no_event_twice_to_a_watch_that_is_opened_while_others_write(
+    recorded: tuple[Store, list[Event]], collect: Collect
+) -> None:
+    store, events = recorded
+    newest = store.revision
+    keys = [at(f"k{number}") for number in range(60)]
+    watching = [asyncio.create_task(collect(store, after=newest - 20, upto=newest + 60))]
+    for key in keys:
+        writing = asyncio.create_task(store.put(key, b"v", expected=0))
+        watching.append(asyncio.create_task(collect(store, after=store.revision - 3, upto=newest + 60)))
+        await writing
+    for seen in await asyncio.gather(*watching):
+        assert [event.revision for event in seen] == list(range(seen[0].revision, newest + 61))
+    assert (await watching[0])[:20] == events[-20:]
+
+
+async def test_r8_17529_a_starved_watch_misses_nothing(recorded: tuple[Store, list[Event]], collect: Collect) -> None:
+    store, _ = recorded
+    newest = store.revision
+    watch = store.watch(after=newest)
+    seen: list[Revision] = []
+    for number in range(200):
+        await store.put(at(f"n{number}"), b"v", expected=0)
+        if number % 70 == 69:  # it comes round once in a while
+            seen += [event.revision for event in (await anext(watch)).events]
+    while not seen or seen[-1] < newest + 200:
+        seen += [event.revision for event in (await anext(watch)).events]
+    assert seen == list(range(newest + 1, newest + 201))
+
+
+async def test_r8_18089_compaction_at_a_delete_does_not_drop_its_event_for_who_waits(
+    recorded: tuple[Store, list[Event]],
+) -> None:
+    store, _ = recorded
+    created = await store.put(at("x"), b"v", expected=0)
+    watch = store.watch(after=created)
+    deleted = await store.delete(at("x"), expected=created)
+    await store.compact(deleted)
+    batch = await anext(watch)
+    assert list(batch.events) == [Event(at("x"), deleted, None, KeyValue(at("x"), b"v", created))]
+
+
+async def test_r8_19179_a_watch_from_the_compacted_revision_misses_no_delete(
+    recorded: tuple[Store, list[Event]], collect: Collect
+) -> None:
+    store, _ = recorded
+    created = await store.put(at("x"), b"v", expected=0)
+    deleted = await store.delete(at("x"), expected=created)
+    later = await store.put(at("y"), b"v", expected=0)
+    delete = Event(at("x"), deleted, None, KeyValue(at("x"), b"v", created))
+    await store.compact(created)
+    assert (await collect(store, after=created, upto=later))[0] == delete
+    await store.compact(deleted)
+    with pytest.raises(Compacted):  # the delete is gone: say so, rather than begin behind it
+        await anext(store.watch(after=created))
+    assert [event.key.name for event in await collect(store, after=deleted, upto=later)] == ["y"]
+
+
+async def test_r8_an_event_after_the_compacted_revision_keeps_what_it_replaced(
+    recorded: tuple[Store, list[Event]], collect: Collect
+) -> None:
+    store, events = recorded
+    for compacted in range(2, store.revision, 13):
+        await store.compact(compacted)
+        rest = await collect(store, after=compacted, upto=store.revision)
+        assert [event.previous for event in rest] == [event.previous for event in suffix(events, compacted)]
+
+
+async def test_r8_20221_a_watch_from_the_future_delivers_nothing_old(
+    recorded: tuple[Store, list[Event]], collect: Collect
+) -> None:
+    store, _ = recorded
+    newest = store.revision
+    watch = store.watch(Prefix("g/things"), after=newest + 100)
+    for number in range(100):
+        await store.put(at(f"n{number}"), b"v", expected=0)
+        if number == 50:
+            await store.compact(store.revision)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await anext(watch)
+    await store.put(at("last"), b"v", expected=0)
+    assert [event.key.name for event in (await anext(watch)).events] == ["last"]
+
+
+@pytest.mark.parametrize("history", ["p", "pd", "pdp", "pp", "ppd"])
+async def test_r8_17780_the_revision_does_not_go_back_when_the_end_is_compacted_and_the_store_reopened(
+    file: Path, history: str
+) -> None:
+    store = await SqliteStore.open(file)
+    seen = 0
+    for step in history:
+        if step == "p":
+            seen = await store.put(at("x"), b"v", expected=seen)
+        else:
+            await store.delete(at("x"), expected=seen)
+            seen = 0
+    revision = len(history) + 1
+    await store.compact(revision)
+    for _ in range(2):
+        await store.close()
+        store = await SqliteStore.open(file)
+        assert (store.revision, store.compacted) == (revision, revision)
+    assert await store.put(at("y"), b"v", expected=0) == revision + 1
+    await store.close()
+
+
+async def test_a_reader_that_compaction_overtakes_is_told_so(
+    recorded: tuple[Store, list[Event]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "TAIL_EVENTS", 10)
+    store, _ = recorded
+    watch = store.watch(after=store.revision)
+    for number in range(100):
+        await store.put(at(f"n{number}"), b"v", expected=0)
+    await store.compact(store.revision - 5)
+    with pytest.raises(Compacted) as gone:
+        await anext(watch)
+    assert gone.value.revision == store.revision - 5
+    with pytest.raises(Compacted):
+        await anext(watch)
+
+
+async def test_compaction_while_a_reader_is_at_the_same_history(file: Path, collect: Collect) -> None:
+    """The rows may go while they are being read: the reader gets all of them or is told that it is too late."""
+    store = await SqliteStore.open(file, "normal")
+    events = await record(store)
+    for compacted in range(20, LENGTH, 40):
+        await store.close()
+        store = await SqliteStore.open(file, "normal")
+        readers = [
+            asyncio.create_task(collect(store, after=after, upto=LENGTH + 1))
+            for after in range(compacted - 15, compacted + 15)
+        ]
+        await asyncio.sleep(0)
+        await store.compact(compacted)
+        for number, outcome in enumerate(await asyncio.gather(*readers, return_exceptions=True)):
+            if not isinstance(outcome, Compacted):
+                assert outcome == suffix(events, compacted - 15 + number)
+            else:
+                assert compacted - 15 + number < compacted
+    await store.close()

@@ -1,0 +1,239 @@
+"""The log in memory: what its tail keeps, and how watches read along it and behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from storage import log as module
+from storage.log import Log
+from storage.types import EVERYTHING, Batch, Closed, Compacted, Event, FutureRevision, Key, KeyValue, Prefix, Revision
+
+
+def event(revision: Revision, size: int = 1, collection: str = "c", replaced: int = 0) -> Event:
+    key = Key(collection, "p", f"k{revision}")
+    return Event(key, revision, b"v" * size, KeyValue(key, b"p" * replaced, 1) if replaced else None)
+
+
+def run(first: Revision, last: Revision, size: int = 1) -> list[Event]:
+    return [event(revision, size) for revision in range(first, last + 1)]
+
+
+class Backend:
+    """Older history, as a file would have it."""
+
+    def __init__(self, *, delay: bool = False) -> None:
+        self.asked: list[tuple[Revision, Revision]] = []
+        self.delay = delay
+        self.closed = False
+
+    async def history(self, prefix: Prefix, after: Revision, upto: Revision) -> Sequence[Event]:
+        self.asked.append((after, upto))
+        if self.delay:
+            await asyncio.sleep(0)
+        if self.closed:
+            raise Closed("closed")
+        return [one for one in run(after + 1, upto) if prefix.covers(one.key)]
+
+
+async def seen(log: Log, after: Revision, prefix: Prefix = EVERYTHING) -> list[Revision]:
+    """What a watch delivers until there is nothing more."""
+    revisions: list[Revision] = []
+    watch = log.watch(prefix, after)
+    while not revisions or revisions[-1] < log.revision:
+        revisions += [one.revision for one in (await anext(watch)).events]
+    return revisions
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [(0, 9), (9, 9), (6, 6), (5, 5), (4, Compacted), (1, Compacted), (10, FutureRevision)],
+)
+def test_a_read_shows_the_newest_or_what_is_still_kept(asked: Revision, shown: Revision | type[Exception]) -> None:
+    log = Log(9, compacted=5)
+    if isinstance(shown, int):
+        assert log.at(asked) == shown
+    else:
+        with pytest.raises(shown):
+            log.at(asked)
+
+
+def test_events_are_found_by_revision_while_the_tail_has_them() -> None:
+    log = Log(10)
+    log.publish(run(11, 14))
+    log.publish(run(15, 15))
+    assert [log.find(revision) for revision in range(11, 16)] == run(11, 15)
+    assert [log.find(revision) for revision in (0, 1, 10, 16)] == [None] * 4
+
+
+def test_publishing_nothing_is_nothing() -> None:
+    log = Log(4)
+    assert not log.publish([])
+    assert log.revision == 4
+
+
+# The tail.
+
+
+@pytest.mark.parametrize(
+    ("events", "kept"),
+    [
+        pytest.param(20, 20, id="up to twice as much is kept"),
+        pytest.param(21, 10, id="then it is cut to what is promised"),
+        pytest.param(31, 20, id="and grows again"),
+    ],
+)
+def test_the_tail_is_bounded_by_events(monkeypatch: pytest.MonkeyPatch, events: int, kept: int) -> None:
+    monkeypatch.setattr(module, "TAIL_EVENTS", 10)
+    log = Log(1, history=Backend().history)
+    for one in run(2, events + 1):
+        log.publish([one])
+    assert sum(log.find(revision) is not None for revision in range(log.revision + 1)) == kept
+    assert log.find(log.revision) is not None
+
+
+@pytest.mark.parametrize(
+    ("size", "replaced", "count", "kept"),
+    [
+        pytest.param(10, 0, 20, 20, id="up to twice the bytes"),
+        pytest.param(10, 0, 21, 10, id="then cut"),
+        pytest.param(5, 5, 21, 10, id="what was replaced counts"),
+        pytest.param(60, 0, 4, 1, id="whole events only"),
+        pytest.param(500, 0, 1, 0, id="an event larger than the tail is left to the back end"),
+    ],
+)
+def test_the_tail_is_bounded_by_bytes(
+    monkeypatch: pytest.MonkeyPatch, size: int, replaced: int, count: int, kept: int
+) -> None:
+    monkeypatch.setattr(module, "TAIL_BYTES", 100)
+    log = Log(1, history=Backend().history)
+    for revision in range(2, count + 2):
+        log.publish([event(revision, size, replaced=replaced)])
+    assert sum(log.find(revision) is not None for revision in range(log.revision + 1)) == kept
+
+
+def test_without_a_back_end_the_tail_is_the_history_until_it_is_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TAIL_EVENTS", 10)
+    log = Log()
+    log.publish(run(2, 101))
+    assert log.find(2) is not None
+    log.trim(50)
+    assert [log.find(50), log.find(51)] == [None, event(51)]
+    log.trim(101)
+    assert [log.find(91), log.find(92)] == [None, event(92)]
+    log.trim(101)
+    assert log.find(92) == event(92)
+
+
+# Watches.
+
+
+async def test_a_watch_reads_old_history_in_spans_and_then_the_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HISTORY_SPAN", 4)
+    backend = Backend()
+    log = Log(10, history=backend.history)
+    log.publish(run(11, 13))
+    assert await seen(log, 1) == list(range(2, 14))
+    assert backend.asked == [(1, 5), (5, 9), (9, 10)]
+
+
+async def test_old_history_without_events_of_the_prefix_is_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HISTORY_SPAN", 4)
+    backend = Backend()
+    log = Log(30, history=backend.history)
+    log.publish([event(31, collection="d")])
+    batch = await anext(log.watch(Prefix("d"), 1))
+    assert (batch.events, batch.revision) == ([event(31, collection="d")], 31)
+    assert len(backend.asked) == 8
+
+
+async def test_readers_that_are_up_to_date_share_one_batch() -> None:
+    log = Log()
+    watches = [log.watch(EVERYTHING, 1) for _ in range(3)]
+    waiting = [asyncio.ensure_future(anext(watch)) for watch in watches]
+    await asyncio.sleep(0)
+    events = run(2, 5)
+    assert log.publish(events)
+    batches = await asyncio.gather(*waiting)
+    assert all(batch is batches[0] for batch in batches)
+    assert batches[0] == Batch(events, 5)
+
+
+async def test_publishing_says_whether_somebody_was_waiting() -> None:
+    log = Log()
+    watch = log.watch(EVERYTHING, 1)
+    assert not log.publish(run(2, 2))
+    await anext(watch)
+    waiting = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0)
+    assert log.publish(run(3, 3))
+    await waiting
+
+
+async def test_a_reader_that_gave_up_is_forgotten() -> None:
+    log = Log()
+    for _ in range(10):
+        waiting = asyncio.ensure_future(anext(log.watch(EVERYTHING, 1)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    assert not log.publish(run(2, 2))
+
+
+async def test_what_happened_between_two_reads_is_one_batch() -> None:
+    log = Log()
+    watch = log.watch(EVERYTHING, 1)
+    for revision in range(2, 6):
+        log.publish([event(revision)])
+    assert await anext(watch) == Batch(run(2, 5), 5)
+
+
+async def test_compaction_during_a_read_of_old_history_ends_the_watch() -> None:
+    backend = Backend(delay=True)
+    log = Log(10, history=backend.history)
+    reading = asyncio.ensure_future(anext(log.watch(EVERYTHING, 5)))
+    await asyncio.sleep(0)
+    log.compacted = 6  # what was read may be half gone
+    with pytest.raises(Compacted):
+        await reading
+
+
+async def test_compaction_ends_a_watch_only_when_the_tail_does_not_reach_back_to_it() -> None:
+    log = Log(10, history=Backend().history)
+    behind, near = log.watch(EVERYTHING, 9), log.watch(EVERYTHING, 10)
+    log.publish(run(11, 12))
+    log.compacted = 12
+    assert await anext(near) == Batch(run(11, 12), 12)
+    with pytest.raises(Compacted):
+        await anext(behind)
+    with pytest.raises(Compacted):
+        log.watch(EVERYTHING, 11)
+
+
+async def test_closing_ends_a_watch_behind_what_was_published() -> None:
+    log = Log()
+    watch, waiting = log.watch(EVERYTHING, 1), asyncio.ensure_future(anext(log.watch(EVERYTHING, 2)))
+    await asyncio.sleep(0)
+    log.publish(run(2, 2))
+    log.close()
+    assert (await anext(watch)).revision == 2
+    with pytest.raises(StopAsyncIteration):
+        await anext(watch)
+    with pytest.raises(StopAsyncIteration):
+        await waiting
+    with pytest.raises(Closed):
+        log.watch(EVERYTHING, 2)
+
+
+async def test_closing_ends_a_watch_in_old_history() -> None:
+    backend = Backend(delay=True)
+    log = Log(10, history=backend.history)
+    reading = asyncio.ensure_future(anext(log.watch(EVERYTHING, 5)))
+    await asyncio.sleep(0)
+    backend.closed = True
+    log.close()
+    with pytest.raises(StopAsyncIteration):
+        await reading
