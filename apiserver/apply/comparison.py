@@ -49,27 +49,27 @@ def compare(old: Json, new: Json, kind: Type) -> Comparison:
 
 
 def _differ(old: Json, new: Json, kind: Type) -> _Nodes | None:
-    """None: they are the same."""
+    """None: they are the same. Where the kind of value changed it is seen as both kinds."""
     if old is new:
         return None
-    before, after = kind.shapes[type(old)], kind.shapes[type(new)]
-    nodes = _as_shape(before, old, new, kind)
-    return nodes if before == after else _both(nodes, _as_shape(after, old, new, kind))
-
-
-def _as_shape(shape: str, old: Json, new: Json, kind: Type) -> _Nodes | None:
-    """The change seen as one of a map, a list or a scalar: where the kind of value changed, it is seen as both."""
-    if shape == "map" and kind.map is not None and not kind.map.atomic:
-        before: Json = old if type(old) is dict else {}
-        after: Json = new if type(new) is dict else {}
-        if before or after:
-            return _deduced_differ(before, after) if kind is DEDUCED else _maps_differ(before, after, kind.map)
-    elif shape == "list" and kind.list is not None and kind.list.associative:
-        before = old if type(old) is list else []
-        after = new if type(new) is list else []
-        if before or after:
-            return _lists_differ(before, after, kind.list)
-    return None if same(old, new) else _LEAF
+    found: _Nodes | None = None
+    for shape in {kind.shapes[type(old)]: None, kind.shapes[type(new)]: None}:
+        if shape == "map" and kind.map is not None and not kind.map.atomic:
+            before: Json = old if type(old) is dict else {}
+            after: Json = new if type(new) is dict else {}
+            if before or after:
+                nodes = _deduced_differ(before, after) if kind is DEDUCED else _maps_differ(before, after, kind.map)
+                found = _both(found, nodes)
+                continue
+        elif shape == "list" and kind.list is not None and kind.list.associative:
+            before = old if type(old) is list else []
+            after = new if type(new) is list else []
+            if before or after:
+                found = _both(found, _lists_differ(before, after, kind.list))
+                continue
+        if not same(old, new):
+            found = _both(found, _LEAF)
+    return found
 
 
 def _both(left: _Nodes | None, right: _Nodes | None) -> _Nodes | None:

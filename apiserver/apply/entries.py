@@ -45,7 +45,7 @@ class Manager(NamedTuple):
         return f"{text} using {self.version}" if self.operation == "Update" else text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Owned:
     """What a manager owns. `time` is a text in whole seconds, empty if there is none."""
 

@@ -18,9 +18,11 @@ from apiserver.api.types import Json, Object
 from apiserver.api.values import equal
 from apiserver.apply import lastapplied
 from apiserver.apply.comparison import Comparison, compare, same
+from apiserver.apply.compiled import Unsure, accept
 from apiserver.apply.entries import InvalidEntries, Manager, Managers, Owned, decode, encode
 from apiserver.apply.fieldset import (
     EMPTY,
+    SELF,
     FieldSet,
     Path,
     contains,
@@ -46,7 +48,7 @@ _SYSTEM_FIELDS: Final = (
     "resourceVersion",
 )  # fmt: skip
 NEVER_OWNED: Final = of(
-    ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_FIELDS)
+    (SELF,), ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_FIELDS)
 )
 
 
@@ -63,11 +65,15 @@ def update(live: Object | None, new: Object, tracker: Tracker, *, manager: str, 
     managers = _starting(live, new, tracker)
     if live is not None and not managers:
         return _with_entries(new, None)
+    bare = _with_entries(new, None)
     try:
-        managers = _updated(live or tracker.empty, new, tracker, managers, manager or UNKNOWN, now)
+        if live is None:
+            managers = _created(bare, tracker, managers, manager or UNKNOWN, now)
+        else:
+            managers = _updated(live, bare, tracker, managers, manager or UNKNOWN, now)
     except (Failed, ApiError):
-        return _with_entries(new, _entries(live))
-    return _with_entries(new, encode(managers, in_order=not tracker.custom))
+        return _with_entries(bare, _entries(live))
+    return _with_entries(bare, encode(managers, in_order=not tracker.custom))
 
 
 def _starting(live: Object | None, new: Object, tracker: Tracker) -> Managers:
@@ -104,11 +110,40 @@ def _with_entries(value: Object, entries: Json) -> Object:
     return {**value, "metadata": metadata}
 
 
+def _created(new: Object, tracker: Tracker, managers: Managers, name: str, now: str) -> Managers:
+    """Who owns what after a create. Raises Failed or ApiError."""
+    if tracker.custom and not managers:
+        try:
+            brought = accept(new, tracker.type)
+        except Unsure:
+            pass
+        else:
+            reset = tracker.resets.get(tracker.version, EMPTY)
+            fields = recursive_difference(difference(brought, NEVER_OWNED), reset)
+            return (
+                {Manager(name, "Update", tracker.version, tracker.subresource): Owned(fields, tracker.version, now)}
+                if fields
+                else {}
+            )
+    return _updated(tracker.blank, new, tracker, managers, name, now)
+
+
+def _wrong(value: Object, tracker: Tracker, *, duplicates: bool = False) -> list[str]:
+    """What is wrong with an object of the resource, told the slow way only if anything may be."""
+    if tracker.custom:
+        try:
+            accept(value, tracker.type)
+        except Unsure:
+            pass
+        else:
+            return []
+    return validate(value, tracker.type, duplicates=duplicates)
+
+
 def _updated(live: Object, new: Object, tracker: Tracker, managers: Managers, name: str, now: str) -> Managers:
     """Who owns what after an update. Raises Failed or ApiError."""
-    new = _with_entries(new, None)
     for what, value in (("new", new), ("live", live)):
-        if wrong := validate(value, tracker.type, duplicates=True):
+        if wrong := _wrong(value, tracker, duplicates=True):
             raise Failed(f"failed to convert {what} object ({named(value)}) to smd typed: {told(wrong)}")
     versions = Conversions(tracker)
     managers = _reconciled(managers, live, versions)
@@ -216,7 +251,7 @@ def apply(
     conflict, 400 for a configuration of another kind or with managedFields, 500 without a reason for one that is not
     of its type.
     """
-    live = live if live is not None else {"apiVersion": tracker.version, "kind": tracker.kind} | tracker.empty
+    live = tracker.blank if live is None else live
     try:
         managers = decode(_entries(live))
     except InvalidEntries as error:
@@ -243,9 +278,8 @@ def apply(
 
 def _before_first_apply(live: Object, tracker: Tracker, now: str) -> Managers:
     """Everything there is belongs to somebody, so that it can be told from what will be applied."""
-    empty = {"apiVersion": tracker.version, "kind": tracker.kind} | tracker.empty
     try:
-        return _updated(empty, live, tracker, {}, BEFORE_FIRST_APPLY, now)
+        return _updated(tracker.blank, _with_entries(live, None), tracker, {}, BEFORE_FIRST_APPLY, now)
     except Failed as failed:
         raise Failed(f"failed to create manager for existing fields: {failed}") from None
 
@@ -257,9 +291,9 @@ def _applied(
     sent = _entries(config)
     if type(sent) is list and all(type(entry) is dict for entry in sent):
         raise errors.bad_request("metadata.managedFields must be nil")
-    if wrong := validate(config, tracker.type):
+    if wrong := _wrong(config, tracker):
         raise Failed(f"failed to create typed patch object ({named(config)}): {told(wrong)}")
-    if wrong := validate(live, tracker.type, duplicates=True):
+    if wrong := _wrong(live, tracker, duplicates=True):
         raise Failed(f"failed to create typed live object ({named(live)}): {told(wrong)}")
     versions = Conversions(tracker)
     me = Manager(name, "Apply", "", tracker.subresource)

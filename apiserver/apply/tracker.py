@@ -51,6 +51,11 @@ class Tracker:
     def type(self) -> Type:
         return self.types[self.version]
 
+    @property
+    def blank(self) -> Object:
+        """What a create starts from, said to be what it will be."""
+        return {"apiVersion": self.version, "kind": self.kind} | self.empty
+
 
 class Conversions:
     """The objects of one write at all versions, each converted and checked once."""

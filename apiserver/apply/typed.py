@@ -69,12 +69,14 @@ def validate(root: Json, kind: Type, *, duplicates: bool = False) -> list[str]:
             continue
         if type(one) is dict and kind.map is not None:
             fields, values = kind.map.fields, kind.map.values
-            for name, child in one.items():
+            for name in sorted(one):
+                child = one[name]
                 known = fields.get(name)
                 expected = known[1] if known is not None else values
-                if expected is None:
+                if expected is None:  # upstream looks no further in this map, and goes through it in random order
                     found.append(_error((trail, name, field(name)), "field not declared in schema"))
-                elif child is not None and type(child) not in expected.scalars and not expected.open:
+                    break
+                if child is not None and type(child) not in expected.scalars and not expected.open:
                     stack.append((child, expected, (trail, name, field(name))))
         elif type(one) is list and kind.list is not None:
             stack += _checked_items(one, kind.list, trail, duplicates, found)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from apiserver.api.structs import Field, List, Map, Scalar, Struct, Union, Wire, Write
 from apiserver.api.structs import Type as StructType
@@ -59,7 +59,7 @@ class Type:
     type is treated. One that fits none of them counts as the first there is of map, scalar and list.
     """
 
-    __slots__ = ("list", "map", "open", "scalar", "scalars", "shapes")
+    __slots__ = ("list", "looks", "map", "open", "scalar", "scalars", "shapes")
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class Type:
         open: bool = False,  # noqa: A002
     ) -> None:
         self.open = open
+        self.looks: Any = None  # what apiserver.apply.compiled makes of it
         self.define(scalar, list, map)
 
     def define(self, scalar: ScalarKind | None, list_: ListType | None, map_: MapType | None) -> Type:
@@ -157,7 +158,9 @@ def _of_structural(schema: Structural, *, preserve: bool, resource: bool = False
 
 
 def _map(schema: Structural, preserve: bool, resource: bool) -> MapType:
-    fields = {name: (field(name), _of_structural(one, preserve=preserve)) for name, one in schema.properties.items()}
+    fields: dict[str, tuple[Element, Type]] = {}
+    for name, one in schema.properties.items():  # a comprehension would be one more frame for every level
+        fields[name] = field(name), _of_structural(one, preserve=preserve)
     if resource:
         fields |= _IDENTITY_AND_META
     values: Type | None

@@ -1,0 +1,384 @@
+"""Strategic merge patch, for kinds described by struct tables (apimachinery's pkg/util/strategicpatch, the server's half).
+
+Like a merge patch, but lists whose field says `patchStrategy: merge` are merged: of scalars as sets, of objects by
+their merge key. Directives in the patch say more:
+
+    $patch: delete | replace            the object (or, in a merged list, the item of that key; the whole list)
+    $retainKeys: [a, b]                 the object keeps these members only
+    $deleteFromPrimitiveList/f: [x]     remove items from the list of scalars `f`
+    $setElementOrder/f: [...]           the order of `f` after merging: these items (or keys) among themselves
+
+Merged lists have the patch's items in the patch's order, and the others where they stood before. Neither the document
+nor the patch is changed. Recursion follows the types, loops the data below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from apiserver.api import errors
+from apiserver.api.errors import ApiError
+from apiserver.api.gotext import quote
+from apiserver.api.structs import Field, List, Map, Struct, json_type
+from apiserver.api.structs import Type as StructType
+from apiserver.api.types import Json, Object
+from apiserver.apply.goprint import default_format, go_type
+
+PATCH: Final = "$patch"
+RETAIN_KEYS: Final = "$retainKeys"
+DELETE_PREFIX: Final = "$deleteFromPrimitiveList"
+ORDER_PREFIX: Final = "$setElementOrder"
+
+_BAD_RETAIN_KEYS: Final = "invalid patch format of retainKeys"
+_BAD_DELETE_LIST: Final = "invalid patch format of primitive list"
+_BAD_ORDER: Final = "invalid patch format of setElementOrder list"
+
+
+def strategic_patch(document: Object, patch: Json, kind: Struct) -> Object:
+    """Apply a decoded patch to an object of the kind. Raises ApiError: 400, 422 or, as upstream, a plain 500."""
+    if not isinstance(patch, (dict, type(None))):
+        what = json_type(patch)
+        raise errors.bad_request(f"json: cannot unmarshal {what} into Go value of type map[string]interface {{}}")
+    return _merge_maps(document, patch or {}, kind)
+
+
+def _merge_maps(original: Object, patch: Object, kind: StructType) -> Object:
+    if PATCH in patch:
+        return _directed(patch)
+    merged, patch = dict(original), dict(patch)
+    if RETAIN_KEYS in patch:
+        _retain(merged, patch, patch.pop(RETAIN_KEYS))
+    for name in [name for name in patch if name.startswith(ORDER_PREFIX)]:
+        _merge_in_order(merged, patch, name, kind)
+    for name in sorted(patch):  # upstream's order is random; directives go first
+        _merge_member(merged, name, patch[name], kind)
+    return merged
+
+
+def _directed(patch: Object) -> Object:
+    directive = patch[PATCH]
+    if directive == "replace":
+        return {name: one for name, one in patch.items() if name != PATCH}
+    if directive == "delete":
+        return {}
+    raise _unknown_directive(directive, patch)
+
+
+def _retain(merged: Object, patch: Object, keys: Json) -> None:
+    """Every member of the patch must be in the list; members of the object that are not go."""
+    if not isinstance(keys, list) or not all(isinstance(key, (str, int, float, type(None))) for key in keys):
+        raise errors.bad_request(_BAD_RETAIN_KEYS)
+    for name, one in patch.items():
+        if one is not None and name not in keys and not name.startswith((DELETE_PREFIX, ORDER_PREFIX)):
+            raise errors.bad_request(_BAD_RETAIN_KEYS)
+    for name in [name for name in merged if name not in keys]:
+        del merged[name]
+
+
+def _merge_member(merged: Object, name: str, new: Json, kind: StructType) -> None:
+    deleting = name.startswith(DELETE_PREFIX)
+    if deleting:
+        name = _directive_key(name, DELETE_PREFIX, _BAD_DELETE_LIST)
+    if new is None:
+        merged.pop(name, None)
+        return
+    old: Json = merged.get(name)
+    if name not in merged or go_type(old) != go_type(new):
+        if not deleting:
+            _set(merged, name, _without_nulls(new))
+    elif isinstance(new, dict):
+        field = _lookup(kind, name)
+        merged[name] = new if _strategy(field) == "replace" else _merge_maps(old, new, field.type)
+    elif isinstance(new, list):
+        field = _lookup_list(kind, name)
+        merging = deleting or _strategy(field) == "merge"
+        merged[name] = _merge_lists(old, new, field, deleting=deleting) if merging else new
+    else:
+        merged[name] = new
+
+
+def _set(merged: Object, name: str, new: Json) -> None:
+    """New values are taken without what is marked by a directive; one that is itself marked does not come at all."""
+    if isinstance(new, dict) and PATCH in new:
+        merged.pop(name, None)
+    else:
+        merged[name] = _without_marked(new)
+
+
+# --- lists ---
+
+
+def _merge_lists(original: list[Json], patch: list[Json], field: Field, *, deleting: bool = False) -> list[Json]:
+    if not original and not patch:
+        return original
+    if not _are_objects(original, patch):
+        if deleting:
+            doomed = set(map(_identity, patch))
+            return [one for one in original if _identity(one) not in doomed]
+        merged = list({_identity(one): one for one in [*original, *patch]}.values())
+        return _ordered(merged, patch, original, None)
+    key = field.merge_key
+    if not key:
+        raise errors.plain_error(f"cannot merge lists without merge key for {_kind_name(_items(field))}")
+    original, patch = _without_special(original, patch, key)
+    merged = list(original)
+    for one in patch:
+        wanted = _key_of(one, key)
+        at = _find(merged, key, wanted)
+        if at is None:
+            merged.append(one)
+        else:
+            merged[at] = _merge_maps(merged[at], one, _items(field))
+    return _ordered(merged, patch, original, key)
+
+
+def _are_objects(*lists: list[Json]) -> bool:
+    """Whether lists hold objects; everything in them must be of one Go type, and no lists."""
+    kinds = {go_type(one) for many in lists for one in many}
+    if not kinds:
+        raise errors.plain_error("no elements in any of the given slices")
+    first = next(go_type(one) for many in lists for one in many)
+    if first == "[]interface {}":
+        raise errors.unprocessable()
+    if len(kinds) > 1 or first == "<nil>":
+        raise errors.plain_error(f"list element types are not identical: {default_format(list(lists))}")
+    return first == "map[string]interface {}"
+
+
+def _without_special(original: list[Json], patch: list[Json], key: str) -> tuple[list[Json], list[Json]]:
+    """The lists after the patch's `$patch` items have been carried out and taken out."""
+    plain: list[Json] = []
+    replace = False
+    for one in patch:
+        if PATCH not in one:
+            plain.append(one)
+        elif one[PATCH] == "delete":
+            doomed = _key_of(one, key)
+            while (at := _find(original, key, doomed)) is not None:
+                original = original[:at] + original[at + 1 :]
+        elif one[PATCH] == "replace":
+            replace = True
+        elif one[PATCH] == "merge":
+            raise errors.plain_error("merging lists cannot yet be specified in the patch")
+        else:
+            raise _unknown_directive(one[PATCH], one)
+    return (plain, []) if replace else (original, plain)
+
+
+def _merge_in_order(merged: Object, patch: Object, directive: str, kind: StructType) -> None:
+    """Merge one list of the patch now, with the order that a `$setElementOrder` gives; it is done with then."""
+    order = patch.pop(directive)
+    if not isinstance(order, list):
+        raise _bad_type("[]interface {}", order)
+    name = _directive_key(directive, ORDER_PREFIX, _BAD_ORDER)
+    for holder in (merged, patch):
+        if name in holder and not isinstance(holder[name], list):
+            raise _bad_type("[]interface {}", holder[name])
+    field = _lookup_list(kind, name)
+    strategy, key = _strategy(field), field.merge_key
+    old, new = merged.get(name), patch.get(name)
+    _check_order(new or [], order, key)
+    if old is None and new is None:
+        return
+    if new is None:
+        both = old
+    elif old is None:
+        both = _without_marked(new)
+    elif strategy == "merge":
+        both = _merge_lists(old, new, field)
+    else:
+        both = new
+    if _are_objects(old or [], new or []) and strategy == "merge" and old and new:
+        old = _overwritten(old, new, key)
+    merged[name] = _ordered(both or [], order, old or [], key or None)
+    patch.pop(name, None)
+
+
+def _overwritten(original: list[Json], patch: list[Json], key: str) -> list[Json]:
+    """The live list as upstream's merge leaves it behind, by which it orders then: new items stand in for deleted ones."""
+    doomed = {_identity(one.get(key)) for one in patch if one.get(PATCH) == "delete"}
+    kept = [one for one in original if _identity(one.get(key)) not in doomed]
+    if any(one.get(PATCH) == "replace" for one in patch):
+        return kept
+    known = {_identity(one.get(key)) for one in kept}
+    added = {_identity(one.get(key)): one for one in patch if PATCH not in one}
+    fresh = [one for identity, one in added.items() if identity not in known]
+    return kept + fresh[: len(original) - len(kept)]
+
+
+def _check_order(new: list[Json], order: list[Json], key: str) -> None:
+    """The patch's items come in the given order, and all of them are in it."""
+    if not new or not order:
+        return
+    if key:
+        for one in new:
+            if not isinstance(one, dict):
+                raise _bad_type("map[string]interface {}", one)
+    wanted = [one for one in new if not (key and one.get(PATCH) == "delete")]
+    at = 0
+    for other in order:
+        while at < len(wanted) and isinstance(wanted[at], dict) and PATCH in wanted[at]:
+            at += 1
+        if at < len(wanted) and _same_item(wanted[at], other, key):
+            at += 1
+    if at < len(wanted):  # upstream counts in directives after the last item here
+        raise errors.plain_error(
+            f"The order in patch list:\n{default_format(new)}\n doesn't match {ORDER_PREFIX} list:\n"
+            f"{default_format(order)}\n"
+        )
+
+
+def _same_item(one: Json, other: Json, key: str) -> bool:
+    if not key:
+        return _identity(one) == _identity(other)
+    return _identity(_key_of(one, key)) == _identity(_key_of(other, key))
+
+
+def _ordered(items: list[Json], order: list[Json], before: list[Json], key: str | None) -> list[Json]:
+    """The items that `order` names in its order, the others in the order of `before` where they stood."""
+    if key is not None:
+        for one in (*items, *order, *before):
+            _key_of(one, key)
+    named = [_identity(_value(one, key)) for one in order]
+    known = set(named)
+    patched = [one for one in items if _identity(_value(one, key)) in known]
+    others = [one for one in items if _identity(_value(one, key)) not in known]
+    patched = _sorted(patched, named, key)
+    there = [_identity(_value(one, key)) for one in before]
+    others = _sorted(others, there, key)
+    place = {one: at for at, one in reversed(list(enumerate(there)))}
+    merged: list[Json] = []
+    left = 0
+    for one in patched:
+        at = place.get(_identity(_value(one, key)))
+        while left < len(others) and at is not None:
+            other = place.get(_identity(_value(others[left], key)))
+            if other is None or other >= at:
+                break
+            merged.append(others[left])
+            left += 1
+        merged.append(one)
+    return merged + others[left:]
+
+
+def _sorted(items: list[Json], order: list[Json], key: str | None) -> list[Json]:
+    place = {one: at for at, one in reversed(list(enumerate(order)))}
+    return sorted(items, key=lambda one: place.get(_identity(_value(one, key)), -1))
+
+
+def _value(one: Json, key: str | None) -> Json:
+    """What stands for an item: its merge key's value, or itself."""
+    return one if key is None else one.get(key) if isinstance(one, dict) else None
+
+
+def _identity(scalar: Json) -> tuple[str, str]:
+    """What makes two scalars the same in Go: type and value."""
+    return go_type(scalar), default_format(scalar)
+
+
+def _find(items: list[Json], key: str, wanted: Json) -> int | None:
+    identity = _identity(wanted)
+    for at, one in enumerate(items):
+        if not isinstance(one, dict):
+            raise errors.plain_error(f"value for key {at} is not a map")
+        if key in one and _identity(one[key]) == identity:
+            return at
+    return None
+
+
+def _key_of(one: Json, key: str) -> Json:
+    if not isinstance(one, dict):
+        raise _bad_type("map[string]interface {}", one)
+    if key not in one:
+        raise errors.plain_error(f"map: {default_format(one)} does not contain declared merge key: {key}")
+    return one[key]
+
+
+# --- values ---
+
+
+def _without_nulls(value: Json) -> Json:
+    """A copy without the members that are null, inside lists too."""
+    return _filtered(value, lambda child: child is not None, lambda _: True)
+
+
+def _without_marked(value: Json) -> Json:
+    """A copy without the objects that have a `$patch` directive."""
+
+    def unmarked(child: Json) -> bool:
+        return not (isinstance(child, dict) and PATCH in child)
+
+    return _filtered(value, unmarked, unmarked)
+
+
+def _filtered(value: Json, keep_member: Callable[[Json], bool], keep_item: Callable[[Json], bool]) -> Json:
+    """A copy of a value with some members of maps and items of lists only."""
+    top: list[Json] = [value]
+    todo: list[tuple[Json, Json, Json]] = [(value, top, 0)]  # (source, container of the copy, key there)
+    while todo:
+        source, container, key = todo.pop()
+        if isinstance(source, dict):
+            container[key] = target = {name: child for name, child in source.items() if keep_member(child)}
+            todo += [(child, target, name) for name, child in target.items() if isinstance(child, (dict, list))]
+        elif isinstance(source, list):
+            container[key] = items = [child for child in source if keep_item(child)]
+            todo += [(child, items, n) for n, child in enumerate(items) if isinstance(child, (dict, list))]
+    return top[0]
+
+
+# --- types ---
+
+
+def _lookup(kind: StructType, name: str) -> Field:
+    """The struct field that Go's decoder would take, which does not insist on upper and lower case."""
+    if not isinstance(kind, Struct):
+        what = "slice" if isinstance(kind, List) else "map" if isinstance(kind, Map) else "interface"
+        raise errors.plain_error(f"merging an object in json but data type is not struct, instead is: {what}")
+    if name in kind.fields:
+        return kind.fields[name]
+    for known, field in kind.fields.items():
+        if known.casefold() == name.casefold():
+            return field
+    raise errors.plain_error(f"unable to find api field in struct {kind.name} for the json field {quote(name)}")
+
+
+def _lookup_list(kind: StructType, name: str) -> Field:
+    field = _lookup(kind, name)
+    if not isinstance(field.type, List):
+        raise errors.plain_error(f"expected slice or array type, but got: {_kind_name(kind)}")
+    return field
+
+
+def _items(field: Field) -> StructType:
+    return field.type.element if isinstance(field.type, List) else field.type
+
+
+def _kind_name(kind: StructType) -> str:
+    if isinstance(kind, (List, Map)):
+        return "slice" if isinstance(kind, List) else "map"
+    return "struct" if isinstance(kind, Struct) else kind.go.rpartition(".")[2]
+
+
+def _strategy(field: Field) -> str:
+    """The field's patch strategy beside retainKeys, which is for those who make patches."""
+    others = [one for one in field.patch.split(",") if one != "retainKeys"]
+    return others[0] if others else ""
+
+
+def _directive_key(name: str, prefix: str, complaint: str) -> str:
+    """The list that a directive is about: `$setElementOrder/finalizers`."""
+    head, slash, key = name.partition("/")
+    if not slash or head != prefix:
+        raise errors.bad_request(complaint)
+    return key
+
+
+def _bad_type(expected: str, actual: Json) -> ApiError:
+    received = "%!s(<nil>)" if actual is None else go_type(actual)
+    return errors.plain_error(f"expected a {expected}, but received a {received}")
+
+
+def _unknown_directive(directive: Json, where: Object) -> ApiError:
+    text = directive if isinstance(directive, str) else f"%!s({go_type(directive)}={default_format(directive)})"
+    return errors.plain_error(f"unknown patch type: {text} in map: {default_format(where)}")
