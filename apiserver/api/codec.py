@@ -14,6 +14,7 @@ some 100 KB, above all YAML, in a thread.
 from __future__ import annotations
 
 import re
+from types import NoneType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -23,7 +24,8 @@ from apiserver.api.errors import ApiError, bad_request, too_large
 from apiserver.api.gojson import JsonSyntaxError, string_of
 from apiserver.api.gotext import compact_json, quote
 from apiserver.api.meta import GroupVersionKind, parse_api_version
-from apiserver.api.structs import json_type
+from apiserver.api.structs import JSON as JSON_VALUE
+from apiserver.api.structs import STRING, Field, List, Struct, decode, json_type
 from apiserver.api.types import Json
 
 if TYPE_CHECKING:
@@ -381,3 +383,113 @@ def _with_defaults(sent: GroupVersionKind, expected: GroupVersionKind) -> GroupV
     if not version and group in ("", expected.group):
         group, version = expected.group, expected.version
     return GroupVersionKind(group, version, kind or expected.kind)
+
+
+# Patches in requests
+
+
+class PatchBody(NamedTuple):
+    """A JSON text that is a patch of some kind. `duplicates` are paths."""
+
+    value: Json
+    error: str
+    duplicates: Sequence[str]
+
+
+class Patch(NamedTuple):
+    """A patch that can be applied, and what a strict decoder has to say of it."""
+
+    value: Json
+    strict: Sequence[str]
+
+
+def read_patch(body: bytes) -> PatchBody:
+    """The body of a JSON or merge patch; raises ApiError.
+
+    This happens before the object is looked up, what `json_patch` and `merge_patch` do happens after it.
+    """
+    check_size(body)
+    clean = _read_clean(body)
+    if clean is not None:
+        return PatchBody(clean.value, "", ())
+    try:
+        document = gojson.read(body)
+    except JsonSyntaxError:
+        raise bad_request("invalid JSON patch") from None
+    return PatchBody(document.value, document.error, document.duplicates)
+
+
+_JSON_PATCH_OP: Final = Struct("jsonPatchOp", package="handlers").define(
+    Field("op", STRING), Field("path", STRING), Field("from", STRING), Field("value", JSON_VALUE)
+)
+
+
+def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
+    """The operations of a JSON patch, as they were sent; raises ApiError.
+
+    Without `strict` (fieldValidation=Ignore) only the operations' being objects is checked.
+    """
+    operations = [] if patch.value is None else patch.value
+    complaints: list[str] = []
+    if strict:
+        decoded = decode(List(_JSON_PATCH_OP), operations)
+        error = decoded.error or patch.error.replace("Go value", "Go struct field jsonPatchOp.value")
+        if error:
+            raise bad_request(f"error decoding patch: {error}")
+        known = [path for path in patch.duplicates if _operation_field(path) in _JSON_PATCH_OP.fields]
+        complaints = [f"json patch {told}" for told in _told(known)]
+        complaints += [f"json patch unknown field {quote(path)}" for path in decoded.unknown]
+    elif type(operations) is not list:
+        raise bad_request(_no_go_value(operations, "jsonpatch.Patch"))
+    for operation in operations:
+        if operation is not None and type(operation) is not dict:
+            raise bad_request(_no_go_value(operation, "jsonpatch.Operation"))
+    if len(operations) > MAX_JSON_PATCH_OPERATIONS:
+        limit = f"is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
+        raise too_large(f"The allowed maximum operations in a JSON patch {limit}")
+    return Patch([operation or {} for operation in operations], complaints)
+
+
+def merge_patch(patch: PatchBody, *, strict: bool) -> Patch:
+    """A merge patch: an object, or without `strict` also a list; raises ApiError."""
+    if strict and (patch.error or type(patch.value) not in (dict, NoneType)):
+        raise bad_request(f"error decoding patch: {patch.error or _no_go_value(patch.value, _GO_MAP)}")
+    if type(patch.value) not in (dict, list):
+        raise bad_request("Invalid JSON Patch")
+    return Patch(patch.value, _told(patch.duplicates) if strict else ())
+
+
+def read_apply(body: bytes) -> Decoded:
+    """The body of a server-side apply, an object in YAML or JSON; raises ApiError. Null is empty."""
+    check_size(body)
+    try:
+        decoded = decode_yaml(body)
+    except JsonSyntaxError as error:
+        raise bad_request(f"error decoding patch: {_NO_OBJECT}: {error}") from None
+    except ValueError as error:
+        if body.lstrip().startswith(b"{"):
+            raise bad_request(f"error decoding patch: error converting YAML to JSON: {error}") from None
+        raise bad_request(f"error encoding patch: {error}") from None
+    if decoded.value is None:
+        return Decoded({}, (), decoded.yaml)
+    if type(decoded.value) is not dict:
+        raise bad_request(f"error decoding patch: {_NO_OBJECT}: {_no_go_value(decoded.value, _GO_MAP)}")
+    return decoded
+
+
+def refuse_repeated_keys(applied: Decoded) -> ApiError:
+    """What fieldValidation=Strict says to an apply whose `duplicates` are not empty."""
+    return bad_request(f"error strict decoding patch: error converting YAML to JSON: {applied.strict[0]}")
+
+
+_GO_MAP: Final = "map[string]interface {}"
+_NO_OBJECT: Final = "error unmarshaling JSON: while decoding JSON"
+
+
+def _no_go_value(value: Json, go: str) -> str:
+    return f"json: cannot unmarshal {json_type(value)} into Go value of type {go}"
+
+
+def _operation_field(path: str) -> str:
+    """`[0].value.a` is in the field `value`."""
+    return path.partition(".")[2].partition(".")[0].partition("[")[0]

@@ -144,12 +144,39 @@ def read(body: bytes) -> YamlDocument:
         raise YamlError("yaml: document contains excessive tag directives")
     if b"%YAML" in body and (version := _version(body)) and version[2] != b"1.1":  # libyaml takes 1.2, too
         raise _syntax(version[1].count(b"\n") - 1, "found incompatible YAML document")
-    try:
-        return _Reader(body).read()
-    except ReaderError as error:
-        raise YamlError(f"yaml: {error.reason}") from None
-    except MarkedYAMLError as error:
-        raise YamlError(_told(error)) from None
+    text: str | bytes = body
+    for _ in range(_MAX_STAND_INS):
+        try:
+            return _Reader(text).read()
+        except ReaderError as error:
+            raise YamlError(f"yaml: {error.reason}") from None
+        except MarkedYAMLError as error:
+            text = _with_stand_in(text, error)
+            if not text:
+                raise YamlError(_told(error)) from None
+    raise YamlError("yaml: found unexpected ':'")
+
+
+def _with_stand_in(text: str | bytes, error: _Event) -> str:
+    """libyaml refuses a colon before a bracket or comma in flow style (`{a:}`), go-yaml takes it for text.
+
+    The text with something else in place of that colon; nothing if the error is another one.
+    """
+    if error.problem != "found unexpected ':'" or len(text) > _MAX_REREAD:
+        return ""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+        if _STAND_IN in text:
+            return ""
+    position = error.problem_mark.index
+    if text[position : position + 1] != ":":
+        return ""
+    return text[:position] + _STAND_IN + text[position + 1 :]
+
+
+_STAND_IN: Final = "\uf8ff"  # of the private use area
+_MAX_STAND_INS: Final = 20
+_MAX_REREAD: Final = 64 * 1024
 
 
 def _told(error: _Event) -> str:
@@ -164,9 +191,14 @@ def _told(error: _Event) -> str:
 
 
 class _Reader:
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: str | bytes) -> None:
         self.next: Callable[[], _Event] = CParser(body).get_event
-        self.text = body.decode("utf-8", "replace") if _ODDITIES(body) else ""  # where libyaml's events do not suffice
+        self.body = body
+        self.text = ""  # the body, where libyaml's events do not suffice
+        if isinstance(body, str):
+            self.text = body
+        elif _ODDITIES(body):
+            self.text = body.decode("utf-8", "replace")
         self.anchors: dict[str, _Anchored] = {}
         self.frames: list[_Frame] = []
         self.complaints: list[str] = []
@@ -277,7 +309,7 @@ class _Reader:
 
     def unusual_scalar(self, event: _Event, *, in_key: bool) -> Json:
         """A scalar with a tag or an anchor, or one that may be written in a way that libyaml does not tell of."""
-        text = event.value
+        text = event.value.replace(_STAND_IN, ":") if isinstance(self.body, str) else event.value
         merge = in_key and text == "<<" and (event.implicit[0] or event.tag == MERGE_TAG)
         raw = self.text[event.start_mark.index : event.end_mark.index]
         if event.style == '"' and (slash := _escaped_slash(raw)):  # libyaml accepts \/, go-yaml does not
