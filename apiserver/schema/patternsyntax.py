@@ -75,6 +75,8 @@ def to_re2(pattern: str) -> str:
     return "".join(reader.out)
 
 
+_NO_END: Final = -1
+_REPETITIONS: Final = {"*": (0, _NO_END), "+": (1, _NO_END), "?": (0, 1)}
 _REPEAT: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
 _FLAGS: Final = re.compile(r"\(\?([imsU]*)(-[imsU]*)?(.?)", re.DOTALL)
 _NAMED: Final = re.compile(r"\(\?(?:P<(?=.)|<(?=.))", re.DOTALL)
@@ -108,7 +110,7 @@ class _Reader:
             start = self.position
             char = pattern[start]
             repeat = _REPEAT.match(pattern, start) if char == "{" else None
-            if char in "*+?" or repeat:
+            if char in _REPETITIONS or repeat:
                 last_repeat = self.repeat(start, repeat, last_repeat)
                 continue
             last_repeat = -1
@@ -142,12 +144,13 @@ class _Reader:
     def repeat(self, start: int, counted: re.Match[str] | None, last_repeat: int) -> int:
         """`*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}`, each possibly followed by `?`."""
         self.position = counted.end() if counted else start + 1
-        least, most = 0, -1
         if counted:
             least = _count(counted[1])
-            most = least if not counted[2] else _count(counted[3]) if counted[3] else -1
-            if least > MAX_REPEAT or most > MAX_REPEAT or 0 <= most < least:
+            most = least if not counted[2] else _count(counted[3]) if counted[3] else _NO_END
+            if least > MAX_REPEAT or most > MAX_REPEAT or _NO_END != most < least:
                 raise PatternError("invalid repeat count", self.since(start))
+        else:
+            least, most = _REPETITIONS[self.pattern[start]]
         if self.pattern.startswith("?", self.position):
             self.position += 1
         if last_repeat >= 0:
@@ -155,11 +158,14 @@ class _Reader:
         terms = self.groups[-1].terms
         if not terms:
             raise PatternError("missing argument to repetition operator", self.since(start))
-        repeated = terms.pop()
-        copies = repeated.copies * max(least, most, 1) if most else 1
-        size = max(least, most) * repeated.size + (most - least if most >= 0 else 1)
-        self.push(_Term(repeated.height + 1, copies, max(size, repeated.size + 1 if not counted else 1)))
-        if copies > MAX_REPEAT and (least >= 2 or most >= 2):
+        once = terms.pop()
+        if most == _NO_END:
+            size = least * once.size + 1 if least else once.size + 2
+        else:
+            size = most * once.size + most - least
+        copies = once.copies * max(least, most, 1) if most else 1
+        self.push(_Term(once.height + 1, copies, max(1, size)))
+        if copies > MAX_REPEAT and max(least, most) >= 2:
             raise PatternError("invalid repeat count", self.since(start))
         return start
 

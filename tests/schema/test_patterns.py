@@ -1,0 +1,115 @@
+"""Patterns match as Go's regular expressions do, and in linear time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from apiserver.schema import patterns
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "matches"),
+    [
+        ("b", "abc", True),  # anywhere
+        ("^b", "abc", False),
+        ("c$", "abc", True),
+        ("c$", "abc\n", False),  # the end is the end
+        (r"c\z", "abc", True),
+        ("(?m)c$", "abc\nd", True),
+        ("(?m)^d", "abc\nd", True),
+        ("a.c", "a\nc", False),
+        ("(?s)a.c", "a\nc", True),
+        ("^.$", "é", True),  # a character, not an octet
+        ("^.$", "😀", True),
+        (r"^\d$", "٣", False),  # ASCII only
+        (r"^\w$", "é", False),
+        (r"^\s$", "\v", False),
+        (r"^\s$", "\f", True),
+        (r"\bfoo\b", "a foo b", True),
+        ("(?i)^straße$", "STRAßE", True),
+        ("(?i)^k$", "\u212a", True),  # the Kelvin sign
+        ("(?i)^s$", "ſ", True),
+        (r"^\pL+$", "aé日", True),
+        (r"^\p{Greek}$", "α", True),
+        (r"^\p{^Greek}$", "α", False),
+        (r"^\PL$", "1", True),
+        (r"^\p{lowercase letter}$", "a", True),
+        (r"^\p{Cn}$", "\u0378", True),
+        (r"^\pC$", "\u0378", True),  # unassigned ones are others
+        (r"^\PC$", "a", True),
+        (r"^[\PC1]$", "a", True),
+        (r"^[^\PC]$", "a", False),
+        (r"^\p{LC}$", "ǅ", True),
+        (r"^[\P{LC}x]$", "日", True),
+        (r"^[\P{LC}x]$", "X", False),
+        (r"^\P{Any}$", "a", False),
+        (r"^[\P{Any}a]$", "a", True),
+        (r"(?i)^\P{ASCII}$", "k", False),
+        ("^a{,2}$", "a{,2}", True),  # no repetition
+        ("^a{0}$", "", True),
+        (r"^\Qa.c\E$", "a.c", True),
+        (r"^\Qa.c\E$", "abc", False),
+        ("^[[:alpha:]-]+$", "a-b", True),
+        (r"^\0\x41\x{e9}\101$", "\0Aé\x41", True),
+        ("", "", True),
+        ("$^", "", True),
+        ("a^", "a", False),
+        (r"^[^\x00-\x{10FFFF}]", "a", False),
+    ],
+)
+def test_search(pattern: str, text: str, matches: bool) -> None:
+    assert patterns.compile(pattern).search(text) is matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("b+", "abbab", ["bb", "b"]),
+        ("x", "abc", []),
+        ("b*", "abc", ["", "b", ""]),  # none right behind "b"
+        ("", "aé", ["", "", ""]),
+        ("a|ab", "ab", ["a"]),  # the first alternative wins
+        ("a+?", "aaa", ["a", "a", "a"]),
+        ("(?U)a+", "aaa", ["a", "a", "a"]),
+        ("(a)(b)?", "ab a", ["ab", "a"]),
+        (r"\b", "é a", ["", ""]),
+        ("^a", "aaa", ["a"]),
+        ("é|日", "xé日", ["é", "日"]),
+        ("(?m)^.*$", "a\n\nb", ["a", "", "b"]),
+    ],
+)
+def test_find_and_find_all(pattern: str, text: str, found: list[str]) -> None:
+    compiled = patterns.compile(pattern)
+    assert list(compiled.find_all(text)) == found
+    assert compiled.find(text) == (found[0] if found else None)
+
+
+def test_a_bad_pattern_is_a_value_error_in_go_s_words() -> None:
+    with pytest.raises(ValueError, match=r"^error parsing regexp: missing closing \): `a\(b`$"):
+        patterns.compile("a(b")
+
+
+def test_a_pattern_that_needs_more_memory_than_usual_compiles() -> None:
+    assert patterns.compile(r"^\pL{1000}$").search("é" * 1000)
+
+
+def test_a_pattern_is_compiled_once() -> None:
+    assert patterns.compile("once") is patterns.compile("once")
+
+
+EVIL = [
+    "^(a+)+$", "(a*)*b", "(a|aa)+$", "(a|a?)+$", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*)*x", "(.*a){20}$", "(x+x+)+y",
+    "([a-zA-Z]+)*$", "^(a?){30}a{30}$", r"\s+$", r"(\w+\s?)+$", "^.*foo.*bar.*baz$", "(a+)*b(a+)*c", "[ab]*a[ab]{15}$",
+    "(?i)(k|s)+$", r"(\pL+)*\d$", "^((ab)*)*$", ".*.*.*.*=.*", "^(.*?,){11}P",
+]  # fmt: skip
+
+
+def test_evil_patterns_take_linear_time() -> None:
+    text = "a" * 1_000_000 + "!"
+    compiled = [patterns.compile(pattern) for pattern in EVIL]
+    start = time.perf_counter()
+    for pattern in compiled:
+        pattern.search(text)
+    assert time.perf_counter() - start < 1  # 0.03 s; twenty backtracking searches would not end
