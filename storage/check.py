@@ -99,13 +99,21 @@ def _report(path: str, connection: sqlite3.Connection) -> Report:
     version = migrations.recognise(path, *connection.execute(migrations.IDENTIFY).fetchone())
     if not version:
         raise Unusable(f"{path} is empty")
-    found = connection.execute(f"PRAGMA integrity_check({MAX_MESSAGES})").fetchall()
-    damage = [Damage(str(message)) for (message,) in found if message != "ok"]
+    damage = _integrity(connection)
     marks = migrations.marks(path, *connection.execute(migrations.MARKS).fetchone())
     audit = _Audit(marks)
     for revision, row in _rows(connection, marks.revision):
         audit.see(revision, row)
     return Report(path, version, marks.revision, marks.compacted, audit.keys, audit.rows, damage + audit.damage)
+
+
+def _integrity(connection: sqlite3.Connection) -> list[Damage]:
+    """What SQLite itself finds wrong."""
+    try:
+        messages = connection.execute(f"PRAGMA integrity_check({MAX_MESSAGES})").fetchall()
+    except sqlite3.DatabaseError as error:  # it stumbles over what it is looking for
+        return [Damage(str(error))]
+    return [Damage(str(message)) for (message,) in messages if message != "ok"]
 
 
 def _rows(connection: sqlite3.Connection, newest: Revision) -> Iterator[tuple[Revision, Row | None]]:
