@@ -224,7 +224,8 @@ class _LabelParser:
         operator = _OPERATORS.get(word)
         if operator is None:
             raise ValueError(f"found '{word}', expected: {_EXPECTED_OPERATORS}")
-        return _requirement(name, operator, self.values() if operator in (IN, NOT_IN) else [self.value()])
+        values = sorted(set(self.values())) if operator in (IN, NOT_IN) else [self.value()]
+        return _requirement(name, operator, values)
 
     def value(self) -> str:
         if self.look() in (_END, ","):
@@ -244,16 +245,15 @@ class _LabelParser:
             raise ValueError(f"found '{word}', expected: ',', ')' or identifier")
         values: list[str] = []
         while (word := self.take()) != ")":
-            after = self.look()
-            if word == ",":
-                if not values or after in (",", ")"):
-                    values.append("")
-            elif word == _END or word in _SYMBOLS:
+            if word == _END or (word in _SYMBOLS and word != ","):
                 raise ValueError(f"found '{word}', expected: ',', or identifier")
-            elif after not in (",", ")"):
-                raise ValueError(f"found '{after}', expected: ',' or ')'")
-            else:
+            after = self.look()
+            if word != ",":
+                if after not in (",", ")"):
+                    raise ValueError(f"found '{after}', expected: ',' or ')'")
                 values.append(word)
+            elif not values or after in (",", ")"):
+                values.append("")
         return values or [""]
 
 
