@@ -12,9 +12,10 @@ from aiohttp import web_request
 
 from apiserver.api import codec, errors, meta, protobuf
 from apiserver.api.gotime import format_time
-from apiserver.api.structs import decode
+from apiserver.api.structs import decode, json_type
 from apiserver.api.types import Object
-from apiserver.apply import patch
+from apiserver.api.values import copy
+from apiserver.apply import manager, patch
 from apiserver.http import negotiation, options, responses
 from apiserver.http.answer import Answer
 from apiserver.http.body import read_body
@@ -22,7 +23,7 @@ from apiserver.http.negotiation import Accepted, Endpoint
 from apiserver.http.options import ListOptions
 from apiserver.http.request import Query, RequestInfo, check_name, first
 from apiserver.http.table import include_object
-from apiserver.registry import kinds, pipeline
+from apiserver.registry import kinds, ownership, pipeline
 from apiserver.registry.deletion import delete_keys
 from apiserver.registry.entry import body_at, object_at
 from apiserver.registry.kinds import options as kinds_options
@@ -64,6 +65,12 @@ class Call:
         """Raises ApiError: the path names a collection, and the verb wants one object."""
         if not self.info.name:
             raise errors.bad_request("name must be provided")
+
+    def refuse_terminating(self, name: str) -> None:
+        """Raises ApiError: the definition is being deleted, nothing can be created any more."""
+        if self.resource.versions.terminating:
+            why = "create not allowed while custom resource definition is terminating"
+            raise errors.forbidden(self.resource.what, name, why)
 
     def accepted(self, endpoint: Endpoint | None = None) -> Accepted:
         """What to answer with. Raises ApiError NotAcceptable."""
@@ -189,12 +196,8 @@ async def create(call: Call) -> Answer:
     body = await read_body(call.request)
     given = options.write_options(call.query, "CreateOptions", call.user_agent)
     decoded = await _arrived(call, body, media_type, given)
-    value = decoded.value
-    if call.resource.versions.terminating:
-        metadata = value.get("metadata")
-        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-        why = "create not allowed while custom resource definition is terminating"
-        raise errors.forbidden(call.resource.what, name, why)
+    metadata = decoded.value.get("metadata")
+    call.refuse_terminating(metadata.get("name", "") if isinstance(metadata, dict) else "")
     written = await call.registry.create(call.draft("CREATE", decoded, given))
     return call.answer(written.body(call.resource), accepted, 201)
 
@@ -235,7 +238,7 @@ async def patch_(call: Call) -> Answer:
     body = await read_body(call.request)
     given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
-        raise errors.ApiError(501, "server-side apply is not available yet: use a merge patch", "NotImplemented")
+        return await _apply(call, accepted, body, given)
     checked = given.field_validation != "Ignore"
     change = read_patch(kind, body, checked=checked)
 
@@ -247,6 +250,59 @@ async def patch_(call: Call) -> Answer:
 
     written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
     return call.answer(written.body(call.resource), accepted)
+
+
+async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) -> Answer:
+    """Server-side apply: merge a configuration into the object, or create it."""
+    config = await read_configuration(body, given)
+    call.warnings += config.duplicates if given.field_validation == "Warn" else ()
+    tracker = ownership.tracker(call.resource, call.info.subresource)
+
+    async def revise(old: Object | None) -> Draft:
+        now = format_time(call.now())
+        new = manager.apply(old, config.value, tracker, manager=given.field_manager, force=given.force, now=now)
+        new = copy(new)
+        new["metadata"].setdefault("name", call.info.name)
+        draft = call.draft("UPDATE" if old else "CREATE", codec.Decoded(new), given)
+        await pipeline.run(draft, pipeline.APPLIED)
+        draft.arrived = draft.owned = True
+        return draft
+
+    while True:
+        try:
+            written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
+        except errors.ApiError as error:
+            if error.reason != "NotFound" or call.info.subresource:
+                raise
+        else:
+            return call.answer(written.body(call.resource), accepted)
+        call.refuse_terminating(call.info.name)
+        draft = await revise(None)
+        draft.metadata.pop("resourceVersion", None)
+        try:
+            written = await call.registry.create(draft)
+        except errors.ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+        else:
+            return call.answer(written.body(call.resource), accepted, 201)
+
+
+async def read_configuration(body: bytes, given: Options) -> codec.Decoded:
+    """The body of an apply patch, YAML or JSON. Raises ApiError."""
+    try:
+        if len(body) > MAX_YAML_ON_LOOP:
+            config = await asyncio.to_thread(codec.decode_yaml, body)
+        else:
+            config = codec.decode_yaml(body)
+    except ValueError as error:
+        raise errors.bad_request(f"error decoding patch: {error}") from None
+    if not isinstance(config.value, dict):
+        what = f"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {json_type(config.value)}"
+        raise errors.bad_request(f"error decoding patch: {what} into Go value of type map[string]interface {{}}")
+    if config.duplicates and given.field_validation == "Strict":
+        raise errors.bad_request(f"error strict decoding patch: {'; '.join(config.strict)}")
+    return config
 
 
 Change = Callable[[Object], patch.Patched]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from apiserver.api import codec, errors, meta
+from apiserver.api.gotime import format_time
 from apiserver.api.structs import decode
 from apiserver.api.types import Object
 from apiserver.api.values import copy
+from apiserver.apply import manager
+from apiserver.apply.scale import to_parent, to_scale
 from apiserver.http import handlers, negotiation, options, responses, table
 from apiserver.http.answer import Answer
 from apiserver.http.body import read_body
 from apiserver.http.handlers import APPLY_PATCH, CUSTOM_PATCHES, Call
 from apiserver.http.negotiation import Accepted
 from apiserver.http.request import check_name
-from apiserver.registry import scale
+from apiserver.registry import ownership, scale
 from apiserver.registry.entry import object_at
 from apiserver.registry.kinds.autoscaling import SCALE
 from apiserver.registry.pipeline import Draft, Options, invalid_patch
@@ -70,10 +73,12 @@ async def patch(call: Call) -> Answer:
     accepted = _accepted(call)
     body = await read_body(call.request)
     given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=kind == APPLY_PATCH)
+    if kind == APPLY_PATCH:
+        return _answer(call, await _write(call, await _applying(call, body, given), Preconditions()), accepted)
     change = handlers.read_patch(kind, body, checked=given.field_validation != "Ignore")
 
     async def revise(old: Object) -> Draft:
-        patched = change(scale.scale_of(old, call.resource, missing=scale.UNSET)).value
+        patched = change(_owned_scale(old, call)).value
         decoded = decode(SCALE, patched)
         if decoded.error:
             raise invalid_patch(codec.encode(patched, sort_keys=False).decode(), decoded.error)
@@ -82,8 +87,35 @@ async def patch(call: Call) -> Answer:
     return _answer(call, await _write(call, revise, Preconditions()), accepted)
 
 
-def _draft(call: Call, old: Object, new_scale: Object, given: Options) -> Draft:
-    """The draft of a custom resource with the replicas of a Scale. Raises ApiError."""
+async def _applying(call: Call, body: bytes, given: Options) -> Revise:
+    """Server-side apply of a Scale (upstream's fails when it is forced; ours works)."""
+    config = await handlers.read_configuration(body, given)
+
+    async def revise(old: Object) -> Draft:
+        live = _owned_scale(old, call)
+        now = format_time(call.now())
+        new = manager.apply(
+            live, config.value, ownership.SCALE, manager=given.field_manager, force=given.force, now=now
+        )
+        return _draft(call, old, new, given, owners=new["metadata"].get("managedFields"))
+
+    return revise
+
+
+def _owned_scale(value: Object, call: Call) -> Object:
+    """The Scale of an object with the owners of its replicas: for writing only, answers do not tell them."""
+    shown = scale.scale_of(value, call.resource, missing=scale.UNSET)
+    owners = to_scale(value["metadata"].get("managedFields"), ownership.replicas_paths(call.resource))
+    if owners:
+        shown["metadata"]["managedFields"] = owners
+    return shown
+
+
+def _draft(call: Call, old: Object, new_scale: Object, given: Options, *, owners: list[Object] | None = None) -> Draft:
+    """The draft of a custom resource with the replicas of a Scale. `owners`: who owns it now, if that is known.
+
+    Raises ApiError.
+    """
     metadata = new_scale["metadata"]
     if metadata.get("name") and metadata["name"] != call.info.name:
         raise errors.bad_request(
@@ -93,11 +125,21 @@ def _draft(call: Call, old: Object, new_scale: Object, given: Options) -> Draft:
     if replicas == scale.UNSET:
         path = call.resource.scale.spec_replicas if call.resource.scale else ""
         raise errors.bad_request(f'the spec replicas field "{path}" cannot be empty')
+    if owners is None:
+        live = _owned_scale(old, call)
+        tracked = manager.update(
+            live, new_scale, ownership.SCALE, manager=given.field_manager, now=format_time(call.now())
+        )
+        owners = tracked["metadata"].get("managedFields")
+    paths = ownership.replicas_paths(call.resource)
+    old["metadata"]["managedFields"] = to_parent(
+        old["metadata"].get("managedFields"), owners, call.resource.api_version, paths
+    )
     scale.set_replicas(old, call.resource, replicas)
     if metadata.get("resourceVersion"):
         old["metadata"]["resourceVersion"] = metadata["resourceVersion"]
     draft = call.draft("UPDATE", codec.Decoded(old), given)
-    draft.arrived = True  # it was read from the store
+    draft.arrived = draft.owned = True  # it was read from the store
     return draft
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from apiserver.api import meta
-from apiserver.api.structs import decode
+from apiserver.api.structs import Struct, decode
 from apiserver.api.types import Object
 from apiserver.registry import kinds
-from apiserver.registry.kinds import Context, Kind
-from apiserver.registry.pipeline import Draft, cannot_be_handled
+from apiserver.registry.kinds import Context, Kind, events
+from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Behaviour, Resource, Versions
 
 
@@ -16,18 +18,25 @@ class BuiltIn:
 
     sorted_keys = False
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, adopt: Callable[[Object], Object] = lambda value: value) -> None:
+        """`adopt` makes an object of the kind's other version one of this."""
         self.kind = kind
+        self.struct: Struct | None = kind.struct
         self.unconditional_update = kind.unconditional_update
+        self.create_on_update = kind.create_on_update
+        self._adopt = adopt
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
         decoded = decode(self.kind.struct, value)
         if decoded.error:
-            raise cannot_be_handled(resource, value, decoded.error)
+            raise ValueError(decoded.error)
         return decoded.value, decoded.unknown
 
     def read(self, resource: Resource, value: Object) -> None:
         """What is stored was decoded when it was written."""
+
+    def convert(self, resource: Resource, value: Object) -> Object:
+        return self._adopt(value)
 
     def default(self, resource: Resource, value: Object) -> None:
         self.kind.default(value)
@@ -39,13 +48,20 @@ class BuiltIn:
         return kinds.written(self.kind, value)
 
     def validate(self, draft: Draft) -> None:
-        draft.errors += self.kind.validate(draft.new, draft.old, Context(draft.subresource))
+        new, old = draft.new, draft.old
         draft.errors += meta.validate_object_meta(
-            draft.metadata, namespaced=self.kind.namespaced, name_rule=self.kind.name_rule
+            new["metadata"], namespaced=self.kind.namespaced, name_rule=self.kind.name_rule
         )
-        if draft.old is not None:
-            draft.errors += meta.validate_object_meta_update(draft.metadata, draft.old["metadata"])
-        draft.warnings += self.kind.warnings(draft.new, draft.old)
+        if old is not None:
+            draft.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
+        draft.errors += self.kind.validate(new, old, Context(draft.subresource))
+        draft.warnings += self.kind.warnings(new, old)
+
+    def reset_fields(self, resource: Resource, subresource: str) -> tuple[str, ...]:
+        for one in self.kind.subresources:
+            if one.name == subresource:
+                return one.kept
+        return self.kind.kept
 
     def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
         return kinds.selected(self.kind, value)
@@ -74,5 +90,15 @@ def resource_of(kind: Kind, behaviour: Behaviour) -> Resource:
 
 
 def built_in_versions() -> list[Versions]:
-    """The built-in kinds that are stored, each in its one version."""
-    return [Versions([resource_of(kind, BuiltIn(kind))], kind.version) for kind in kinds.served() if kind.stored]
+    """The built-in kinds that are stored. All have one version, but for events: they are served in two groups."""
+    stored = [kind for kind in kinds.served() if kind.stored]
+    versions = []
+    for kind in stored:
+        if kind.kind != "Event":
+            resource = resource_of(kind, BuiltIn(kind))
+            versions.append(Versions([resource], resource))
+    core, other = (
+        next(one for one in stored if one.api_version == version) for version in (events.CORE, events.EVENTS)
+    )
+    both = [resource_of(core, BuiltIn(core, events.to_core)), resource_of(other, BuiltIn(other, events.from_core))]
+    return [*versions, Versions(both, both[0])]

@@ -17,7 +17,7 @@ class Catalog:
         self.defined = dict(defined or {})
         self._by_path: dict[tuple[str, str, str], Resource] = {}
         for versions in (*self.defined.values(), *self._builtins):
-            for resource in versions.by_name.values():
+            for resource in versions.all:
                 if resource.served:
                     self._by_path[resource.group, resource.version, resource.plural] = resource
 
@@ -40,7 +40,7 @@ class Catalog:
     def groups(self) -> dict[str, list[str]]:
         """The versions of each group, best first; built-in groups before those of definitions, these by name."""
         found: dict[str, set[str]] = {}
-        builtin = [resource.group for versions in self._builtins for resource in versions.by_name.values()]
+        builtin = [resource.group for versions in self._builtins for resource in versions.all]
         for group in (*dict.fromkeys(builtin), *sorted(one.group for one in self.resources)):
             found.setdefault(group, set())
         for resource in self.resources:

@@ -7,11 +7,12 @@ from typing import Final
 from apiserver.api import field, meta, names
 from apiserver.api.field import FieldError, Path
 from apiserver.api.gotext import plain
+from apiserver.api.structs import Struct
 from apiserver.api.types import Json, Object
 from apiserver.api.values import copy, equal
-from apiserver.crd.versions import deprecation_warning
+from apiserver.crd.versions import deprecation_warning, storage_version
 from apiserver.registry import scale
-from apiserver.registry.pipeline import Draft, cannot_be_handled
+from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource, ScalePaths, Versions
 from apiserver.schema import embedded, listtype, ratcheting, validation
 from apiserver.schema.defaulting import default, drop_nulls
@@ -25,19 +26,24 @@ class CustomResources:
     """The behaviour that all custom resources share; what differs is in their `Resource`."""
 
     unconditional_update = False
+    create_on_update = False
     sorted_keys = True
+    struct: Struct | None = None
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
-        try:
-            return value, shape(resource, value, drop_malformed=False)
-        except ValueError as error:
-            raise cannot_be_handled(resource, value, str(error)) from None
+        return value, shape(resource, value, drop_malformed=False)
 
     def read(self, resource: Resource, value: Object) -> None:
         shape(resource, value, drop_malformed=True)
         metadata = value.get("metadata")
         if isinstance(metadata, dict) and not metadata.get("generation"):
             metadata["generation"] = 1  # written before generations were counted
+
+    def convert(self, resource: Resource, value: Object) -> Object:
+        """Strategy None: the apiVersion changes, and what the other version does not describe goes."""
+        value["apiVersion"] = resource.api_version
+        self.read(resource, value)
+        return value
 
     def default(self, resource: Resource, value: Object) -> None:
         default(value, resource.schema)
@@ -62,6 +68,11 @@ class CustomResources:
         validate(draft)
         if not draft.errors and not draft.subresource:
             draft.warnings += meta.finalizer_warnings(draft.metadata, draft.old["metadata"] if draft.old else None)
+
+    def reset_fields(self, resource: Resource, subresource: str) -> tuple[str, ...]:
+        if subresource == "status":
+            return ("metadata", "spec")
+        return ("status",) if resource.has_status else ()
 
     def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
         return {path: _text_at(value, path) for path in resource.selectable_fields}
@@ -191,9 +202,8 @@ def _scale_errors(value: Object, paths: ScalePaths, *, spec: bool) -> list[Field
 def versions_of(crd: Object, since: int) -> Versions:
     """The resources that an established definition serves, from the names it was given."""
     spec = crd["spec"]
-    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
-    resources = [_resource(crd, version) for version in spec["versions"]]
-    return Versions(resources, storage, since)
+    resources = {version["name"]: _resource(crd, version) for version in spec["versions"]}
+    return Versions(list(resources.values()), resources[storage_version(crd)], since)
 
 
 def _resource(crd: Object, version: Object) -> Resource:

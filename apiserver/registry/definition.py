@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from apiserver.api import meta, names
+from apiserver.api.structs import Struct
 from apiserver.api.types import Object
 from apiserver.crd import defaults, types, update, validation
-from apiserver.registry.pipeline import Draft, cannot_be_handled
+from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource, Versions
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -17,16 +18,21 @@ class Definitions:
     """The behaviour of the one resource that makes the others."""
 
     unconditional_update = False
+    create_on_update = False
     sorted_keys = False
+    struct: Struct | None = types.CRD
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
         decoded = types.decode(value)
         if decoded.error:
-            raise cannot_be_handled(resource, value, decoded.error)
+            raise ValueError(decoded.error)
         return decoded.value, decoded.unknown
 
     def read(self, resource: Resource, value: Object) -> None:
         """What is stored was decoded when it was written."""
+
+    def convert(self, resource: Resource, value: Object) -> Object:
+        return value
 
     def default(self, resource: Resource, value: Object) -> None:
         value.update(defaults.default(value))
@@ -56,6 +62,9 @@ class Definitions:
         if not draft.errors and not draft.subresource:
             draft.warnings += update.warnings(new, old)
 
+    def reset_fields(self, resource: Resource, subresource: str) -> tuple[str, ...]:
+        return ("spec",) if subresource == "status" else ("status",)
+
     def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
         return {}
 
@@ -78,4 +87,4 @@ def definitions_resource() -> Versions:
         verbs=VERBS,
         subresources=frozenset({"status"}),
     )
-    return Versions([resource], types.VERSION)
+    return Versions([resource], resource)

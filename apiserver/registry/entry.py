@@ -75,10 +75,7 @@ def object_at(entry: Entry, resource: Resource) -> Object:
     value: Object = codec.decode_stored(entry.stored if entry.shown is None else entry.shown)
     metadata = value["metadata"]
     metadata["resourceVersion"] = str(entry.revision)
-    if resource is not storage:
-        value["apiVersion"] = resource.api_version
-        resource.behaviour.read(resource, value)
-    return value
+    return value if resource is storage else resource.behaviour.convert(resource, value)
 
 
 def body_at(entry: Entry, resource: Resource) -> bytes:
@@ -117,8 +114,7 @@ def _look(entry: Entry, storage: Resource) -> None:
     own = storage.versions.of(value)
     pipeline.read(own, value)
     if own is not storage:
-        value["apiVersion"] = storage.api_version
-        storage.behaviour.read(storage, value)
+        value = storage.behaviour.convert(storage, value)
     shown = codec.encode(value, sort_keys=storage.behaviour.sorted_keys)
     entry.shown = None if shown == entry.stored else shown
     entry.cut = _cut(storage, shown)

@@ -13,8 +13,10 @@ from typing import Final
 
 from apiserver.api.gotime import format_time
 from apiserver.api.types import Object
+from apiserver.apply import manager
 from apiserver.crd import conditions
 from apiserver.crd.conditions import Condition
+from apiserver.registry import ownership
 from apiserver.registry.cache import Change, Collection
 from apiserver.registry.custom import versions_of
 from apiserver.registry.deletion import delete_all, until_empty
@@ -23,6 +25,7 @@ from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
 from storage.types import Revision
 
+MANAGER: Final = "kube-apiserver"
 APPROVAL_DELAY: Final = 0.004  # seconds
 
 
@@ -138,7 +141,7 @@ class Definitions:
         if not advance(crd, others, self._now()):
             self._judge_approval_later(name, crd)
             return False
-        await self.registry.replace(entry, encode(self.resource, crd))
+        await self._store(entry, crd)
         return True
 
     def _judge_approval_later(self, name: str, crd: Object) -> None:
@@ -162,8 +165,14 @@ class Definitions:
             if approved is None or conditions.is_set(crd, approved):
                 return
             conditions.set_condition(crd, approved, self._now())
-            if await self.registry.replace(entry, encode(self.resource, crd)):
+            if await self._store(entry, crd):
                 return
+
+    async def _store(self, entry: Entry, crd: Object) -> int:
+        """Write a status, as the manager that upstream's controllers are; 0 if somebody else was faster."""
+        tracker = ownership.tracker(self.resource, "status")
+        owned = manager.update(object_at(entry, self.resource), crd, tracker, manager=MANAGER, now=self._now())
+        return await self.registry.replace(entry, encode(self.resource, owned))
 
     def _now(self) -> str:
         return format_time(self.registry.sources.now())
@@ -215,7 +224,7 @@ class Definitions:
                     if await self.registry.remove(entry):
                         return
                     continue
-            if await self.registry.replace(entry, encode(self.resource, crd)):
+            if await self._store(entry, crd):
                 return
 
 

@@ -15,6 +15,7 @@ from apiserver.api.types import Object
 from apiserver.registry.cache import Change
 from apiserver.registry.deletion import delete_all, until_empty
 from apiserver.registry.entry import Entry, encode, key_of, object_at
+from apiserver.registry.pipeline import Options
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
 from storage.types import Revision
@@ -35,7 +36,9 @@ class Namespaces:
         """Create the namespaces that every cluster has, and go on with those that were left half deleted."""
         for name in INITIAL:
             value: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            draft = self.registry.draft(self.resource, "CREATE", value, name=name)
+            draft = self.registry.draft(
+                self.resource, "CREATE", value, name=name, options=Options(field_manager="kube-apiserver")
+            )
             try:
                 await self.registry.create(draft)
             except ApiError as error:

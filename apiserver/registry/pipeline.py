@@ -22,6 +22,8 @@ from apiserver.api.field import invalid as field_invalid
 from apiserver.api.gotime import format_time
 from apiserver.api.meta import GroupVersionKind, drop_duplicate_owners, generate_name
 from apiserver.api.types import Object
+from apiserver.apply import manager
+from apiserver.registry import ownership
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
 
@@ -107,6 +109,8 @@ class Draft:
     """Mutating admission changed the object."""
     arrived: bool = False
     """ARRIVE has been run."""
+    owned: bool = False
+    """managedFields are as they should be."""
     trace: list[Step] | None = None
 
     def did(self, stage: str, paths: list[str] | None = None, detail: str = "") -> None:
@@ -130,7 +134,10 @@ Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
 
 def decode(draft: Draft) -> None:
     """Type the object. Unknown fields are known from here on, and gone."""
-    draft.new, draft.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
+    try:
+        draft.new, draft.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
+    except ValueError as error:
+        raise _undecodable(draft, str(error)) from None
     draft.did("prune", draft.unknown)
 
 
@@ -143,14 +150,16 @@ def refuse_unknown(draft: Draft) -> None:
     if mode == "Warn":
         draft.warnings += complaints
         return
-    raise strict_error(draft, complaints)
+    raise _undecodable(draft, codec.strict_decoding_error(complaints))
 
 
-def strict_error(draft: Draft, complaints: list[str]) -> ApiError:
-    text = codec.strict_decoding_error(complaints)
+def _undecodable(draft: Draft, why: str) -> ApiError:
+    """An object that says what it is, but cannot be decoded as that."""
     if draft.patched is not None:
-        return invalid_patch(draft.patched(), text)
-    return cannot_be_handled(draft.resource, draft.new, text)
+        return invalid_patch(draft.patched(), why)
+    group, _, version = str(draft.new.get("apiVersion", "")).rpartition("/")
+    sent = GroupVersionKind(group, version, str(draft.new.get("kind")))
+    return codec.cannot_be_handled(sent, draft.resource.kind, why)
 
 
 _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -188,12 +197,6 @@ def invalid_patch(patched: str, why: str) -> ApiError:
     return errors.invalid(errors.Qualified("", ""), "", [field_invalid("patch", patched, why)])
 
 
-def cannot_be_handled(resource: Resource, value: Object, why: str) -> ApiError:
-    """An object that says what it is, but cannot be decoded as that."""
-    group, _, version = str(value.get("apiVersion", "")).rpartition("/")
-    return codec.cannot_be_handled(GroupVersionKind(group, version, str(value.get("kind"))), resource.kind, why)
-
-
 def default(draft: Draft) -> None:
     if draft.typed:
         draft.resource.behaviour.default(draft.resource, draft.new)
@@ -205,8 +208,11 @@ def unite_owners(draft: Draft) -> None:
 
 
 def own(draft: Draft) -> None:
-    """Field ownership is not tracked yet: managedFields are not kept."""
-    draft.metadata.pop("managedFields", None)
+    """Track who set what (metadata.managedFields), unless server-side apply has done it already."""
+    if not draft.owned:
+        tracker = ownership.tracker(draft.resource, draft.subresource)
+        now = format_time(draft.sources.now())
+        draft.new = manager.update(draft.old, draft.new, tracker, manager=draft.options.field_manager, now=now)
 
 
 async def admit(draft: Draft) -> None:
@@ -252,6 +258,12 @@ def prepare(draft: Draft) -> None:
     draft.resource.behaviour.prepare(draft)
 
 
+def keep_times(draft: Draft) -> None:
+    """A write that changes nothing but the times of managers is none."""
+    if draft.old is not None:
+        draft.new = manager.keep_times(draft.old, draft.new)
+
+
 def validate(draft: Draft) -> None:
     draft.resource.behaviour.validate(draft)
     if draft.errors:
@@ -272,8 +284,10 @@ async def admit_validating(draft: Draft) -> None:
 
 ARRIVE: Final[tuple[Stage, ...]] = (decode, refuse_unknown, address, default)
 ADMIT: Final[tuple[Stage, ...]] = (unite_owners, own, admit, prune_again)
-SETTLE: Final[tuple[Stage, ...]] = (identify, prepare, validate, admit_validating)
+SETTLE: Final[tuple[Stage, ...]] = (identify, prepare, validate, admit_validating, keep_times)
 WRITE_STAGES: Final = ARRIVE + ADMIT + SETTLE
+APPLIED: Final[tuple[Stage, ...]] = (address, default)
+"""ARRIVE for what server-side apply has merged: it was typed by the schema, and has nothing to be pruned."""
 
 
 async def arrive(draft: Draft) -> None:

@@ -7,13 +7,14 @@ are stored once, in the storage version, and read at any served one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from apiserver.api.errors import Qualified
-from apiserver.api.types import Json, Object
+from apiserver.api.structs import Struct
+from apiserver.api.types import Object
 from apiserver.schema.embedded import has_embedded
 from apiserver.schema.structural import MISSING, Structural, parse
 
@@ -30,18 +31,28 @@ class Behaviour(Protocol):
     unconditional_update: bool
     """May an update leave out the resourceVersion?"""
 
+    create_on_update: bool
+    """Does an update of what is not there create it?"""
+
     sorted_keys: bool
     """Are objects written with sorted keys (custom resources), or in the order of declaration?"""
+
+    struct: Struct | None
+    """The table of a kind that has no schema."""
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
         """Type an object that came in: the object, and the paths of unknown fields in upstream's order.
 
-        This is where custom resources are pruned. Raises ApiError for wrong types.
+        This is where custom resources are pruned. Raises ValueError for what has the wrong type, in Go's words.
         """
         ...
 
     def read(self, resource: Resource, value: Object) -> None:
         """Bring a stored object into the shape that its version's schema describes now, in place (no defaults)."""
+        ...
+
+    def convert(self, resource: Resource, value: Object) -> Object:
+        """An object of another version of the same resource as one of this version, which may be the same dict."""
         ...
 
     def default(self, resource: Resource, value: Object) -> None:
@@ -58,6 +69,10 @@ class Behaviour(Protocol):
 
     def validate(self, draft: Draft) -> None:
         """Collect field errors in `draft.errors` and warnings in `draft.warnings`."""
+        ...
+
+    def reset_fields(self, resource: Resource, subresource: str) -> tuple[str, ...]:
+        """The dotted paths that a write to this subresource cannot change, and that nobody owns through it."""
         ...
 
     def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
@@ -108,10 +123,10 @@ class Resource:
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @cached_property
+    @property
     def collection(self) -> str:
         """The storage collection; the same for all versions."""
-        return f"{self.group}/{self.plural}"
+        return self.versions.collection
 
     @cached_property
     def what(self) -> Qualified:
@@ -159,15 +174,19 @@ class Versions:
     definition is being deleted, nothing may be created any more.
     """
 
-    def __init__(self, resources: Sequence[Resource], storage: str, since: int = 0) -> None:
-        self.by_name = {one.version: one for one in resources}
-        self.storage = self.by_name[storage]
+    def __init__(self, resources: Sequence[Resource], storage: Resource, since: int = 0) -> None:
+        self.storage = storage
         self.since = since
         self.terminating = False
+        self.collection = f"{storage.group}/{storage.plural}"
+        self._by_api_version = {one.api_version: one for one in resources}
         for one in resources:
             one.versions = self
 
+    @property
+    def all(self) -> Iterable[Resource]:
+        return self._by_api_version.values()
+
     def of(self, value: Object) -> Resource:
         """The version that a stored object was written in; the storage version if that one is gone."""
-        api_version: Json = value.get("apiVersion")
-        return self.by_name.get(str(api_version).rpartition("/")[2], self.storage)
+        return self._by_api_version.get(value.get("apiVersion", ""), self.storage)

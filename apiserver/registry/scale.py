@@ -51,15 +51,19 @@ def scale_of(value: Object, resource: Resource, *, missing: int | None = None) -
     """The Scale of an object. Raises ApiError if it has no replicas, unless `missing` says what to show then."""
     paths = _paths(resource)
     metadata = value["metadata"]
-    replicas = integer_at(value, paths.spec_replicas)
+    try:
+        replicas = integer_at(value, paths.spec_replicas)
+        status: Object = {"replicas": integer_at(value, paths.status_replicas) or 0}
+        selector = text_at(value, paths.label_selector) if paths.label_selector else ""
+    except ValueError as error:
+        raise errors.plain_error(str(error)) from None
     if replicas is None:
         replicas = missing
     if replicas is None:
         raise errors.internal_error(f'the spec replicas field "{paths.spec_replicas}" does not exist')
-    status: Object = {"replicas": integer_at(value, paths.status_replicas) or 0}
-    if paths.label_selector and (selector := text_at(value, paths.label_selector)):
+    if selector:
         status["selector"] = selector
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields")
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",

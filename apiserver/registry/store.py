@@ -309,9 +309,7 @@ def _at_storage_version(draft: Draft) -> bytes:
     storage = draft.resource.versions.storage
     value = draft.new
     if storage is not draft.resource:
-        value = codec.decode_stored(codec.encode(value, sort_keys=False))
-        value["apiVersion"] = storage.api_version
-        storage.behaviour.read(storage, value)
+        value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
     return encode(storage, value)
 
 
