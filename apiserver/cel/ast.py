@@ -42,7 +42,7 @@ class Ident(Node):
     def __init__(self, pos: int, name: str) -> None:
         self.pos = pos
         self.name = name
-        self.constant: object = None
+        self.constant: Type | None = None
 
 
 class Select(Node):
@@ -154,9 +154,7 @@ class Missing(Node):
     __slots__ = ()
 
 
-Expr: TypeAlias = (
-    Literal | Ident | Select | Call | ListLiteral | MapLiteral | Message | Comprehension | Missing
-)
+Expr: TypeAlias = Literal | Ident | Select | Call | ListLiteral | MapLiteral | Message | Comprehension | Missing
 
 
 def children(node: Expr) -> list[Expr]:
@@ -199,8 +197,9 @@ def copy(node: Expr) -> Expr:
             return Message(pos, node.name, list(map(_copy_entry, node.entries)))
         case Comprehension():
             variables = (node.variable, node.variable2)
-            parts = (node.initial, node.condition, node.step, node.result)
-            return Comprehension(pos, copy(node.range), variables, node.accumulator, *map(copy, parts), macro=node.macro)
+            initial, condition, step, result = map(copy, (node.initial, node.condition, node.step, node.result))
+            over = copy(node.range)
+            return Comprehension(pos, over, variables, node.accumulator, initial, condition, step, result, node.macro)
         case _:
             return Missing(pos)
 

@@ -22,7 +22,7 @@ from apiserver.cel.ast import (
     Missing,
     Select,
 )
-from apiserver.cel.environment import Environment
+from apiserver.cel.environment import Environment, Resolution
 from apiserver.cel.library.declarations import Function
 from apiserver.cel.numbers import Uint
 from apiserver.cel.source import Problem
@@ -129,7 +129,7 @@ class _Checker:
             node.constant = constant or self.environment.unusable_type_names.get(name)
             if node.constant is None:
                 return False
-            found = types.type_of(node.constant)  # type: ignore[arg-type]
+            found = types.type_of(node.constant)
         self.names.add(node.name)
         self.settle(node, found)
         return True
@@ -221,15 +221,15 @@ class _Checker:
             key = (function.name, member, given)
             remembered = self.environment.resolved.get(key)
             if remembered is not None:
-                node.overloads, result = remembered  # type: ignore[misc]
-                return result  # type: ignore[return-value]
+                node.overloads = remembered.overloads
+                return remembered.result
         chosen, result = self.resolve(function, member, given)
         if result is None:
             self.no_overload(node, function.name, given)
             return types.ERROR
         node.overloads = chosen
         if settled and not result.generic and not _has_struct(given):
-            self.environment.resolved[key] = chosen, result
+            self.environment.resolved[key] = Resolution(chosen, result)
         return result
 
     def resolve(self, function: Function, member: bool, given: tuple[Type, ...]) -> tuple[tuple[str, ...], Type | None]:
@@ -334,7 +334,8 @@ class _Checker:
             case Kind.LIST:
                 return (types.INT, given.params[0]) if node.variable2 else (given.params[0], types.ERROR)
             case Kind.MAP:
-                return given.params
+                key, value = given.params
+                return key, value
             case Kind.DYN | Kind.ERROR | Kind.PARAM:
                 self.known.assignable(types.DYN, given)
                 return types.DYN, types.DYN
@@ -359,4 +360,4 @@ def _qualified(node: Expr) -> str | None:
 
 def _has_struct(given: tuple[Type, ...]) -> bool:
     """Types of objects come and go: nothing is remembered about them."""
-    return any(one.kind is Kind.STRUCT and one.declaration is not None or _has_struct(one.params) for one in given)
+    return any((one.kind is Kind.STRUCT and one.declaration is not None) or _has_struct(one.params) for one in given)

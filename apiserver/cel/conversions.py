@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final
 
 from apiserver.api.gotext import plain
@@ -14,11 +13,7 @@ from apiserver.cel.times import Duration, Timestamp
 from apiserver.cel.types import Type
 from apiserver.cel.values import (
     ABSENT,
-    LISTS,
-    MAPS,
-    JsonObject,
     MapValue,
-    Opaque,
     Optional,
     Value,
     type_of,
@@ -186,7 +181,7 @@ def go_value(value: Value) -> str:
         case MapValue():
             return f"{{{', '.join(f'{go_value(k)}: {go_value(v)}' for k, v in value.entries.values())}}}"
         case Duration():
-            return go_duration(value.nanos)
+            return times.go_duration(value.nanos)
         case Timestamp():
             return str(value)
         case Type():

@@ -577,12 +577,15 @@ def _selector(coster: _Coster, _: str, __: _Operand | None, args: list[_Operand]
     return _Estimate(_LIST.plus(length.times(TRAVERSAL)).plus(length.times(0.5).times(50.0)))
 
 
-def _whole_list(coster: _Coster, _: str, target: _Operand | None, __: list[_Operand]) -> _Estimate | None:
+def _whole_list(coster: _Coster, overload: str, target: _Operand | None, __: list[_Operand]) -> _Estimate | None:
     if target is None:
         return None
     element = coster.element(target)
-    if element is None:  # a string has indexOf too
-        return _Estimate(coster.known_size(target).times(TRAVERSAL))
+    if element is None:
+        size = coster.known_size(target)
+        if overload == "list_includes_dyn_dyn":
+            return _Estimate(size)
+        return _Estimate(size.times(TRAVERSAL))  # a string has indexOf too
     each = ONE
     if element.type.kind in (Kind.STRING, Kind.BYTES):
         each = each.plus(coster.known_size(element).times(TRAVERSAL))
@@ -718,7 +721,7 @@ _KUBERNETES: Final[dict[str, _Kubernetes]] = {
         _nominal,
     ),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _whole_list),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _whole_list),
     "url": _url,
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _transformed),
     "replace": _replace,

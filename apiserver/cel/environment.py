@@ -7,7 +7,7 @@ them. `self` and `oldSelf` are typed by a schema, the variables of admission are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from apiserver.cel import types
 from apiserver.cel.library import (
@@ -44,6 +44,13 @@ _UNUSABLE_TYPE_NAMES: Final = {
 }  # fmt: skip
 
 
+class Resolution(NamedTuple):
+    """The overloads that a call may mean, and its type."""
+
+    overloads: tuple[str, ...]
+    result: Type
+
+
 class Environment:
     """`functions` by name, overloads in upstream's order; `variables` by name; `type_names` that are constants."""
 
@@ -60,7 +67,8 @@ class Environment:
         self.variables = variables
         self.type_names = type_names
         self.unusable_type_names = unusable_type_names
-        self.resolved: dict[object, object] = {}  # the checker remembers here which overloads fit which types
+        self.resolved: dict[tuple[str, bool, tuple[Type, ...]], Resolution] = {}
+        """Which overloads fit which types, as the checker found out: (function, on a target?, types of arguments)."""
 
     def extend(self, variables: Mapping[str, Type]) -> Environment:
         """The same functions, more variables."""
@@ -101,4 +109,11 @@ KUBERNETES: Final = environment(
     comprehensions.OVERLOADS,
     semver.OVERLOADS,
     lists.EXTENSION,
+)
+# What stored expressions may use beyond that: functions that came after the compatibility version.
+STORED: Final = Environment(
+    {**KUBERNETES.functions, "includes": Function("includes", [lists.INCLUDES])},
+    KUBERNETES.variables,
+    KUBERNETES.type_names,
+    KUBERNETES.unusable_type_names,
 )

@@ -38,10 +38,11 @@ def equal(left: Value, right: Value) -> bool:
     """`left == right`. Raises CelError where the two cannot be compared."""
     if left is None or right is None:
         return left is right
-    return _equal(left, right)
+    return same(left, right)
 
 
-def _equal(left: Value, right: Value) -> bool:
+def same(left: Value, right: Value) -> bool:
+    """`left.Equal(right)`, which a null on the right does not keep from being asked."""
     kind = type(left)
     if kind in NUMBERS:
         return type(right) in NUMBERS and numbers.equal(left, right)
@@ -66,7 +67,7 @@ def _optionals(left: Optional, right: Value) -> bool:
         return False
     if left.value is ABSENT or right.value is ABSENT:
         return left.value is right.value
-    return _equal(left.value, right.value)
+    return same(left.value, right.value)
 
 
 def _lists(left: list[Value], right: Value) -> bool:
@@ -108,7 +109,7 @@ def _json_lists(left: JsonList, right: Value) -> bool:
         return _same_set(left, right)
     if kind == "map":
         return _same_json_map_list(left, right)
-    return all(_equal(one, other) for one, other in zip(left, right, strict=True))
+    return all(same(one, other) for one, other in zip(left, right, strict=True))
 
 
 def _sets(left: SetList, right: Value) -> bool:
@@ -143,7 +144,7 @@ def _same_json_map_list(left: JsonList, right: Value) -> bool:
         key = _raw_key(one.raw if isinstance(one, JsonObject) else None, keys)
         if key not in by_key:
             return False
-        if not _equal(from_json(by_key[key], left.items), one):
+        if not same(from_json(by_key[key], left.items), one):
             return False
         seen.add(key)
     return len(seen) == len(by_key)
@@ -167,7 +168,7 @@ def _map_lists(left: MapList, right: Value) -> bool:
         key = _element_key(one, left.keys)
         if key not in by_key:
             return False
-        if not _equal(by_key[key], one):
+        if not same(by_key[key], one):
             return False
         seen.add(key)
     return len(seen) == len(by_key)
@@ -206,7 +207,7 @@ def _json_objects(left: JsonObject, right: Value) -> bool:
             value, other = left.find(key), right.find(key)
             if (value is ABSENT) is not (other is ABSENT):
                 return False
-            if value is not ABSENT and not _equal(value, other):
+            if value is not ABSENT and not same(value, other):
                 return False
         elif not isinstance(right, JsonObject):
             raise no_such_overload()
@@ -281,7 +282,7 @@ def contains(container: Value, value: Value) -> bool:
         failed: CelError | None = None
         for raw in container.raw:
             try:
-                if _equal(from_json(raw, container.items), value):
+                if same(from_json(raw, container.items), value):
                     return True
             except CelError as error:
                 failed = failed or error
@@ -289,7 +290,7 @@ def contains(container: Value, value: Value) -> bool:
             raise failed
         return False
     if isinstance(container, list):
-        return any(map(lambda one: _equal_or_not(value, one), container))
+        return any(_equal_or_not(value, one) for one in container)
     if isinstance(container, MAPS):
         return container.find(value) is not ABSENT
     raise no_such_overload()
@@ -297,6 +298,6 @@ def contains(container: Value, value: Value) -> bool:
 
 def _equal_or_not(left: Value, right: Value) -> bool:
     try:
-        return _equal(left, right)
+        return same(left, right)
     except CelError:
         return False

@@ -7,9 +7,7 @@ from typing import Final, NamedTuple
 
 from apiserver.cel.source import Problem
 
-_ESCAPE: Final = (
-    r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
-)
+_ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
 _STRING: Final = (
     r"[rR](?:\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|\"[^\"\n\r]*\"|'[^'\n\r]*')"
     rf"|\"\"\"(?:{_ESCAPE}|[^\\])*?\"\"\"|'''(?:{_ESCAPE}|[^\\])*?'''"
@@ -32,9 +30,7 @@ _PARTIAL_STRING: Final = {
     quote: re.compile(rf"{quote}(?:{_ESCAPE}|[^\\{quote}\n\r])*")
     for quote in "'\""
 }  # fmt: skip
-_PARTIAL_ESCAPE: Final = re.compile(
-    r"\\(?:[0-3][0-7]?|[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7})?"
-)
+_PARTIAL_ESCAPE: Final = re.compile(r"\\(?:[0-3][0-7]?|[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7})?")
 _PARTIAL_NAME: Final = re.compile(r"`[A-Za-z0-9_.\-/ ]*")
 
 
@@ -56,7 +52,9 @@ def tokenize(text: str) -> tuple[list[Token], list[Problem]]:
         found = match(text, position)
         if found is None:
             end = _failed_at(text, position)
-            problems.append(Problem(position, f"Syntax error: token recognition error at: '{text[position : end + 1]}'"))
+            problems.append(
+                Problem(position, f"Syntax error: token recognition error at: '{text[position : end + 1]}'")
+            )
             position = end + 1
             continue
         kind, part = found.lastgroup, found[0]
@@ -75,8 +73,7 @@ def _failed_at(text: str, start: int) -> int:
     if char in "=&|":
         return start + 1
     if char == "`":
-        end = _PARTIAL_NAME.match(text, start).end()  # type: ignore[union-attr]
-        return end
+        return _PARTIAL_NAME.match(text, start).end()  # type: ignore[union-attr]
     if char in _PARTIAL_STRING:
         end = _PARTIAL_STRING[char].match(text, start).end()  # type: ignore[union-attr]
         escape = _PARTIAL_ESCAPE.match(text, end)

@@ -23,7 +23,7 @@ class BadLiteral(ValueError):
 def _digits(text: str) -> int:
     if len(text) > 1000 and len(text.lstrip("0x")) > 20:
         return MAX_UINT64 + 1
-    return int(text[2:], 16) if text.startswith("0x") else int(text)
+    return int(text, 16 if text.startswith("0x") else 10)
 
 
 def integer(sign: str, text: str) -> int:

@@ -7,12 +7,15 @@ A bool is no number: whoever calls these functions has made sure of the types.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, TypeAlias
 
 from apiserver.api.types import MAX_INT64, MIN_INT64
 from apiserver.cel.errors import CelError
 
 MAX_UINT64: Final = 2**64 - 1
+
+
+Number: TypeAlias = int | float
 
 
 class Uint(int):
@@ -60,7 +63,7 @@ def divide_doubles(left: float, right: float) -> float:
     return math.copysign(math.inf, left) * math.copysign(1, right)
 
 
-def compare(left: float, right: float) -> int:
+def compare(left: Number, right: Number) -> int:
     """-1, 0 or 1. Against a double, integers count as doubles (and may lose digits), as cel-go compares them."""
     if isinstance(left, float) or isinstance(right, float):
         if math.isnan(left) or math.isnan(right):
@@ -72,7 +75,7 @@ def compare(left: float, right: float) -> int:
     return (left > right) - (left < right)
 
 
-def _compare_double(double: float, integer: float) -> int:
+def _compare_double(double: float, integer: int) -> int:
     low, high = (0, MAX_UINT64) if isinstance(integer, Uint) else (MIN_INT64, MAX_INT64)
     if double < float(low):
         return -1
@@ -82,7 +85,7 @@ def _compare_double(double: float, integer: float) -> int:
     return (double > other) - (double < other)
 
 
-def equal(left: float, right: float) -> bool:
+def equal(left: Number, right: Number) -> bool:
     """Numbers of any two types; NaN equals nothing."""
     if isinstance(left, float) is isinstance(right, float):
         return left == right
@@ -91,7 +94,7 @@ def equal(left: float, right: float) -> bool:
     return compare(left, right) == 0
 
 
-def to_int(value: float) -> int:
+def to_int(value: Number) -> int:
     """A double (towards zero) or Uint as int."""
     if isinstance(value, float):
         if not float(MIN_INT64) < value < float(MAX_INT64):  # also false for NaN
@@ -100,7 +103,7 @@ def to_int(value: float) -> int:
     return int_in_range(int(value))
 
 
-def to_uint(value: float) -> Uint:
+def to_uint(value: Number) -> Uint:
     if isinstance(value, float):
         if not 0 <= value < float(MAX_UINT64):
             raise CelError("unsigned integer overflow")

@@ -193,10 +193,9 @@ class _Reader:
         begin = self.at
         while self.tokens[self.at].kind == first.kind:
             self.at += 1
-        if first.kind == "-" and self.tokens[self.at].kind in _SIGNED:
-            if self.at - begin == 1:  # the sign belongs to the number
-                self.at = begin
-                return self.member()
+        if first.kind == "-" and self.at - begin == 1 and self.tokens[self.at].kind in _SIGNED:
+            self.at = begin  # the sign belongs to the number
+            return self.member()
         count = self.at - begin
         operand = self.member()
         return Call(first.start, "!_" if first.kind == "!" else "-_", [operand]) if count % 2 else operand

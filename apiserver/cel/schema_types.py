@@ -178,4 +178,6 @@ _PLAIN_STRING: Final = Structural(type="string")
 
 def _capped(schema: Structural, limit: int) -> Structural:
     given = schema.validation.max_length
-    return Structural(type="string", validation=ValueValidation(max_length=limit if given is None else min(given, limit)))
+    return Structural(
+        type="string", validation=ValueValidation(max_length=limit if given is None else min(given, limit))
+    )

@@ -12,13 +12,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from apiserver.cel import equality
 from apiserver.cel.ast import (
-    ACCUMULATOR,
     Call,
     Comprehension,
     Expr,
     Ident,
     ListLiteral,
-    Literal,
     MapLiteral,
     Select,
 )
@@ -90,7 +88,7 @@ class _Qualifier(NamedTuple):
     """A step of an attribute: a field (constant) or an index (an expression); `test` is has()."""
 
     key: Value
-    index: Expr | None
+    place: Expr | None
     optional: bool
     test: bool = False
 
@@ -177,9 +175,7 @@ class _Walker:
             raise no_such_overload()
         return value
 
-    def qualify(
-        self, value: Value, qualifiers: list[_Qualifier], scope: _Scope | None, price: int = 1
-    ) -> Value:
+    def qualify(self, value: Value, qualifiers: list[_Qualifier], scope: _Scope | None, price: int = 1) -> Value:
         optional = isinstance(value, Optional)
         if optional:
             if value.value is ABSENT:
@@ -189,9 +185,9 @@ class _Walker:
             one = qualifiers.pop()
             optional = optional or one.optional
             key = one.key
-            if one.index is not None:
+            if one.place is not None:
                 try:
-                    key = self.index(one.index, scope)
+                    key = self.index(one.place, scope)
                 except CelError:
                     if not optional:
                         self.spend(price)
@@ -471,8 +467,8 @@ def _entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
         return enumerate(items) if two else ((one, None) for one in items)
     if isinstance(items, MAPS):
         if not two:
-            return ((key, None) for key in items.keys())
-        return ((key, _found(items, key)) for key in items.keys())
+            return ((key, None) for key in items)
+        return ((key, _found(items, key)) for key in items)
     name = _GO_NAMES.get(type_of(items).name, type_of(items).name)
     if two:
         raise CelError(f"unsupported comprehension range type: {name}")

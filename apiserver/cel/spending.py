@@ -86,7 +86,7 @@ def _all_elements(args: Sequence[Value], _: Value) -> int:
         elif isinstance(value, LISTS):
             todo.extend(value)
         elif isinstance(value, MAPS):
-            for key in value.keys():
+            for key in value:
                 todo += key, value.find(key)
         else:
             total += 1

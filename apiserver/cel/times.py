@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -237,13 +238,11 @@ def parse_date_time(text: str) -> Timestamp:
 
 def parse_date(text: str) -> Timestamp:
     """A string of format `date`. Raises ValueError."""
-    try:
-        if not _DATE.fullmatch(text):
-            raise ValueError
-        return Timestamp(_day_number(int(text[:4]), int(text[5:7]), int(text[8:])) * 86400)
-    except ValueError:
-        text = quote(text)
-        raise ValueError(f'parsing time {text} as "2006-01-02": cannot parse {text} as "2006"') from None
+    with contextlib.suppress(ValueError):
+        if _DATE.fullmatch(text):
+            return Timestamp(_day_number(int(text[:4]), int(text[5:7]), int(text[8:])) * 86400)
+    text = quote(text)
+    raise ValueError(f'parsing time {text} as "2006-01-02": cannot parse {text} as "2006"')
 
 
 def _zone_of(text: str) -> int:
@@ -279,6 +278,28 @@ def difference(left: Timestamp, right: Timestamp) -> Duration:
 
 def _towards_zero(value: int, unit: int) -> int:
     return -(-value // unit) if value < 0 else value // unit
+
+
+def go_duration(nanos: int) -> str:
+    """Go's time.Duration.String: 1h2m3.5s, 1.5ms, 0s."""
+    size, sign = abs(nanos), "-" if nanos < 0 else ""
+    if not size:
+        return "0s"
+    for unit, name in ((1, "ns"), (10**3, "µs"), (10**6, "ms")):
+        if size < min(unit * 1000, SECOND):
+            return f"{sign}{_decimal(size, unit)}{name}"
+    minutes, rest = divmod(size, 60 * SECOND)
+    hours, minutes_left = divmod(minutes, 60)
+    told = f"{_decimal(rest, SECOND)}s"
+    if minutes:
+        told = f"{minutes_left}m{told}"
+    return f"{sign}{hours}h{told}" if hours else f"{sign}{told}"
+
+
+def _decimal(size: int, unit: int) -> str:
+    whole, fraction = divmod(size, unit)
+    digits = str(fraction + unit)[1:].rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)
 
 
 def plain_float(value: float) -> str:

@@ -94,8 +94,8 @@ class MapValue:
                 return found[1]
         return ABSENT
 
-    def keys(self) -> list[Value]:
-        return [key for key, _ in self.entries.values()]
+    def __iter__(self) -> Iterator[Value]:
+        return (key for key, _ in self.entries.values())
 
     def set(self, key: Value, value: Value) -> None:
         self.entries[_key(key)] = (key, value)
@@ -203,10 +203,10 @@ class JsonObject:
         schema = self.schema_of(name)  # type: ignore[arg-type]
         return ABSENT if schema is None else from_json(value, schema)
 
-    def keys(self) -> list[Value]:
+    def __iter__(self) -> Iterator[str]:
         if not self.is_object:
-            return list(self.raw) if self.schema.values is not None else []
-        return [escape(key) or key for key in self.raw if key in self.schema.properties]
+            return iter(self.raw if self.schema.values is not None else ())
+        return (escape(key) or key for key in self.raw if key in self.schema.properties)
 
 
 class Preserved:
@@ -363,7 +363,7 @@ _TYPES: Final[dict[type, Type]] = {
 def type_of(value: Value) -> Type:
     """The runtime type. An object is a map."""
     found = _TYPES.get(type(value))
-    return value.type if found is None else found  # type: ignore[no-any-return]
+    return value.type if found is None else found
 
 
 LISTS: Final = (list, JsonList)

@@ -73,7 +73,7 @@ class RuleCheckers(Protocol):
     """Makes a checker for a schema. Stored expressions may use what new ones may not yet."""
 
     def __call__(
-        self, *, stored_rules: frozenset[str], stored_messages: frozenset[str], limit_each: bool
+        self, root: Structural, *, stored_rules: frozenset[str], stored_messages: frozenset[str], limit_each: bool
     ) -> RuleChecker: ...
 
 
@@ -93,19 +93,20 @@ def schema_errors(
         errors += _status_root_errors(schema, path)
     if schema.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
-    checker = None
-    if checkers is not None:
-        checker = checkers(
-            stored_rules=strict.stored_rules,
-            stored_messages=strict.stored_messages,
-            limit_each=version not in strict.unchanged,
-        )
+    checker: RuleChecker | None = None
     structural, no_form = None, ""
     if strict.structural:
         try:
             structural = parse(schema)
         except NoStructuralForm as error:
             no_form = str(error)
+    if structural is not None and checkers is not None:
+        checker = checkers(
+            structural,
+            stored_rules=strict.stored_rules,
+            stored_messages=strict.stored_messages,
+            limit_each=version not in strict.unchanged,
+        )
     if structural is not None:
         not_right = structural_errors(structural, path) or default_errors(
             structural,

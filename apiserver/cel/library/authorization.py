@@ -14,6 +14,7 @@ from apiserver.cel.library.declarations import Overload, overload
 from apiserver.cel.types import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK, Type
 from apiserver.cel.values import Opaque, Value
 
+
 class Answer(NamedTuple):
     allowed: bool
     reason: str = ""
@@ -87,7 +88,9 @@ OVERLOADS: Final[list[tuple[str, Overload]]] = [
         _with(RESOURCE_CHECK, "subresource"),
     ),
     overload(
-        "resourcecheck_namespace", "resourcecheck.namespace(string) -> resourcecheck", _with(RESOURCE_CHECK, "namespace")
+        "resourcecheck_namespace",
+        "resourcecheck.namespace(string) -> resourcecheck",
+        _with(RESOURCE_CHECK, "namespace"),
     ),
     overload("resourcecheck_name", "resourcecheck.name(string) -> resourcecheck", _with(RESOURCE_CHECK, "name")),
     overload("pathcheck_check", "pathcheck.check(string) -> decision", _check),

@@ -110,7 +110,7 @@ def accepts(wanted: Type, value: Value) -> bool:
     if wanted.kind is Kind.MAP:
         if len(value) == 0:
             return True
-        key = value.keys()[0]
+        key = next(iter(value))
         return accepts(wanted.params[0], key) and accepts(wanted.params[1], value.find(key))
     return True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from apiserver.api.gotext import quote
@@ -16,7 +16,6 @@ from apiserver.api.types import MAX_INT64
 from apiserver.cel import conversions
 from apiserver.cel.errors import CelError
 from apiserver.cel.numbers import Uint
-from apiserver.cel.types import Type
 from apiserver.cel.values import LISTS, MAPS, Value, type_of
 
 Render: TypeAlias = Callable[[str, int | None, Value], str]  # (verb, precision, argument)
@@ -174,7 +173,7 @@ def _inner(value: Value) -> str:
 
 def _map(value: Value) -> str:
     pairs: list[tuple[str, str]] = []
-    for key in value.keys():
+    for key in value:
         kind = type_of(key).name
         if kind not in ("string", "bool", "int", "uint"):
             raise FormatError(f"no formatting function for map key of type {kind}")

@@ -75,7 +75,7 @@ def _extreme(name: str, sign: int) -> Implementation:
 
 def _same(left: Value, right: Value) -> bool:
     try:
-        return equality._equal(left, right)
+        return equality.same(left, right)
     except CelError:
         return False
 
@@ -140,8 +140,13 @@ def sort_by_keys(items: Value, keys: Value) -> Value:
     ordered = list(keys)
     if len(ordered) > 1 and any(type_of(one).name != kind for one in ordered):
         raise CelError("list elements must have the same type")
-    by_key = cmp_to_key(lambda a, b: _order(ordered[a], ordered[b]))
-    return [items[n] for n in sorted(range(len(ordered)), key=by_key)]
+    pairs: list[tuple[Value, Value]] = list(zip(ordered, items, strict=True))
+    pairs.sort(key=cmp_to_key(_by_key))
+    return [item for _, item in pairs]
+
+
+def _by_key(one: tuple[Value, Value], other: tuple[Value, Value]) -> int:
+    return _order(one[0], other[0])
 
 
 def _order(left: Value, right: Value) -> int:
@@ -177,6 +182,13 @@ def distinct(items: Value) -> Value:
             continue
         unique.append(one)
     return unique
+
+
+def includes(target: Value, value: Value) -> bool:
+    """Is the value in a list, or the very value that is no list?"""
+    if isinstance(target, LISTS):
+        return any(_same(one, value) for one in target)
+    return _same(target, value)
 
 
 def _each(names: tuple[str, ...], row: Callable[[str], tuple[str, Overload]]) -> list[tuple[str, Overload]]:
@@ -228,3 +240,4 @@ EXTENSION: Final[list[tuple[str, Overload]]] = [
     overload("list_reverse", "list(T).reverse() -> list(T)", reverse),
     overload("list_distinct", "list(T).distinct() -> list(T)", distinct),
 ]
+INCLUDES: Final = overload("list_includes_dyn_dyn", "dyn.includes(dyn) -> bool", includes)[1]

@@ -7,9 +7,9 @@ from typing import Final
 
 from apiserver.cel.conversions import go_value
 from apiserver.cel.errors import CelError
-from apiserver.cel.library.declarations import Overload, overload
-from apiserver.cel.times import Duration, Timestamp
+from apiserver.cel.library.declarations import Implementation, Overload, overload
 from apiserver.cel.times import MIN_SECONDS as YEAR_ONE
+from apiserver.cel.times import Duration, Timestamp
 from apiserver.cel.values import ABSENT, NONE, MapValue, Optional, Value
 
 
@@ -43,7 +43,7 @@ def unwrap(items: Value) -> list[Value]:
     return out
 
 
-def _at(position: int) -> object:
+def _at(position: int) -> Implementation:
     return lambda items: Optional(items[position if position >= 0 else len(items) - 1]) if len(items) else NONE
 
 

@@ -16,9 +16,7 @@ from apiserver.cel.types import QUANTITY
 from apiserver.cel.values import Opaque, Value
 
 _FORM: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
-_WRONG_FORM: Final = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+_WRONG_FORM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DECIMAL: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _NANO: Final = -9
@@ -113,7 +111,7 @@ def compare(left: Quantity, right: Quantity) -> int:
     lowest = min(left.exponent, right.exponent)
     a = left.digits * 10 ** (left.exponent - lowest)
     b = right.digits * 10 ** (right.exponent - lowest)
-    return (a > b) - (a < b)
+    return int(a > b) - int(a < b)
 
 
 def sign(quantity: Quantity) -> int:

@@ -6,16 +6,15 @@ Logic, conditionals, equality and indexing are only declared here: whoever evalu
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from typing import Final
 
 from apiserver.cel import conversions, equality, numbers, times
 from apiserver.cel.errors import CelError, no_such_overload
 from apiserver.cel.library.declarations import Function, Implementation, Overload, overload
-from apiserver.cel.numbers import Uint, int_in_range, uint_in_range
+from apiserver.cel.numbers import int_in_range, uint_in_range
 from apiserver.cel.times import Duration, Timestamp
 from apiserver.cel.types import DURATION, TIMESTAMP
-from apiserver.cel.values import LISTS, NUMBERS, Optional, Value, type_of
+from apiserver.cel.values import NUMBERS, Value, type_of
 from apiserver.schema import patterns
 from apiserver.schema.patternsyntax import PatternError
 
@@ -58,7 +57,7 @@ def add(left: Value, right: Value) -> Value:
         case str() | bytes():
             if type(right) is not type(left):
                 raise no_such_overload()
-            return left + right
+            return left + right  # type: ignore[operator]
         case Duration():
             if isinstance(right, Duration):
                 return times.nanos_in_range(left.nanos + right.nanos)
@@ -115,7 +114,7 @@ def compare(left: Value, right: Value) -> int:
         left, right = left.moment, right.moment
     elif kind is str:  # Go compares bytes
         left, right = left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def negated(value: Value) -> bool:

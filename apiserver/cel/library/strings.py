@@ -7,8 +7,8 @@ from typing import Final
 
 from apiserver.cel.conversions import go_value
 from apiserver.cel.errors import CelError
-from apiserver.cel.library import formatting
 from apiserver.cel.library.declarations import Overload, overload
+from apiserver.cel.library.formatting import format_string
 from apiserver.cel.values import Value
 
 _LOWER: Final = str.maketrans({chr(code): chr(code + 32) for code in range(ord("A"), ord("Z") + 1)})
@@ -117,7 +117,7 @@ OVERLOADS: Final[list[tuple[str, Overload]]] = [
     overload("string_substring_int_int", "string.substring(int, int) -> string", substring),
     overload("string_trim", "string.trim() -> string", trim),
     overload("string_upper_ascii", "string.upperAscii() -> string", lambda text: text.translate(_UPPER)),
-    overload("string_format", "string.format(list(dyn)) -> string", formatting.format_string),
+    overload("string_format", "string.format(list(dyn)) -> string", format_string),
     overload("strings_quote", "strings::quote(string) -> string", quote),
     overload("list_join", "list(string).join() -> string", join),
     overload("list_join_string", "list(string).join(string) -> string", join),

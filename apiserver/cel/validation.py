@@ -1,0 +1,343 @@
+"""The rules of a schema, run on a value (apiextensions-apiserver's schema/cel/validation.go).
+
+Rules of a node run before those below it, and only on values: null has no rules. A rule that uses `oldSelf` is a
+transition rule and needs an old value, correlated along the schema: properties and values of maps by name, items of
+lists of type map by their keys. What rules cost is taken from a budget; when it is used up, nothing runs any more.
+
+A rule that fails on a value that did not change is a warning, unless it is a transition rule: what is stored already
+may stay (ratcheting).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
+
+from apiserver.api.field import (
+    OMIT,
+    FieldError,
+    Path,
+    child,
+    duplicate,
+    forbidden,
+    index,
+    invalid,
+    key,
+    required,
+)
+from apiserver.api.gotext import quote
+from apiserver.api.types import Json
+from apiserver.cel.errors import NO_SUCH_OVERLOAD, CostExceeded
+from apiserver.cel.escaping import escape
+from apiserver.cel.rules import OLD_SELF, SELF, CompiledRule, spaceless
+from apiserver.cel.schema_types import DeclType, decl_type, with_type_and_object_meta
+from apiserver.cel.values import NONE, Optional, Value, from_json_or_failed
+from apiserver.schema.ratcheting import Correlated
+from apiserver.schema.structural import Rule, Structural
+
+BUDGET: Final = 10_000_000
+"""What all rules of an object may cost together."""
+
+_MAX_MESSAGE: Final = 5 * 1024  # bytes
+_NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_NO_BUDGET_FOR_MESSAGE: Final = (
+    "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+)
+
+
+class Verdict(NamedTuple):
+    """`remaining` is what is left of the budget, negative if it did not suffice."""
+
+    errors: list[FieldError]
+    warnings: list[str]
+    remaining: int
+
+
+class Validator:
+    """Validates values of a schema by its rules. Rules are compiled when they are first needed."""
+
+    def __init__(self, schema: Structural, *, root: bool = True) -> None:
+        """`root`: is it the schema of a resource, or of an embedded one? Then apiVersion, kind and metadata are there."""
+        self._node = _Node(schema, decl_type(schema, is_root=root), root=root) if has_rules(schema) else None
+
+    def validate(
+        self,
+        new: Json,
+        old: Json = None,
+        *,
+        path: Path = "",
+        correlation: Correlated | None = None,
+        budget: int = BUDGET,
+    ) -> Verdict:
+        """`old` is None where there is nothing to compare with; with a `correlation` of the two, unchanged values
+        are excused."""
+        run = _Run(budget)
+        if self._node is not None:
+            try:
+                run.node(self._node, (path,), new, old, _Ratchet(correlation, None))
+            except _Exhausted:
+                run.budget = -1
+        return Verdict(run.errors, run.warnings, run.budget)
+
+
+def has_rules(schema: Structural) -> bool:
+    """Are there rules at a node or below?"""
+    if schema.rules:
+        return True
+    below = [*schema.properties.values(), schema.items, schema.values]
+    return any(one is not None and has_rules(one) for one in below)
+
+
+_NOT_TYPED: Final = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
+
+
+class _Node:
+    """A node of the schema with rules, or with such nodes below."""
+
+    def __init__(self, schema: Structural, declared: DeclType | None, *, root: bool) -> None:
+        self.type = schema.type
+        self.schema = schema
+        self.seen = with_type_and_object_meta(schema) if root else schema  # as rules see it
+        self.declared = declared
+        self.has_rules = bool(schema.rules)
+        element = declared.element if declared else None
+        self.items = _node_below(schema.items, element)
+        self.values = _node_below(schema.values, element)
+        self.properties: dict[str, _Node] = {}
+        for name, one in schema.properties.items():
+            if has_rules(one) and (node := _property(name, one, declared)):
+                self.properties[name] = node
+        self.correlated = schema.map_type in (None, "granular", "atomic")
+
+    @cached_property
+    def rules(self) -> list[CompiledRule]:
+        if self.declared is None:
+            return []
+        return [
+            CompiledRule(rule, self.schema, self.declared, stored=True, stored_message=True)
+            for rule in self.schema.rules
+        ]
+
+    @cached_property
+    def uses_old_self(self) -> bool:
+        return any(rule.condition.uses_old_self for rule in self.rules)
+
+
+def _node_below(schema: Structural | None, declared: DeclType | None) -> _Node | None:
+    if schema is None or not has_rules(schema):
+        return None
+    return _Node(schema, declared, root=schema.embedded_resource)
+
+
+def _property(name: str, schema: Structural, parent: DeclType | None) -> _Node | None:
+    """What cannot be typed is not validated either."""
+    identifier = escape(name)
+    if identifier is None:
+        declared = decl_type(schema, is_root=schema.embedded_resource)
+    else:
+        declared = (parent.fields or {}).get(identifier) if parent else None
+    return _Node(schema, declared, root=schema.embedded_resource) if declared else None
+
+
+_Trail: TypeAlias = tuple[object, ...]  # (path,) or (trail above, name or position, is it the name of a field?)
+
+
+def _path(trail: _Trail) -> Path:
+    steps = []
+    while len(trail) == 3:
+        steps.append(trail)
+        trail = trail[0]  # type: ignore[assignment]
+    path = str(trail[0])
+    for _, step, is_field in reversed(steps):
+        if isinstance(step, int):
+            path = index(path, step)
+        else:
+            path = child(path, str(step)) if is_field else key(path, str(step))
+    return path
+
+
+class _Ratchet(NamedTuple):
+    """What a value is compared with: None where it cannot be correlated; then the nearest node above counts."""
+
+    here: Correlated | None
+    above: Correlated | None
+
+    def excuses(self) -> bool:
+        nearest = self.here if self.here is not None else self.above
+        return nearest is not None and nearest.equal()
+
+    def at_key(self, name: str) -> _Ratchet:
+        if self.here is None:
+            return self
+        if self.above is None and name in ("apiVersion", "kind"):  # they always agree: the versions are converted
+            return _UNCORRELATED
+        return _Ratchet(self.here.key(name), self.here)
+
+    def at_index(self, position: int) -> _Ratchet:
+        return self if self.here is None else _Ratchet(self.here.index(position), self.here)
+
+
+_UNCORRELATED: Final = _Ratchet(None, None)
+
+
+class _Exhausted(Exception):
+    """Nothing more is run."""
+
+
+class _Run:
+    """One validation."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self.errors: list[FieldError] = []
+        self.warnings: list[str] = []
+
+    def node(self, node: _Node, trail: _Trail, new: Json, old: Json, ratchet: _Ratchet) -> None:
+        if new is None:
+            return
+        if node.has_rules:
+            self.rules(node, trail, new, old, ratchet)
+        if isinstance(new, list):
+            if node.items is not None:
+                self.items(node, node.items, trail, new, old, ratchet)
+        elif isinstance(new, dict):
+            known = old if isinstance(old, dict) and node.correlated else {}
+            if node.values is not None:
+                for name, value in new.items():
+                    self.node(node.values, (trail, name, False), value, known.get(name), ratchet.at_key(name))
+            if node.properties:
+                for name, value in new.items():
+                    inner = node.properties.get(name)
+                    if inner is not None:
+                        self.node(inner, (trail, name, True), value, known.get(name), ratchet.at_key(name))
+
+    def items(self, node: _Node, inner: _Node, trail: _Trail, new: list[Json], old: Json, ratchet: _Ratchet) -> None:
+        pairs = Correlated(new, old, node.schema) if old else None
+        for n, value in enumerate(new):
+            pair = pairs.index(n) if pairs else None
+            self.node(inner, (trail, n, False), value, pair.old if pair else None, ratchet.at_index(n))
+
+    def rules(self, node: _Node, trail: _Trail, new: Json, old: Json, ratchet: _Ratchet) -> None:
+        if node.declared is None:
+            self.errors.append(invalid(_path(trail), node.type, _NOT_TYPED))
+            return
+        self.afford(0 if self.budget > 0 else 1, trail, node)
+        run: _NodeRun | None = None
+        for rule in node.rules:
+            condition = rule.condition
+            if rule.error:
+                self.errors.append(invalid(_path(trail), node.type, f"rule compile error: {rule.error}"))
+                continue
+            if old is None and condition.uses_old_self and not rule.rule.optional_old_self:
+                continue
+            run = run or _NodeRun(self, node, trail, new, old, ratchet)
+            run.rule(rule)
+
+    def afford(self, cost: int, trail: _Trail, node: _Node) -> None:
+        if cost > self.budget:
+            self.errors.append(invalid(_path(trail), node.type, _NO_BUDGET))
+            raise _Exhausted
+        self.budget -= cost
+
+
+class _NodeRun:
+    """The rules of one node on one value."""
+
+    def __init__(self, run: _Run, node: _Node, trail: _Trail, new: Json, old: Json, ratchet: _Ratchet) -> None:
+        self.run = run
+        self.node = node
+        self.trail = trail
+        self.new = new
+        self.old = old
+        self.ratchet = ratchet
+
+    @cached_property
+    def variables(self) -> dict[str, Value]:
+        known = {SELF: from_json_or_failed(self.new, self.node.seen)}
+        if self.old is not None and self.node.uses_old_self:
+            known[OLD_SELF] = from_json_or_failed(self.old, self.node.seen)
+        return known
+
+    @cached_property
+    def variables_with_optional(self) -> dict[str, Value]:
+        known = self.variables.get(OLD_SELF)
+        return {**self.variables, OLD_SELF: NONE if known is None else Optional(known)}
+
+    def rule(self, rule: CompiledRule) -> None:
+        program = rule.condition.program
+        assert program is not None
+        optional = rule.rule.optional_old_self
+        outcome = program.evaluate(self.variables_with_optional if optional else self.variables)
+        self.run.afford(outcome.cost, self.trail, self.node)
+        if outcome.error is not None:
+            self.failed_to_run(rule.rule, outcome.error)
+        elif outcome.value is not True:
+            self.failed(rule)
+
+    def failed_to_run(self, rule: Rule, error: str) -> None:
+        told = _told(rule)
+        exceeded = error == CostExceeded.message
+        if exceeded:
+            why = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {told}"
+        elif error.startswith(NO_SUCH_OVERLOAD):
+            why = f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {told}"
+        else:
+            why = f"{error} evaluating rule: {told}"
+        self.run.errors.append(invalid(_path(self.trail), self.node.type, why))
+        if exceeded:
+            raise _Exhausted
+
+    def failed(self, rule: CompiledRule) -> None:
+        path = _path(self.trail)
+        if rule.field_path:
+            path = child(path, rule.field_path)
+        detail = self.message(rule, path) or (
+            spaceless(rule.rule.message) if rule.rule.message else _default(rule.rule)
+        )
+        value = OMIT if self.node.type in ("object", "array") else self.new
+        self.report(rule, _field_error(rule.rule.reason, path, value, detail))
+
+    def report(self, rule: CompiledRule, error: FieldError) -> None:
+        if not rule.condition.uses_old_self and self.ratchet.excuses():
+            self.run.warnings.append(str(error))
+        else:
+            self.run.errors.append(error)
+
+    def message(self, rule: CompiledRule, path: Path) -> str:
+        """What the messageExpression says, if there is one and it says something usable."""
+        if rule.message is None or rule.message.program is None:
+            return ""
+        outcome = rule.message.program.evaluate(self.variables)
+        complaint = ""
+        if outcome.cost > self.run.budget:
+            complaint = _NO_BUDGET_FOR_MESSAGE
+        elif outcome.error == CostExceeded.message:
+            expression = quote(rule.rule.message_expression)
+            complaint = f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {expression}"
+        if complaint:
+            self.report(rule, invalid(path, self.node.type, complaint))
+            raise _Exhausted
+        self.run.budget -= outcome.cost
+        if outcome.error is not None or not isinstance(outcome.value, str):
+            return ""
+        told = spaceless(outcome.value)
+        return "" if "\n" in told or len(told.encode()) > _MAX_MESSAGE else told
+
+
+def _told(rule: Rule) -> str:
+    return spaceless(rule.message or rule.rule)
+
+
+def _default(rule: Rule) -> str:
+    return f"failed rule: {_told(rule)}"
+
+
+def _field_error(reason: str, path: Path, value: Json, detail: str) -> FieldError:
+    match reason:
+        case "FieldValueForbidden":
+            return forbidden(path, detail)
+        case "FieldValueRequired":
+            return required(path, detail)
+        case "FieldValueDuplicate":
+            return duplicate(path, value)
+    return invalid(path, value, detail)
