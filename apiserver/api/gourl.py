@@ -47,8 +47,6 @@ def parse(text: str) -> Url:
 def parse_request_uri(text: str) -> Url:
     """net/url's ParseRequestURI: absolute, or an absolute path; `#` means nothing. Raises ValueError with Go's message."""
     try:
-        if not text:
-            raise ValueError("empty url")
         return _parse(text, request=True)
     except ValueError as error:
         raise ValueError(f"parse {quote(text)}: {error}") from None
@@ -57,6 +55,8 @@ def parse_request_uri(text: str) -> Url:
 def _parse(text: str, *, request: bool = False) -> Url:
     if _CONTROL.search(text):
         raise ValueError("net/url: invalid control character in URL")
+    if request and not text:
+        raise ValueError("empty url")
     if text == "*":
         return Url(path="*")
     scheme, rest = "", text

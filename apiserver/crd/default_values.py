@@ -87,10 +87,24 @@ class _Defaults:
         return validate_embedded(s.default, s, path)
 
     def schema_errors(self, s: Structural, path: Path, *, is_root: bool) -> list[FieldError]:
-        errors = validate(s.default, s, path=path)
+        errors = validate(s.default, _untyped(s), path=path)
         if not errors and self.check_rules is not None:
             errors = self.check_rules(s, s.default, path, is_root)
         return errors
+
+
+def _untyped(s: Structural) -> Structural:
+    """The schema without x-kubernetes-int-or-string, which upstream forgets when it looks at defaults."""
+    additional = s.additional_properties
+    if not (s.int_or_string or s.items or s.properties or isinstance(additional, Structural)):
+        return s
+    return replace(
+        s,
+        int_or_string=False,
+        items=_untyped(s.items) if s.items else None,
+        properties={name: _untyped(inner) for name, inner in s.properties.items()},
+        additional_properties=_untyped(additional) if isinstance(additional, Structural) else additional,
+    )
 
 
 def has_unknown_fields(schema: Object) -> bool:
@@ -120,7 +134,7 @@ def _is_pruned(default: Json, steps: _Steps, root: Structural) -> bool:
     """Does pruning a resource with the default in it change the default?"""
     resource = _surround(copy(default), steps)
     if not isinstance(resource, dict):
-        raise TypeError("object root default value must be of object type")
+        raise ValueError("object root default value must be of object type")
     coerce(resource, replace(root, embedded_resource=True), drop_malformed=True)
     prune(resource, root, root=True)
     for step in steps:

@@ -122,22 +122,27 @@ class _Completion:
             root["type"] = "object"
             self.note(path, "type: object added")
         self.implied(root, path)
+        self.only_names(root, path)
         self.node(root, [], path)
 
     def implied(self, resource: Object, path: Path) -> None:
         """apiVersion, kind and metadata are what they are in every resource."""
-        properties = resource.get("properties") or {}
-        for name in ("apiVersion", "kind"):
-            if name in properties:
-                properties[name].setdefault("type", "string")
-        metadata = properties.get("metadata")
+        for name, type_ in (("apiVersion", "string"), ("kind", "string"), ("metadata", "object")):
+            known = (resource.get("properties") or {}).get(name)
+            if known is not None and not known.get("type"):
+                known["type"] = type_
+                self.note(key(child(path, "properties"), name), f"type: {type_} added")
+
+    def only_names(self, root: Object, path: Path) -> None:
+        """Of the root's metadata, names may be restricted; the rest is implied, and may go if it does no more."""
+        metadata = (root.get("properties") or {}).get("metadata")
         if metadata is None:
             return
         fields = metadata.get("properties") or {}
         kept = {name: inner for name, inner in fields.items() if name in _RESTRICTABLE}
         if _is_plain({**metadata, "properties": {name: fields[name] for name in fields.keys() - kept.keys()}}):
-            properties["metadata"] = {"type": "object", **({"properties": kept} if kept else {})}
-            if properties["metadata"] != metadata:
+            root["properties"]["metadata"] = {"type": "object", **({"properties": kept} if kept else {})}
+            if root["properties"]["metadata"] != metadata:
                 self.note(key(child(path, "properties"), "metadata"), "what is implied was dropped")
 
     def node(self, node: Object, mentions: list[Object], path: Path) -> None:
@@ -183,8 +188,10 @@ class _Completion:
             and not node.get("additionalItems")
         ):
             node["items"] = items[0]
+            self.note(child(path, "items"), "schemas that are all the same became one")
         if node.get(PRESERVE) is False:
             del node[PRESERVE]
+            self.note(path, f"{PRESERVE}: false dropped, pruning starts again by itself")
         patterns = node.get("patternProperties") or {}
         if len(patterns) == 1 and _ANYTHING.fullmatch(next(iter(patterns))) and "additionalProperties" not in node:
             node["additionalProperties"] = next(iter(node.pop("patternProperties").values()))
@@ -242,7 +249,9 @@ class _Completion:
             given = [branch[keyword] for branch in branches if branch.get(keyword) is not None]
             agreed = bool(given) and all(one == given[0] for one in given)
             if agreed and (quantor == "allOf" or len(given) == len(branches)) and not node.get(keyword):
-                node[keyword] = copy(given[0])
+                node[keyword] = given[0]
+                for branch in branches:
+                    branch.pop(keyword, None)
                 self.note(path, f"{keyword} moved out of {quantor}")
         if quantor == "allOf":
             for branch in branches:
@@ -253,9 +262,12 @@ class _Completion:
     def type(self, node: Object, mentions: list[Object], path: Path) -> None:
         if node.get(EMBEDDED):
             self.implied(node, path)
-            node.setdefault("type", "object")
-            if not node.get("properties"):
-                node.setdefault(PRESERVE, True)
+            if not node.get("type"):
+                node["type"] = "object"
+                self.note(path, "type: object added")
+            if not node.get("properties") and not node.get(PRESERVE):
+                node[PRESERVE] = True
+                self.note(path, f"{PRESERVE}: true added, any resource may stand here")
         if not (node.get("type") or node.get(INT_OR_STRING) or node.get(PRESERVE)):
             implied = _implied_types([node, *mentions])
             if len(implied) == 1:
@@ -285,14 +297,14 @@ class _Completion:
 
     def branch(self, branch: Object, spine: Object, path: Path, *, conjunction: bool) -> None:
         """Take out of a branch what the spine says already."""
-        for keyword in ("description", "title"):
-            if branch.pop(keyword, None) is not None:
-                self.note(path, f"{keyword} dropped")
         for keyword in (*_MOVABLE, "default"):
-            if branch.get(keyword) is not None and branch[keyword] == spine.get(keyword):
+            given = branch.get(keyword)
+            if given is not None and (given == spine.get(keyword) or keyword in ("description", "title")):
                 del branch[keyword]
+                self.note(path, f"{keyword} dropped")
         if conjunction and "default" in branch and "default" not in spine:
             spine["default"] = branch.pop("default")
+            self.note(path, "default moved out of allOf")
         self.additional(branch, spine, path, conjunction=conjunction)
         if isinstance(branch.get("items"), dict) and isinstance(spine.get("items"), dict):
             self.branch(branch["items"], spine["items"], child(path, "items"), conjunction=conjunction)
@@ -311,6 +323,7 @@ class _Completion:
         given, values = branch.get("additionalProperties"), spine.get("additionalProperties")
         if given is True or given == {}:
             del branch["additionalProperties"]
+            self.note(path, "additionalProperties dropped, it allowed everything")
         elif isinstance(given, dict) and isinstance(values, dict):
             self.branch(given, values, child(path, "additionalProperties"), conjunction=conjunction)
             if given and conjunction:  # what holds for all values may stand with the values

@@ -36,7 +36,7 @@ def skeleton(schema: Object) -> Object:
 
 
 def drop(schema: Object) -> Object:
-    """Only what belongs to a skeleton, with the skeletons of what is inside."""
+    """Only what belongs to a skeleton, with the skeletons of what is inside. `true` says as much as `{}`."""
     dropped: Object = {}
     if schema.get("type"):
         dropped["type"] = schema["type"]
@@ -45,7 +45,7 @@ def drop(schema: Object) -> Object:
         dropped["items"] = list(map(skeleton, items)) if isinstance(items, list) else skeleton(items)
     for keyword in _ADDITIONAL:
         if (given := schema.get(keyword)) is not None:
-            dropped[keyword] = skeleton(given) if isinstance(given, dict) else given
+            dropped[keyword] = skeleton({} if given is True else given) if given is not False else False
     for keyword in _MAPS:
         if schema.get(keyword) is not None:
             dropped[keyword] = {name: skeleton(inner) for name, inner in schema[keyword].items()}
@@ -82,8 +82,8 @@ def _merge_items(items: list[Json]) -> Json:
 
 
 def _merge_additional(given: list[Json]) -> Json:
-    """`true` says as much as `{}`; `false` says nothing that others could not overrule."""
-    schemas = [{} if one is True else one for one in given if one is not False]
+    """`false` says nothing that others could not overrule."""
+    schemas = [one for one in given if one is not False]
     return merge(*schemas) if schemas else False
 
 

@@ -1,0 +1,155 @@
+"""v1beta1 CRDs, read into v1."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from apiserver.api.types import Json, Object
+from apiserver.crd import types, v1beta1
+from apiserver.crd.update import prepare_for_create
+from apiserver.crd.validation import validate
+
+SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+def beta(**spec: Json) -> Object:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1beta1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com"},
+        "spec": {"group": "example.com", "names": {"plural": "foos", "kind": "Foo"}, "version": "v1", **spec},
+    }
+
+
+def upgraded(**spec: Json) -> Object:
+    found = v1beta1.decode(beta(**spec))
+    assert (found.error, found.unknown) == ("", [])
+    crd: Object = types.written(v1beta1.upgrade(found.value))["spec"]
+    return crd
+
+
+def one(name: str = "v1", **fields: Json) -> Object:
+    return {"name": name, "served": True, "storage": True, **fields}
+
+
+def test_defaults_are_of_v1beta1() -> None:
+    found = v1beta1.decode(beta())
+    crd = types.written(v1beta1.upgrade(found.value))
+    assert json.dumps(crd) == json.dumps(
+        {
+            "kind": "CustomResourceDefinition",
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "metadata": {"name": "foos.example.com"},
+            "spec": {
+                "group": "example.com",
+                "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
+                "scope": "Namespaced",
+                "versions": [one()],
+                "conversion": {"strategy": "None"},
+                "preserveUnknownFields": True,
+            },
+            "status": {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]},
+        }
+    )
+
+
+VERSIONS: list[tuple[str, Object, list[Object]]] = [
+    ("the deprecated version", {}, [one()]),
+    ("a list of versions", {"versions": [one("v2")]}, [one("v2")]),
+    ("no versions at all", {"version": ""}, []),
+    ("one schema for all", {"validation": SCHEMA, "versions": [one("v1"), {"name": "v2", "served": True, "storage": False}]}, [one("v1", schema=SCHEMA), {"name": "v2", "served": True, "storage": False, "schema": SCHEMA}]),
+    ("schemas by version", {"versions": [one("v1", schema=SCHEMA)]}, [one("v1", schema=SCHEMA)]),
+    ("subresources", {"subresources": {"status": {}}}, [one(subresources={"status": {}})]),
+    ("columns have another spelling", {"additionalPrinterColumns": [{"name": "A", "type": "date", "JSONPath": ".a"}]}, [one(additionalPrinterColumns=[{"name": "A", "type": "date", "jsonPath": ".a"}])]),
+    ("columns of a version, too", {"versions": [one(additionalPrinterColumns=[{"name": "A", "type": "date", "JSONPath": ".a"}])]}, [one(additionalPrinterColumns=[{"name": "A", "type": "date", "jsonPath": ".a"}])]),
+    ("selectable fields", {"selectableFields": [{"jsonPath": ".a"}]}, [one(selectableFields=[{"jsonPath": ".a"}])]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "versions"), [row[1:] for row in VERSIONS], ids=[row[0] for row in VERSIONS])
+def test_versions(spec: Object, versions: list[Object]) -> None:
+    assert json.dumps(upgraded(**spec)["versions"]) == json.dumps(versions)
+
+
+CONFIG = {"service": {"namespace": "n", "name": "s", "port": 443}}
+CONVERSIONS: list[tuple[str, Object | None, Object]] = [
+    ("none", None, {"strategy": "None"}),
+    ("a webhook", {"strategy": "Webhook", "webhookClientConfig": CONFIG, "conversionReviewVersions": ["v1"]}, {"strategy": "Webhook", "webhook": {"clientConfig": CONFIG, "conversionReviewVersions": ["v1"]}}),
+    ("a webhook's port and review version", {"strategy": "Webhook", "webhookClientConfig": {"service": {"namespace": "n", "name": "s"}}}, {"strategy": "Webhook", "webhook": {"clientConfig": CONFIG, "conversionReviewVersions": ["v1beta1"]}}),
+    ("strategy None", {"strategy": "None"}, {"strategy": "None"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "conversion"), [row[1:] for row in CONVERSIONS], ids=[row[0] for row in CONVERSIONS])
+def test_conversions(given: Object | None, conversion: Object) -> None:
+    assert json.dumps(upgraded(conversion=given)["conversion"]) == json.dumps(conversion)
+
+
+def test_preserving_unknown_fields() -> None:
+    assert upgraded()["preserveUnknownFields"] is True
+    assert upgraded(preserveUnknownFields=True)["preserveUnknownFields"] is True
+    assert "preserveUnknownFields" not in upgraded(preserveUnknownFields=False)
+
+
+def test_what_is_unknown_to_v1beta1() -> None:
+    found = v1beta1.decode(beta(additionalPrinterColumns=[{"name": "a", "type": "b", "jsonPath": ".a"}], foo=1))
+    assert found.unknown == ["spec.additionalPrinterColumns[0].jsonPath", "spec.foo"]
+    assert v1beta1.decode(beta(scope=1)).error == (
+        "json: cannot unmarshal number into Go struct field CustomResourceDefinitionSpec.spec.scope of type "
+        "v1beta1.ResourceScope"
+    )
+    assert v1beta1.is_v1beta1(beta())
+    assert not v1beta1.is_v1beta1({"apiVersion": "apiextensions.k8s.io/v1"})
+    assert not v1beta1.is_v1beta1([])
+
+
+CONVERTED: list[tuple[str, Object, Object, list[str]]] = [
+    (
+        "without a schema everything is kept",
+        {},
+        {"type": "object", PRESERVE: True},
+        [
+            f"spec.preserveUnknownFields: true became {PRESERVE}: true in the schemas",
+            "spec.versions[0].schema.openAPIV3Schema: a schema that allows everything added",
+            f"spec.versions[0].schema.openAPIV3Schema: {PRESERVE}: true keeps unknown fields",
+        ],
+    ),
+    (
+        "a schema that is structural stays",
+        {"validation": SCHEMA, "preserveUnknownFields": False},
+        SCHEMA["openAPIV3Schema"],
+        [],
+    ),
+    (
+        "unknown fields are kept at the root",
+        {"validation": SCHEMA},
+        {**SCHEMA["openAPIV3Schema"], PRESERVE: True},
+        [
+            f"spec.preserveUnknownFields: true became {PRESERVE}: true in the schemas",
+            f"spec.versions[0].schema.openAPIV3Schema: {PRESERVE}: true keeps unknown fields",
+        ],
+    ),
+    (
+        "a schema without types gets them",
+        {"preserveUnknownFields": False, "validation": {"openAPIV3Schema": {"properties": {"a": {"pattern": "^x"}}}}},
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}}},
+        [
+            "spec.versions[0].schema.openAPIV3Schema: type: object added",
+            "spec.versions[0].schema.openAPIV3Schema.properties[a]: type: string added",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "schema", "notes"), [row[1:] for row in CONVERTED], ids=[row[0] for row in CONVERTED])
+def test_conversion(spec: Object, schema: Object, notes: list[str]) -> None:
+    crd, found = v1beta1.convert(v1beta1.decode(beta(**spec)).value)
+    [version] = crd["spec"]["versions"]
+    assert version["schema"]["openAPIV3Schema"] == schema
+    assert list(map(str, found)) == notes
+    decoded = types.decode(types.written(crd))
+    assert (decoded.error, decoded.unknown) == ("", [])
+    assert validate(prepare_for_create(decoded.value)) == []
