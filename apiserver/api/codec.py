@@ -327,10 +327,10 @@ class _Parsed(NamedTuple):
 
 
 def _parse(body: bytes, media_type: str) -> _Parsed:
-    if media_type == YAML:
-        value, duplicates, _ = decode_yaml(body)
-        return _Parsed(value, duplicates, list(value.items()) if type(value) is dict else [])
     try:
+        if media_type == YAML:
+            value, duplicates, _ = decode_yaml(body)
+            return _Parsed(value, duplicates, list(value.items()) if type(value) is dict else [])
         document = gojson.read(body)
     except JsonSyntaxError as error:
         raise ValueError(f"{_NO_KIND}: {error}") from None

@@ -314,6 +314,8 @@ class _Reader:
         raw = self.text[event.start_mark.index : event.end_mark.index]
         if event.style == '"' and (slash := _escaped_slash(raw)):  # libyaml accepts \/, go-yaml does not
             raise _syntax(event.start_mark.line + raw.count("\n", 0, slash.end()), "found unknown escape character")
+        if event.anchor is not None:
+            self.anchors[event.anchor] = _OPEN
         if event.tag is not None:
             try:
                 value = resolve_tagged(event.tag, text)
@@ -349,11 +351,17 @@ class _Reader:
     def open(self, event: _Event) -> _Frame:
         frame = _Frame({} if type(event) is MappingStartEvent else [], event)
         outer = self.frames[-1] if self.frames else None
-        merged = outer is not None and (outer.key is _MERGE or outer.merging)
+        self.frames.append(frame)
+        self.flows += frame.flow
+        self.check_depth(len(self.frames), frame.line)
+        if len(self.frames) > MAX_DEPTH:
+            char = "{" if type(frame.items) is dict else "["
+            raise _Failure(JsonSyntaxError(f"invalid character '{char}' exceeded max depth"))
+        merged = outer is not None and (outer.merging or outer.key is _MERGE)
         if merged and type(frame.items) is list:
             if outer is not None and outer.merging:
                 raise _no_map()
-            frame.merging = True
+            frame.merging = True  # go-yaml does not count this node
         else:
             self.count += 1
         frame.begun = self.count - 1
@@ -363,12 +371,6 @@ class _Reader:
             frame.simple = False
         if frame.anchor is not None:
             self.anchors[frame.anchor] = _OPEN
-        self.frames.append(frame)
-        self.flows += frame.flow
-        self.check_depth(len(self.frames), frame.line)
-        if len(self.frames) > MAX_DEPTH:
-            char = "{" if type(frame.items) is dict else "["
-            raise _Failure(JsonSyntaxError(f"invalid character '{char}' exceeded max depth"))
         return frame
 
     def close(self) -> tuple[_Frame, _Frame | None]:
