@@ -94,9 +94,11 @@ def _map_errors(items: list[Json], names: tuple[str, ...]) -> Iterator[FieldErro
         if item is not None and not isinstance(item, dict):
             yield invalid(f"[{n}]", item, "must be an object for an array of list-type map")
             return
-    keys = [_keys(item, names) for item in items]
-    told: Iterable[Json] = keys if len(names) != 1 else [keys_.get(names[0], _NO_KEY) for keys_ in keys]
-    yield from (duplicate(f"[{n}]", keys[n]) for n in _second_occurrences(told))
+    if len(names) == 1:
+        elements = [item.get(names[0], _NO_KEY) if item else _NO_KEY for item in items]
+    else:
+        elements = [_keys(item, names) for item in items]
+    yield from (duplicate(f"[{n}]", _keys(items[n], names)) for n in _second_occurrences(elements))
 
 
 def _keys(item: Object | None, names: tuple[str, ...]) -> Object:
@@ -106,7 +108,9 @@ def _keys(item: Object | None, names: tuple[str, ...]) -> Object:
 _NO_KEY: Final = object()  # items without their only key are alike
 
 
-def _second_occurrences(elements: Iterable[Json]) -> Iterator[int]:
+def _second_occurrences(elements: list[Json]) -> Iterator[int]:
+    if set(map(type, elements)) == {str} and len(set(elements)) == len(elements):
+        return  # most often they are names
     counts: dict[object, int] = {}
     for n, element in enumerate(elements):
         identity = _identity(element)
