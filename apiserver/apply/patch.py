@@ -7,92 +7,55 @@ Where that differs from the RFCs:
 - indices are what Go's Atoi reads, negative ones count from the end;
 - a merge patch's lists lose the nulls in their objects, unless they replace an object.
 
-The jsonpatch library is not used: it copies values and prints documents by recursion, and has no limits.
-
-Neither the document nor the patch is changed, the result shares what it can with both. Nothing recurses on data.
+The jsonpatch library reads the operations; what they do is written here, because the library's own copy by recursion and
+without a limit. Neither the document nor the patch is changed, the result shares what it can with both. Nothing
+recurses on data.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Final
 
 import orjson
+from jsonpatch import InvalidJsonPatch, JsonPatch, JsonPatchConflict, JsonPatchException, PatchOperation
+from jsonpointer import JsonPointer
 
 from apiserver.api import errors
 from apiserver.api.gotext import compact_json
-from apiserver.api.structs import JSON, STRING, Field, List, Struct, decode, json_type
 from apiserver.api.types import Json, Object
 from apiserver.api.values import equal
 
-MAX_OPERATIONS: Final = 10_000  # upstream's maxJSONPatchOperations (CVE-2019-1002100)
 MAX_COPIED: Final = 3 * 1024 * 1024  # bytes that all `copy` operations may add: upstream's JSONPatchMaxCopyBytes
-
-INVALID_JSON: Final = "invalid JSON patch"
-"""Upstream's 400 for a body that is not JSON, of either kind of patch."""
-
-
-class Patched(NamedTuple):
-    """The result, and what fieldValidation has to say about the patch itself."""
-
-    value: Json
-    complaints: list[str]
 
 
 # --- JSON patch ---
 
-OPERATIONS: Final = List(
-    Struct("jsonPatchOp", package="handlers").define(
-        Field("op", STRING), Field("path", STRING), Field("from", STRING), Field("value", JSON)
-    )
-)
 
-
-def json_patch(document: Json, patch: Json, *, checked: bool = True) -> Patched:
-    """Apply a decoded JSON patch. `checked`: fieldValidation is not Ignore.
-
-    Raises ApiError: 400 for what is not a patch, 413 for too long a one, 422 if an operation cannot be done.
-    """
-    complaints: list[str] = []
-    if checked:
-        decoded = decode(OPERATIONS, patch)
-        if decoded.error:
-            raise errors.bad_request(f"error decoding patch: {decoded.error}")
-        complaints = [f'json patch unknown field "{path}"' for path in decoded.unknown]
-    operations = _operations(patch)
-    if len(operations) > MAX_OPERATIONS:
-        raise errors.too_large(
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
-        )
+def json_patch(document: Json, operations: list[Object]) -> Json:
+    """Apply the operations of a JSON patch. Raises ApiError 422 if one of them cannot be done."""
     working = _Document(document)
-    for operation in operations:
-        try:
-            _PERFORM.get(_text(operation, "op"), _do_nothing)(working, operation)
-        except _Impossible:
-            raise errors.unprocessable() from None
-    return Patched(working.root, complaints)
+    try:
+        _Patch(operations, pointer_cls=_Pointer).apply(working, in_place=True)
+    except JsonPatchException:
+        raise errors.unprocessable() from None
+    return working.root
 
 
-def _operations(patch: Json) -> list[Object]:
-    """The patch as evanphx decodes it: a list of maps, null for an empty one."""
-    if not isinstance(patch, (list, type(None))):
-        raise errors.bad_request(f"json: cannot unmarshal {json_type(patch)} into Go value of type jsonpatch.Patch")
-    for one in patch or ():
-        if not isinstance(one, (dict, type(None))):
-            what = json_type(one)
-            raise errors.bad_request(f"json: cannot unmarshal {what} into Go value of type jsonpatch.Operation")
-    return [one or {} for one in patch or ()]
+_ESCAPED: Final = re.compile("~[01]")
 
 
-class _Impossible(Exception):
-    """An operation cannot be done."""
+class _Pointer(JsonPointer):  # type: ignore[misc]  # the library is not typed
+    """A JSON pointer whose text before its first `/`, and whose odd escapes, are taken as they are."""
 
-
-def _text(operation: Object, name: str) -> str:
-    text = operation.get(name)
-    if not isinstance(text, str):
-        raise _Impossible
-    return text
+    def __init__(self, pointer: Json) -> None:
+        if not isinstance(pointer, str):
+            raise InvalidJsonPatch("a pointer is a string")
+        tokens = pointer.split("/")[1:]
+        if "~" in pointer:
+            tokens = [_ESCAPED.sub(lambda match: "/" if match[0] == "~1" else "~", token) for token in tokens]
+        self.parts: list[str] = tokens
 
 
 class _Document:
@@ -103,19 +66,19 @@ class _Document:
         self.copied = 0
         self._own: dict[int, Json] = {}  # by id, which holds while they are kept here
 
-    def look(self, pointer: str) -> tuple[Json, str]:
+    def look(self, pointer: _Pointer) -> tuple[Json, str]:
         """The container that a pointer leads into, to be read, and the last token."""
-        tokens = _tokens(pointer)
+        tokens = _some(pointer.parts)
         node = self.root
         for token in tokens[:-1]:
             node = _get(node, token)
             if not isinstance(node, (dict, list)):
-                raise _Impossible
+                raise JsonPatchConflict
         return node, tokens[-1]
 
-    def enter(self, pointer: str) -> tuple[Json, str]:
+    def enter(self, pointer: _Pointer) -> tuple[Json, str]:
         """The container that a pointer leads into, to be changed, and the last token."""
-        tokens = _tokens(pointer)
+        tokens = _some(pointer.parts)
         node = self.root = self._owned(self.root)
         for token in tokens[:-1]:
             child = self._owned(_get(node, token))
@@ -127,25 +90,36 @@ class _Document:
         if id(node) in self._own:
             return node
         if not isinstance(node, (dict, list)):
-            raise _Impossible
+            raise JsonPatchConflict
         node = node.copy()
         self._own[id(node)] = node
         return node
+
+    def add(self, pointer: _Pointer, value: Json) -> None:
+        container, token = self.enter(pointer)
+        if isinstance(container, dict):
+            container[token] = value
+        elif token == "-":  # noqa: S105
+            container.append(value)
+        else:
+            container.insert(_index(container, token, beyond=1), value)
+
+    def take(self, pointer: _Pointer) -> Json:
+        container, token = self.enter(pointer)
+        if isinstance(container, list):
+            return container.pop(_index(container, token))
+        if token not in container:
+            raise JsonPatchConflict
+        return container.pop(token)
 
     def share(self) -> None:
         """From here on every container may stand in several places."""
         self._own.clear()
 
 
-_ESCAPED: Final = re.compile("~[01]")
-
-
-def _tokens(pointer: str) -> list[str]:
-    tokens = pointer.split("/")[1:]
+def _some(tokens: list[str]) -> list[str]:
     if not tokens:
-        raise _Impossible
-    if "~" in pointer:
-        return [_ESCAPED.sub(lambda match: "/" if match[0] == "~1" else "~", token) for token in tokens]
+        raise JsonPatchConflict
     return tokens
 
 
@@ -155,10 +129,10 @@ _ATOI: Final = re.compile(r"[+-]?[0-9]{1,18}\Z")  # no list is longer
 def _index(items: list[Json], token: str, *, beyond: int = 0) -> int:
     """An index of the list, or up to `beyond` more, counted from the end if it is negative."""
     if not _ATOI.match(token):
-        raise _Impossible
+        raise JsonPatchConflict
     index, size = int(token), len(items) + beyond
     if not -size <= index < size:
-        raise _Impossible
+        raise JsonPatchConflict
     return index % size
 
 
@@ -167,80 +141,77 @@ def _get(container: Json, token: str) -> Json:
     return container[_index(container, token)] if isinstance(container, list) else container.get(token)
 
 
-def _add(document: _Document, pointer: str, value: Json) -> None:
-    container, token = document.enter(pointer)
-    if isinstance(container, dict):
-        container[token] = value
-    elif token == "-":  # noqa: S105
-        container.append(value)
-    else:
-        container.insert(_index(container, token, beyond=1), value)
+class _Operation(PatchOperation):  # type: ignore[misc]  # the library is not typed
+    """An operation of a JSON patch: `pointer` is its path."""
+
+    pointer: _Pointer
+    operation: Object
+
+    @property
+    def value(self) -> Json:
+        return self.operation.get("value")
+
+    @property
+    def source(self) -> _Pointer:
+        return _Pointer(self.operation.get("from"))
 
 
-def _take(document: _Document, pointer: str) -> Json:
-    container, token = document.enter(pointer)
-    if isinstance(container, list):
-        return container.pop(_index(container, token))
-    if token not in container:
-        raise _Impossible
-    return container.pop(token)
+class _Add(_Operation):
+    def apply(self, document: _Document) -> _Document:
+        document.add(self.pointer, self.value)
+        return document
 
 
-def _do_add(document: _Document, operation: Object) -> None:
-    _add(document, _text(operation, "path"), operation.get("value"))
+class _Remove(_Operation):
+    def apply(self, document: _Document) -> _Document:
+        document.take(self.pointer)
+        return document
 
 
-def _do_remove(document: _Document, operation: Object) -> None:
-    _take(document, _text(operation, "path"))
+class _Replace(_Operation):
+    def apply(self, document: _Document) -> _Document:
+        if self.location == "":
+            if not isinstance(self.value, (dict, list)):
+                raise JsonPatchConflict
+            document.root = self.value
+            return document
+        container, token = document.enter(self.pointer)
+        container[_index(container, token) if isinstance(container, list) else token] = self.value
+        return document
 
 
-def _do_replace(document: _Document, operation: Object) -> None:
-    pointer, value = _text(operation, "path"), operation.get("value")
-    if pointer == "":
-        if not isinstance(value, (dict, list)):
-            raise _Impossible
-        document.root = value
-        return
-    container, token = document.enter(pointer)
-    container[_index(container, token) if isinstance(container, list) else token] = value
+class _Move(_Operation):
+    def apply(self, document: _Document) -> _Document:
+        document.add(self.pointer, document.take(self.source))
+        return document
 
 
-def _do_move(document: _Document, operation: Object) -> None:
-    value = _take(document, _text(operation, "from"))
-    _add(document, _text(operation, "path"), value)
+class _Copy(_Operation):
+    def apply(self, document: _Document) -> _Document:
+        value = _get(*document.look(self.source))
+        document.look(self.pointer)
+        if value is not None:
+            document.copied += _size(value)
+        if document.copied > MAX_COPIED:
+            raise JsonPatchConflict
+        if isinstance(value, (dict, list)):
+            document.share()
+        document.add(self.pointer, value)
+        return document
 
 
-def _do_copy(document: _Document, operation: Object) -> None:
-    value = _get(*document.look(_text(operation, "from")))
-    document.look(_text(operation, "path"))
-    if value is not None:
-        document.copied += _size(value)
-    if document.copied > MAX_COPIED:
-        raise _Impossible
-    if isinstance(value, (dict, list)):
-        document.share()
-    _add(document, _text(operation, "path"), value)
+class _Test(_Operation):
+    def apply(self, document: _Document) -> _Document:
+        found = document.root if self.location == "" else _get(*document.look(self.pointer))
+        if not equal(found, self.value):
+            raise JsonPatchConflict
+        return document
 
 
-def _do_test(document: _Document, operation: Object) -> None:
-    pointer = _text(operation, "path")
-    found = _get(*document.look(pointer)) if pointer else document.root
-    if not equal(found, operation.get("value")):
-        raise _Impossible
-
-
-def _do_nothing(_document: _Document, _operation: Object) -> None:
-    raise _Impossible
-
-
-_PERFORM: Final = {
-    "add": _do_add,
-    "remove": _do_remove,
-    "replace": _do_replace,
-    "move": _do_move,
-    "copy": _do_copy,
-    "test": _do_test,
-}
+class _Patch(JsonPatch):  # type: ignore[misc]  # the library is not typed
+    operations = MappingProxyType(
+        {"add": _Add, "remove": _Remove, "replace": _Replace, "move": _Move, "copy": _Copy, "test": _Test}
+    )
 
 
 def _size(value: Json) -> int:
@@ -255,21 +226,9 @@ def _size(value: Json) -> int:
 # --- JSON merge patch ---
 
 
-def merge_patch(document: Object, patch: Json, *, checked: bool = True) -> Json:
-    """Apply a decoded merge patch. `checked`: fieldValidation is not Ignore. Raises ApiError 400 for what is no patch.
-
-    Unchecked, a list is a patch that replaces everything.
-    """
-    if isinstance(patch, dict):
-        return _merged(document, patch)
-    if checked and patch is not None:
-        what = json_type(patch)
-        raise errors.bad_request(
-            f"error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
-        )
-    if isinstance(patch, list):
-        return _without_nulls(patch)
-    raise errors.bad_request("Invalid JSON Patch")
+def merge_patch(document: Object, patch: Json) -> Json:
+    """Apply a decoded merge patch. A list is a patch that replaces everything."""
+    return _merged(document, patch) if isinstance(patch, dict) else _without_nulls(patch)
 
 
 def _merged(document: Object, patch: Object) -> Object:

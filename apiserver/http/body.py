@@ -10,6 +10,7 @@ from aiohttp import web_request
 from apiserver.api.codec import MAX_BODY
 from apiserver.api.errors import ApiError, too_large
 
+MAX_YAML_ON_LOOP: Final = 32 * 1024  # bytes; more takes long enough to be read in a thread
 BODY_DEADLINE: Final = 60.0  # seconds for a body to arrive; upstream's RequestTimeout
 
 

@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
 
 from aiohttp import web_request
 
 from apiserver.api import codec, errors, meta, protobuf
 from apiserver.api.gotime import format_time
-from apiserver.api.structs import decode, json_type
+from apiserver.api.structs import decode
 from apiserver.api.types import Object
 from apiserver.api.values import copy
-from apiserver.apply import manager, patch
+from apiserver.apply import manager
 from apiserver.http import negotiation, options, responses
 from apiserver.http.answer import Answer
-from apiserver.http.body import read_body
+from apiserver.http.body import MAX_YAML_ON_LOOP, read_body
 from apiserver.http.negotiation import Accepted, Endpoint
 from apiserver.http.options import ListOptions
+from apiserver.http.patches import APPLY_PATCH, BUILT_IN_PATCHES, CUSTOM_PATCHES, Change, read_configuration
 from apiserver.http.request import Query, RequestInfo, check_name, first
 from apiserver.http.table import include_object
 from apiserver.registry import kinds, ownership, pipeline
@@ -31,14 +31,6 @@ from apiserver.registry.listing import fresh, list_entries
 from apiserver.registry.pipeline import Draft, Operation, Options, User
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import AdmitDelete, DeleteOptions, Preconditions, Registry
-
-JSON_PATCH: Final = "application/json-patch+json"
-MERGE_PATCH: Final = "application/merge-patch+json"
-APPLY_PATCH: Final = "application/apply-patch+yaml"
-STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-MAX_YAML_ON_LOOP: Final = 32 * 1024  # bytes; more takes long enough to be read in a thread
-BUILT_IN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 
 @dataclass(slots=True)
@@ -229,23 +221,21 @@ async def update(call: Call) -> Answer:
 
 
 async def patch_(call: Call) -> Answer:
-    custom = call.resource.behaviour.sorted_keys
-    kind = negotiation.patch_format(
-        call.request.headers.get("Content-Type", ""), CUSTOM_PATCHES if custom else BUILT_IN_PATCHES
+    struct = call.resource.behaviour.struct
+    media_type = negotiation.patch_format(
+        call.request.headers.get("Content-Type", ""), BUILT_IN_PATCHES if struct else CUSTOM_PATCHES
     )
     call.require_name()
     accepted = call.accepted()
     body = await read_body(call.request)
-    given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=kind == APPLY_PATCH)
-    if kind == APPLY_PATCH:
+    given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=media_type == APPLY_PATCH)
+    if media_type == APPLY_PATCH:
         return await _apply(call, accepted, body, given)
-    checked = given.field_validation != "Ignore"
-    change = read_patch(kind, body, checked=checked)
+    change = Change(media_type, body, struct, field_validation=given.field_validation)
 
     async def revise(old: Object) -> Draft:
-        patched = change(old)
-        draft = call.draft("UPDATE", codec.Decoded(patched.value, patched.complaints), given)
-        draft.patched = lambda: codec.encode(change(old).value, sort_keys=True).decode()
+        draft = call.draft("UPDATE", change(old), given)
+        draft.patched = lambda: change.text(old)
         return draft
 
     written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
@@ -254,7 +244,7 @@ async def patch_(call: Call) -> Answer:
 
 async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) -> Answer:
     """Server-side apply: merge a configuration into the object, or create it."""
-    config = await read_configuration(body, given)
+    config = await read_configuration(body, field_validation=given.field_validation)
     call.warnings += config.duplicates if given.field_validation == "Warn" else ()
     tracker = ownership.tracker(call.resource, call.info.subresource)
 
@@ -286,47 +276,6 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
                 raise
         else:
             return call.answer(written.body(call.resource), accepted, 201)
-
-
-async def read_configuration(body: bytes, given: Options) -> codec.Decoded:
-    """The body of an apply patch, YAML or JSON. Raises ApiError."""
-    try:
-        if len(body) > MAX_YAML_ON_LOOP:
-            config = await asyncio.to_thread(codec.decode_yaml, body)
-        else:
-            config = codec.decode_yaml(body)
-    except ValueError as error:
-        raise errors.bad_request(f"error decoding patch: {error}") from None
-    if not isinstance(config.value, dict):
-        what = f"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {json_type(config.value)}"
-        raise errors.bad_request(f"error decoding patch: {what} into Go value of type map[string]interface {{}}")
-    if config.duplicates and given.field_validation == "Strict":
-        raise errors.bad_request(f"error strict decoding patch: {'; '.join(config.strict)}")
-    return config
-
-
-Change = Callable[[Object], patch.Patched]
-"""What a patch makes of an object, which it leaves as it is."""
-
-
-def read_patch(kind: str, body: bytes, *, checked: bool) -> Change:
-    """A JSON or merge patch. `checked`: fieldValidation is not Ignore. Raises ApiError."""
-    try:
-        decoded = codec.decode_json(body)
-    except ValueError:
-        raise errors.bad_request(patch.INVALID_JSON) from None
-    complaints = list(decoded.duplicates) if checked else []
-    if kind == JSON_PATCH:
-        repeated = [f"json patch {text}" for text in complaints]
-
-        def change(old: Object) -> patch.Patched:
-            patched = patch.json_patch(old, decoded.value, checked=checked)
-            return patched._replace(complaints=[*repeated, *patched.complaints])
-
-        return change
-    if kind == MERGE_PATCH:
-        return lambda old: patch.Patched(patch.merge_patch(old, decoded.value, checked=checked), complaints)
-    raise errors.ApiError(501, "strategic merge patch is not available yet: use a merge patch", "NotImplemented")
 
 
 # -- deleting ---------------------------------------------------------------------------------------------------------

@@ -9,11 +9,12 @@ from apiserver.api.types import Object
 from apiserver.api.values import copy
 from apiserver.apply import manager
 from apiserver.apply.scale import to_parent, to_scale
-from apiserver.http import handlers, negotiation, options, responses, table
+from apiserver.http import negotiation, options, responses, table
 from apiserver.http.answer import Answer
 from apiserver.http.body import read_body
-from apiserver.http.handlers import APPLY_PATCH, CUSTOM_PATCHES, Call
+from apiserver.http.handlers import Call
 from apiserver.http.negotiation import Accepted
+from apiserver.http.patches import APPLY_PATCH, CUSTOM_PATCHES, Change, read_configuration
 from apiserver.http.request import check_name
 from apiserver.registry import ownership, scale
 from apiserver.registry.entry import object_at
@@ -75,13 +76,13 @@ async def patch(call: Call) -> Answer:
     given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
         return _answer(call, await _write(call, await _applying(call, body, given), Preconditions()), accepted)
-    change = handlers.read_patch(kind, body, checked=given.field_validation != "Ignore")
+    change = Change(kind, body, SCALE, field_validation=given.field_validation)
 
     async def revise(old: Object) -> Draft:
-        patched = change(_owned_scale(old, call)).value
-        decoded = decode(SCALE, patched)
+        shown = _owned_scale(old, call)
+        decoded = decode(SCALE, change(shown).value)
         if decoded.error:
-            raise invalid_patch(codec.encode(patched, sort_keys=False).decode(), decoded.error)
+            raise invalid_patch(change.text(shown), decoded.error)
         return _draft(call, old, decoded.value, given)
 
     return _answer(call, await _write(call, revise, Preconditions()), accepted)
@@ -89,7 +90,7 @@ async def patch(call: Call) -> Answer:
 
 async def _applying(call: Call, body: bytes, given: Options) -> Revise:
     """Server-side apply of a Scale (upstream's fails when it is forced; ours works)."""
-    config = await handlers.read_configuration(body, given)
+    config = await read_configuration(body, field_validation=given.field_validation)
 
     async def revise(old: Object) -> Draft:
         live = _owned_scale(old, call)
