@@ -177,14 +177,8 @@ _METADATA_FIELDS: Final = [
 def _only_restricts_names(metadata: Structural) -> bool:
     return (
         metadata.properties.keys() <= {"name", "generateName"}
-        and _allows_everything(metadata.validation)
+        and metadata.validation is NO_VALIDATION  # even an empty `required` is something
         and all(getattr(metadata, name) == getattr(_NOTHING, name) for name in _METADATA_FIELDS)
-    )
-
-
-def _allows_everything(v: ValueValidation) -> bool:
-    return v is NO_VALIDATION or all(
-        getattr(v, field.name) == getattr(NO_VALIDATION, field.name) for field in fields(ValueValidation)
     )
 
 
@@ -211,10 +205,13 @@ def _check_validation(v: ValueValidation, path: Path, errors: list[FieldError], 
 def _is_int_or_string(branches: tuple[NestedValueValidation, ...]) -> bool:
     """`anyOf: [{type: integer}, {type: string}]`, in this order and nothing else."""
     return [branch.forbidden for branch in branches] == [{"type": "integer"}, {"type": "string"}] and not any(
-        branch.rules or branch.items or branch.properties or branch.additional_properties
-        or not _allows_everything(branch.validation)
+        branch.rules
+        or branch.items
+        or branch.properties
+        or branch.additional_properties
+        or branch.validation is not NO_VALIDATION
         for branch in branches
-    )  # fmt: skip
+    )
 
 
 _EMPTY, _UNDEFINED, _FALSE = "empty", "undefined", "false"

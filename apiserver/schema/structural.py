@@ -143,10 +143,10 @@ def parse(schema: Object) -> Structural:
 
 
 def _read(schema: Object, fields: _Fields) -> dict[str, Any]:
-    """The fields that a schema gives."""
+    """The fields that a schema gives. Empty lists are none, but for `required`, as Go compares."""
     given = {}
     for keyword, value in schema.items():
-        if value is not None and keyword in fields:
+        if value is not None and keyword in fields and (value != [] or keyword == "required"):
             name, convert = fields[keyword]
             given[name] = value if convert is None else convert(value)
     return given
