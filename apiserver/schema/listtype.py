@@ -7,7 +7,7 @@ are one. Only the second occurrence of an element is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -94,10 +94,13 @@ def _map_errors(items: list[Json], names: tuple[str, ...]) -> Iterator[FieldErro
         if item is not None and not isinstance(item, dict):
             yield invalid(f"[{n}]", item, "must be an object for an array of list-type map")
             return
+    elements: Sequence[Json]
     if len(names) == 1:
         elements = [item.get(names[0], _NO_KEY) if item else _NO_KEY for item in items]
     else:
-        elements = [_keys(item, names) for item in items]
+        keys = [_keys(item, names) for item in items]
+        plain = {type(value) for one in keys for value in one.values()} <= {str, int}
+        elements = [tuple(one.items()) for one in keys] if plain else keys  # the same, but no JSON needs to be written
     yield from (duplicate(f"[{n}]", _keys(items[n], names)) for n in _second_occurrences(elements))
 
 
@@ -108,7 +111,7 @@ def _keys(item: Object | None, names: tuple[str, ...]) -> Object:
 _NO_KEY: Final = object()  # items without their only key are alike
 
 
-def _second_occurrences(elements: list[Json]) -> Iterator[int]:
+def _second_occurrences(elements: Sequence[Json]) -> Iterator[int]:
     if set(map(type, elements)) == {str} and len(set(elements)) == len(elements):
         return  # most often they are names
     counts: dict[object, int] = {}
