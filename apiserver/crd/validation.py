@@ -1,7 +1,8 @@
 """What a CRD must be like (apiextensions/validation/validation.go), in upstream's order and words.
 
-Everything here takes decoded and defaulted v1 CRDs. Paths are those of the internal form (see `internal`). On update
-old CRDs are spared the rules that they already violate (see `strictness`).
+Everything here takes decoded and defaulted v1 CRDs, as they are before `types.written`. Paths are those of the internal
+form (see `internal`). On update old CRDs are spared the rules that they already violate (see `strictness`). As upstream
+does, validation drops unknown metadata fields from the defaults of embedded resources; so store what was validated.
 """
 
 from __future__ import annotations
