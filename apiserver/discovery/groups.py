@@ -14,9 +14,19 @@ from apiserver.api.types import Object
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.resource import Resource
 
-SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
+SUBRESOURCE_VERBS: Final = {
+    "finalize": ("update",),
+    "status": ("get", "patch", "update"),
+    "scale": ("get", "patch", "update"),
+    "token": ("create",),
+}
+"""In the order in which they are told."""
 TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
-_SCALE: Final = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+_BODIES: Final = {
+    "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+    "token": {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"},
+}
+"""What subresources take and give that is another kind than the resource's."""
 
 
 def storage_version_hash(resource: Resource) -> str:
@@ -31,7 +41,7 @@ def _verbs(resource: Resource) -> list[str]:
 
 
 def _subresources(resource: Resource) -> list[str]:
-    return [name for name in ("status", "scale") if name in resource.subresources]
+    return [name for name in SUBRESOURCE_VERBS if name in resource.subresources]
 
 
 def api_versions(address: str) -> Object:
@@ -84,18 +94,19 @@ def _entries(resource: Resource) -> list[Object]:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:
         entry["categories"] = list(resource.categories)
-    entry["storageVersionHash"] = storage_version_hash(resource)
+    if resource.stored:
+        entry["storageVersionHash"] = storage_version_hash(resource)
     return [entry, *(_subresource_entry(resource, name) for name in _subresources(resource))]
 
 
 def _subresource_entry(resource: Resource, name: str) -> Object:
-    scale = _SCALE if name == "scale" else {"kind": resource.kind}
+    body = _BODIES.get(name, {"kind": resource.kind})
     return {
         "name": f"{resource.plural}/{name}",
         "singularName": "",
         "namespaced": resource.namespaced,
-        **scale,
-        "verbs": list(SUBRESOURCE_VERBS),
+        **body,
+        "verbs": list(SUBRESOURCE_VERBS[name]),
     }
 
 
@@ -138,8 +149,8 @@ def _aggregated_entry(resource: Resource) -> Object:
     subresources = [
         {
             "subresource": name,
-            "responseKind": _SCALE if name == "scale" else response_kind,
-            "verbs": list(SUBRESOURCE_VERBS),
+            "responseKind": _BODIES.get(name, response_kind),
+            "verbs": list(SUBRESOURCE_VERBS[name]),
         }
         for name in _subresources(resource)
     ]

@@ -23,7 +23,7 @@ from apiserver.http import documents, filters, handlers, negotiation, responses,
 from apiserver.http.answer import Answer, text_answer
 from apiserver.http.handlers import Call
 from apiserver.http.request import Query, RequestInfo, decode_path, first, parse_query, resource_info
-from apiserver.http.routes import HANDLERS
+from apiserver.http.routes import handler_of
 from apiserver.registry.pipeline import User
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
@@ -75,14 +75,12 @@ class App:
             return await self._document(request, path, query)
         resource = self._resource(info)
         call = Call(self.registry, request, info, query, resource, User(), warnings)
-        if info.verb == "watch" and not info.subresource:
+        if info.verb == "watch" and not info.subresource and "watch" in resource.verbs:
             _warn_deprecated(resource, warnings)
             return await self._watch(call)
-        handler = HANDLERS.get((info.subresource, info.verb))
         if info.subresource and info.subresource not in resource.subresources:
             raise errors.not_found(resource.what, info.name)
-        if handler is None or (not info.subresource and info.verb not in resource.verbs):
-            raise errors.method_not_allowed(resource.what, info.verb)
+        handler = handler_of(resource, info.subresource, info.verb)
         _warn_deprecated(resource, warnings)
         with self.in_flight.request(info.verb):
             try:

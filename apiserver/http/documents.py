@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
-from apiserver.api import errors
+from apiserver.api import codec, errors
 from apiserver.api.types import Object
 from apiserver.discovery import groups
 from apiserver.http import negotiation, responses
 from apiserver.http.answer import NOT_CACHED, Answer, Headers, text_answer
-from apiserver.http.request import Query
+from apiserver.http.request import Query, first
 from apiserver.observability import health
 from apiserver.registry.catalog import Catalog
 
@@ -37,20 +36,24 @@ class Documents:
         if trimmed == "/version":
             if method not in ("GET", "HEAD"):
                 return text_answer("Method Not Allowed\n", 405)
-            return _json(health.version(self.own_version), headers)
+            negotiation.require_representation(headers.get("Accept", ""), [negotiation.JSON])
+            return Answer(codec.pretty(health.version(self.own_version), sort_keys=False))
         if parts[0] in ("api", "apis"):
-            return self._discovery(parts, headers)
+            return self._discovery(parts, query, headers)
         return self._paths(200 if trimmed == "/" else 404)
 
     # -- discovery
 
-    def _discovery(self, parts: list[str], headers: Mapping[str, str]) -> Answer:
+    def _discovery(self, parts: list[str], query: Query, headers: Mapping[str, str]) -> Answer:
         catalog, accept = self._catalog(), headers.get("Accept", "")
         if len(parts) == 1:
             aggregated = negotiation.negotiate_aggregated_discovery(accept)
             if aggregated is not None:
                 return self._aggregated(catalog, parts[0] == "api", aggregated, headers)
-        accepted = negotiation.negotiate(accept, negotiation.DOCUMENT)
+        built_in = parts[0] == "api" or len(parts) == 1 or parts[1] in catalog.built_in_groups
+        accepted = negotiation.negotiate(
+            accept, negotiation.BUILT_IN_DOCUMENT if built_in else negotiation.DOCUMENT, pretty=first(query, "pretty")
+        )
         document = self._plain(catalog, parts)
         if document is None:
             raise errors.page_not_found()
@@ -110,17 +113,4 @@ class Documents:
         for group, versions in catalog.groups.items():
             if group:
                 paths |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
-        return Answer(codec_pretty({"paths": sorted(paths)}), status, headers=NOT_CACHED)
-
-
-def codec_pretty(document: Object) -> bytes:
-    from apiserver.api import codec
-
-    return codec.pretty(document, sort_keys=False)
-
-
-def _json(document: Object, headers: Mapping[str, str]) -> Answer:  # noqa: ARG001
-    return Answer(codec_pretty(document))
-
-
-ENDPOINT: Final = negotiation.DOCUMENT
+        return Answer(codec.pretty({"paths": sorted(paths)}, sort_keys=False), status, headers=NOT_CACHED)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from aiohttp import web_request
 
@@ -17,7 +18,7 @@ from apiserver.api.values import copy
 from apiserver.apply import manager
 from apiserver.http import negotiation, options, responses
 from apiserver.http.answer import Answer
-from apiserver.http.body import MAX_YAML_ON_LOOP, read_body
+from apiserver.http.body import MAX_PROTOBUF_ON_LOOP, MAX_YAML_ON_LOOP, read_body
 from apiserver.http.negotiation import Accepted, Endpoint
 from apiserver.http.options import ListOptions
 from apiserver.http.patches import APPLY_PATCH, BUILT_IN_PATCHES, CUSTOM_PATCHES, Change, read_configuration
@@ -30,7 +31,7 @@ from apiserver.registry.kinds import options as kinds_options
 from apiserver.registry.listing import fresh, list_entries
 from apiserver.registry.pipeline import Draft, Operation, Options, User
 from apiserver.registry.resource import Resource
-from apiserver.registry.store import AdmitDelete, DeleteOptions, Preconditions, Registry
+from apiserver.registry.store import AdmitDelete, DeleteOptions, Preconditions, Registry, Revise, Written
 
 
 @dataclass(slots=True)
@@ -47,7 +48,9 @@ class Call:
 
     @property
     def endpoint(self) -> Endpoint:
-        return negotiation.CUSTOM_RESOURCE if self.resource.behaviour.sorted_keys else negotiation.BUILT_IN
+        if self.resource.behaviour.sorted_keys:
+            return negotiation.CUSTOM_RESOURCE
+        return negotiation.BUILT_IN_LIST if self.info.verb in ("list", "watch") else negotiation.BUILT_IN
 
     @property
     def user_agent(self) -> str:
@@ -80,7 +83,8 @@ class Call:
 
     def include(self, accepted: Accepted) -> str:
         """What a table shows of its objects beside the cells. Raises ApiError."""
-        return include_object(first(self.query, "includeObject")) if accepted.convert else ""
+        table = accepted.convert is not None and accepted.convert.kind == "Table"
+        return include_object(first(self.query, "includeObject")) if table else ""
 
     def now(self) -> datetime:
         return self.registry.sources.now()
@@ -155,29 +159,35 @@ async def list_(call: Call) -> Answer:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-async def _arrived(call: Call, body: bytes, media_type: str, given: Options) -> codec.Decoded:
-    """The object in a request's body, and the decoder's complaints. Raises ApiError."""
+async def arrived(
+    call: Call, body: bytes, media_type: str, given: Options, type_: tuple[str, str] | None = None
+) -> codec.Decoded:
+    """The object in a request's body, and the decoder's complaints. Raises ApiError.
+
+    `type_`: apiVersion and kind, if they are not the resource's own.
+    """
     resource = call.resource
-    if media_type == negotiation.PROTOBUF:
-        return codec.Decoded(_from_protobuf(resource, body))
-    expected = meta.GroupVersionKind(resource.group, resource.version, resource.kind)
+    api_version, kind = type_ or (resource.api_version, resource.kind)
+    expected = meta.GroupVersionKind(*meta.parse_api_version(api_version), kind)
     strict = given.field_validation != "Ignore"
     typed = not resource.behaviour.sorted_keys
-    if media_type == negotiation.YAML and len(body) > MAX_YAML_ON_LOOP:
-        decoded = await asyncio.to_thread(codec.read_object, body, media_type, expected, strict=strict, typed=typed)
-    else:
-        decoded = codec.read_object(body, media_type, expected, strict=strict, typed=typed)
+    if media_type == negotiation.PROTOBUF:
+        read = partial(_from_protobuf, body, api_version, kind)
+        return codec.Decoded(await asyncio.to_thread(read) if len(body) > MAX_PROTOBUF_ON_LOOP else read())
+    read_text = partial(codec.read_object, body, media_type, expected, strict=strict, typed=typed)
+    on_loop = media_type != negotiation.YAML or len(body) <= MAX_YAML_ON_LOOP
+    decoded = read_text() if on_loop else await asyncio.to_thread(read_text)
     if typed:  # built-in kinds may be sent without saying what they are
-        for name, value in (("apiVersion", resource.api_version), ("kind", resource.kind)):
+        for name, value in (("apiVersion", api_version), ("kind", kind)):
             if not decoded.value.get(name):
                 decoded.value[name] = value
     return decoded
 
 
-def _from_protobuf(resource: Resource, body: bytes) -> Object:
+def _from_protobuf(body: bytes, api_version: str, kind: str) -> Object:
     """Clients written in Go send built-in kinds as protobuf. Custom resources have no such form."""
     try:
-        return protobuf.decode(body, kinds.struct_of, api_version=resource.api_version, kind=resource.kind)[1]
+        return protobuf.decode(body, kinds.struct_of, api_version=api_version, kind=kind)[1]
     except ValueError as error:
         raise errors.bad_request(str(error)) from None
 
@@ -187,7 +197,7 @@ async def create(call: Call) -> Answer:
     media_type = call.body_format()
     body = await read_body(call.request)
     given = options.write_options(call.query, "CreateOptions", call.user_agent)
-    decoded = await _arrived(call, body, media_type, given)
+    decoded = await arrived(call, body, media_type, given)
     metadata = decoded.value.get("metadata")
     call.refuse_terminating(metadata.get("name", "") if isinstance(metadata, dict) else "")
     written = await call.registry.create(call.draft("CREATE", decoded, given))
@@ -202,7 +212,7 @@ async def update(call: Call) -> Answer:
     media_type = call.body_format()
 
     async def arrive() -> Draft:
-        draft = call.draft("UPDATE", await _arrived(call, body, media_type, given), given)
+        draft = call.draft("UPDATE", await arrived(call, body, media_type, given), given)
         await pipeline.arrive(draft)
         return draft
 
@@ -216,15 +226,43 @@ async def update(call: Call) -> Answer:
 
     assert first_draft is not None
     preconditions = Preconditions(uid=first_draft.metadata.get("uid") or None)
-    written = await call.registry.update(call.resource, call.namespace, call.info.name, revise, preconditions)
-    return call.answer(written.body(call.resource), accepted)
+    may_create = call.resource.behaviour.create_on_update and not call.info.subresource
+
+    async def make() -> Draft:
+        first = await arrive()
+        first.operation, first.name = "CREATE", ""
+        return first
+
+    written = await _update_or_create(call, revise, make if may_create else None, preconditions)
+    return call.answer(written.body(call.resource), accepted, 201 if written.created else 200)
+
+
+async def _update_or_create(
+    call: Call,
+    revise: Revise,
+    make: Callable[[], Awaitable[Draft]] | None,
+    preconditions: Preconditions = Preconditions(),
+) -> Written:
+    """Update what is there, or create what `make` gives. Others may do the opposite in between. Raises ApiError."""
+    while True:
+        try:
+            return await call.registry.update(call.resource, call.namespace, call.info.name, revise, preconditions)
+        except errors.ApiError as error:
+            if error.reason != "NotFound" or make is None:
+                raise
+        call.refuse_terminating(call.info.name)
+        try:
+            return await call.registry.create(await make())
+        except errors.ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
 
 
 async def patch_(call: Call) -> Answer:
     struct = call.resource.behaviour.struct
-    media_type = negotiation.patch_format(
-        call.request.headers.get("Content-Type", ""), BUILT_IN_PATCHES if struct else CUSTOM_PATCHES
-    )
+    content_type = call.request.headers.get("Content-Type", "")
+    patches = BUILT_IN_PATCHES if struct else CUSTOM_PATCHES
+    media_type = negotiation.patch_format(content_type, patches, built_in=struct is not None)
     call.require_name()
     accepted = call.accepted()
     body = await read_body(call.request)
@@ -258,24 +296,13 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
         draft.arrived = draft.owned = True
         return draft
 
-    while True:
-        try:
-            written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
-        except errors.ApiError as error:
-            if error.reason != "NotFound" or call.info.subresource:
-                raise
-        else:
-            return call.answer(written.body(call.resource), accepted)
-        call.refuse_terminating(call.info.name)
+    async def make() -> Draft:
         draft = await revise(None)
         draft.metadata.pop("resourceVersion", None)
-        try:
-            written = await call.registry.create(draft)
-        except errors.ApiError as error:
-            if error.reason != "AlreadyExists":
-                raise
-        else:
-            return call.answer(written.body(call.resource), accepted, 201)
+        return draft
+
+    written = await _update_or_create(call, revise, None if call.info.subresource else make)
+    return call.answer(written.body(call.resource), accepted, 201 if written.created else 200)
 
 
 # -- deleting ---------------------------------------------------------------------------------------------------------
@@ -295,7 +322,7 @@ async def _delete_options(call: Call) -> DeleteOptions:
 def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Object:
     """DeleteOptions are known in every group, and may be sent without saying what they are. Raises ApiError."""
     if media_type == negotiation.PROTOBUF:
-        return _from_protobuf(resource, body)
+        return _from_protobuf(body, resource.api_version, resource.kind)
     try:
         value = (codec.decode_yaml if media_type == negotiation.YAML else codec.decode_json)(body).value
     except ValueError as error:

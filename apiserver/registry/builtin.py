@@ -49,9 +49,10 @@ class BuiltIn:
 
     def validate(self, draft: Draft) -> None:
         new, old = draft.new, draft.old
-        draft.errors += meta.validate_object_meta(
-            new["metadata"], namespaced=self.kind.namespaced, name_rule=self.kind.name_rule
-        )
+        if self.kind.stored:
+            draft.errors += meta.validate_object_meta(
+                new["metadata"], namespaced=self.kind.namespaced, name_rule=self.kind.name_rule
+            )
         if old is not None:
             draft.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
         draft.errors += self.kind.validate(new, old, Context(draft.subresource))
@@ -84,21 +85,19 @@ def resource_of(kind: Kind, behaviour: Behaviour) -> Resource:
         short_names=kind.short_names,
         categories=kind.categories,
         verbs=kind.verbs,
+        stored=kind.stored,
         subresources=frozenset(one.name for one in kind.subresources),
         selectable_fields=tuple(kind.selectable),
     )
 
 
 def built_in_versions() -> list[Versions]:
-    """The built-in kinds that are stored. All have one version, but for events: they are served in two groups."""
-    stored = [kind for kind in kinds.served() if kind.stored]
+    """The built-in kinds. All have one version, but for events: they are served in two groups."""
     versions = []
-    for kind in stored:
+    for kind in kinds.served():
         if kind.kind != "Event":
             resource = resource_of(kind, BuiltIn(kind))
             versions.append(Versions([resource], resource))
-    core, other = (
-        next(one for one in stored if one.api_version == version) for version in (events.CORE, events.EVENTS)
-    )
+    core, other = (kinds.by_group_kind()[version, "Event"] for version in (events.CORE, events.EVENTS))
     both = [resource_of(core, BuiltIn(core, events.to_core)), resource_of(other, BuiltIn(other, events.from_core))]
     return [*versions, Versions(both, both[0])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from apiserver.crd.versions import version_priority
@@ -12,9 +12,10 @@ from apiserver.registry.resource import Resource, Versions
 class Catalog:
     """Built-in resources, and those that established definitions serve."""
 
-    def __init__(self, builtins: Iterable[Versions] = (), defined: Mapping[str, Versions] | None = None) -> None:
+    def __init__(self, builtins: Sequence[Versions] = (), defined: Mapping[str, Versions] | None = None) -> None:
         self._builtins = tuple(builtins)
         self.defined = dict(defined or {})
+        self.built_in_groups = frozenset(resource.group for versions in builtins for resource in versions.all)
         self._by_path: dict[tuple[str, str, str], Resource] = {}
         for versions in (*self.defined.values(), *self._builtins):
             for resource in versions.all:

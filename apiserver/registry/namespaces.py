@@ -99,7 +99,7 @@ class Namespaces:
 
     def _stored_resources(self) -> Iterable[Resource]:
         """One resource for each collection."""
-        return {one.collection: one.versions.storage for one in self.registry.catalog.resources}.values()
+        return {one.collection: one.versions.storage for one in self.registry.catalog.resources if one.stored}.values()
 
     async def _finalize(self, name: str) -> None:
         """Take our finalizer away; with the last one goes the namespace."""

@@ -111,6 +111,8 @@ class Resource:
     subresources: frozenset[str] = frozenset()
     scale: ScalePaths | None = None
     served: bool = True
+    stored: bool = True
+    """Otherwise an object is a question, that is answered and forgotten."""
     deprecation_text: str = ""
     """What every request to a deprecated version is warned with."""
     columns: Sequence[Object] | None = None

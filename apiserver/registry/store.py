@@ -21,6 +21,7 @@ from apiserver.registry.entry import Entry, body_at, encode, key_of, object_at
 from apiserver.registry.pipeline import Admission, Draft, Operation, Options, User
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
+from apiserver.registry.tokens import Tokens
 from storage.store import Store
 from storage.types import Conflict, Key, Unknown
 
@@ -93,6 +94,7 @@ class Registry:
         self.sources = sources
         self.admission = admission
         self.lifecycles: dict[str, Lifecycle] = {}
+        self.tokens = Tokens()
 
     def draft(
         self,
