@@ -270,5 +270,10 @@ def write(kind: Type, value: Json) -> Json:
     return {
         name: write(field.type, value[name])
         for name, field in kind.fields.items()
-        if name in value and (value[name] or field.write is _ALWAYS or not isinstance(field.type, (List, Map)))
+        if name in value and (value[name] or field.write is _ALWAYS or not _vanishes(field.type, value[name]))
     }
+
+
+def _vanishes(kind: Type, empty: Json) -> bool:
+    """Does an empty value leave no trace? A union's is written as null, and is gone once that has been read again."""
+    return isinstance(kind, (List, Map)) or (isinstance(kind, Union) and empty == [])

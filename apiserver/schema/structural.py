@@ -143,10 +143,10 @@ def parse(schema: Object) -> Structural:
 
 
 def _read(schema: Object, fields: _Fields) -> dict[str, Any]:
-    """The fields that a schema gives. Empty lists are none, but for `required`, as Go compares."""
+    """The fields that a schema gives."""
     given = {}
     for keyword, value in schema.items():
-        if value is not None and keyword in fields and (value != [] or keyword == "required"):
+        if value is not None and keyword in fields:
             name, convert = fields[keyword]
             given[name] = value if convert is None else convert(value)
     return given
@@ -213,7 +213,10 @@ def _refuse_unsupported(schema: Object) -> None:
 
 
 def _value_validation(schema: Object) -> ValueValidation:
+    """NO_VALIDATION if there is none. An empty `required` is one, as Go compares; other empty lists are not."""
     given = _read(schema, _VALIDATIONS)
+    if () in given.values():
+        given = {name: value for name, value in given.items() if value != () or name == "required"}
     return ValueValidation(**given) if given else NO_VALIDATION
 
 

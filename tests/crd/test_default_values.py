@@ -40,6 +40,7 @@ ROWS: list[tuple[str, Object, list[str]]] = [
     ("valid ones", of(a={**STRING, "default": "x"}, b={"type": "array", "items": STRING, "default": []}), []),
     ("null is no default", of(a={**STRING, "default": None}), []),
     ("of the wrong type", of(a={**STRING, "default": 1}), ['.properties[a].default: Invalid value: "integer":  in body must be of type string: "integer"']),
+    ("an empty list of the wrong type", of(a={**STRING, "default": []}), ['.properties[a].default: Invalid value: "array":  in body must be of type string: "array"']),
     ("too small", of(a={"type": "integer", "minimum": 3, "default": 1}), [".properties[a].default: Invalid value: 1:  in body should be greater than or equal to 3"]),
     ("not in the enum", of(a={**STRING, "enum": ["x"], "default": "y"}), ['.properties[a].default: Unsupported value: "y": supported values: "x"']),
     ("with an unknown field", of(a={**of(x=STRING), "default": {"x": "1", "y": 1}}), [f'.properties[a].default: Invalid value: {{"x":"1","y":1}}: {UNKNOWN}']),
