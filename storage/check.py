@@ -61,7 +61,7 @@ def check(path: str | PathLike[str]) -> Report:
     try:
         with _opened(file) as connection:
             return _report(str(file), connection)
-    except sqlite3.Error as error:
+    except database.FAILURES as error:
         code = database.result_code(error)
         if code == sqlite3.SQLITE_CORRUPT:
             return Report(str(file), 0, 0, 0, 0, 0, [Damage(f"cannot be read from the beginning on: {error}")])
@@ -111,7 +111,7 @@ def _integrity(connection: sqlite3.Connection) -> list[Damage]:
     """What SQLite itself finds wrong."""
     try:
         messages = connection.execute(f"PRAGMA integrity_check({MAX_MESSAGES})").fetchall()
-    except sqlite3.DatabaseError as error:  # it stumbles over what it is looking for
+    except database.FAILURES as error:  # it stumbles over what it is looking for
         return [Damage(str(error))]
     return [Damage(str(message)) for (message,) in messages if message != "ok"]
 
@@ -122,11 +122,11 @@ def _rows(connection: sqlite3.Connection, newest: Revision) -> Iterator[tuple[Re
     while seen < newest:
         try:
             rows = connection.execute(_SOME, (seen, SPAN)).fetchall()
-        except sqlite3.DatabaseError:  # one of them: go on one at a time
+        except database.FAILURES:  # one of them: go on one at a time
             for revision in range(seen + 1, min(seen + SPAN, newest) + 1):
                 try:
                     row = connection.execute(database.rows(1), (revision,)).fetchone()
-                except sqlite3.DatabaseError:
+                except database.FAILURES:
                     yield revision, None
                 else:
                     if row is not None:

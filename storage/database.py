@@ -33,6 +33,9 @@ PAGE_SIZE: Final = 8192  # bytes: two objects of 3.4 KB. Measured: larger pages 
 CACHE_SIZE: Final = 8192  # KiB of pages in memory
 WAL_LIMIT: Final = 64 * 1024 * 1024  # bytes to which the WAL is cut back after a checkpoint
 
+# What SQLite raises. It quotes the file in some messages; of damaged bytes Python makes a UnicodeDecodeError.
+FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
+
 _DURABILITY: Final[dict[Durability, str]] = {
     "full": "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;",
     "normal": "PRAGMA synchronous = NORMAL;",  # a power cut may cost the last commits, never the file
@@ -53,7 +56,7 @@ async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connect
     try:
         _create(path)
         connection = await aiosqlite.connect(path, timeout=LOCK_PATIENCE, isolation_level="IMMEDIATE")
-    except (sqlite3.Error, OSError) as error:
+    except (*FAILURES, OSError) as error:
         raise refusal(path, error) from error
     try:
         await _prepare(connection, path, durability)
@@ -61,14 +64,14 @@ async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connect
         return connection, migrations.marks(str(path), *found)
     except BaseException as error:
         await disconnect(connection)
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, FAILURES):
             raise refusal(path, error) from error
         raise
 
 
 async def disconnect(connection: aiosqlite.Connection) -> None:
     """Close it, whatever state it is in. The last to close a healthy file folds its WAL in and removes it."""
-    with suppress(sqlite3.Error):
+    with suppress(*FAILURES):
         await connection.close()
 
 
@@ -77,7 +80,7 @@ def refusal(path: Path, error: Exception) -> Unusable:
     return Unusable(f"{path} {_REFUSALS.get(result_code(error), f'cannot be used: {error}')}")
 
 
-def unreadable(error: sqlite3.Error) -> Corrupt | Unavailable:
+def unreadable(error: Exception) -> Corrupt | Unavailable:
     """Why a read failed: the file is damaged there, or cannot be reached."""
     if result_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return Corrupt(f"the file is damaged: {error}")
@@ -96,6 +99,8 @@ def size(path: Path) -> int:
 
 def result_code(error: Exception) -> int:
     """SQLite's primary result code."""
+    if isinstance(error, UnicodeDecodeError):
+        return sqlite3.SQLITE_CORRUPT
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
@@ -125,6 +130,7 @@ async def _prepare(connection: aiosqlite.Connection, path: Path, durability: Dur
     if mode != "wal":
         raise Unusable(f"{path} is on a file system without write-ahead logging ({mode=}); name another data directory")
     await connection.executescript(migrations.upgrade(version))
+    await connection.executescript("UPDATE meta SET value = value WHERE name = ''")  # fails if it cannot be written
 
 
 # What the store asks of its file. A condition comes from `covered`, and its last parameter is a revision to read up to.

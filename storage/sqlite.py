@@ -15,7 +15,6 @@ See staging.py for writes on their way, log.py for watches, database.py for the 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -156,8 +155,13 @@ class SqliteStore:
                 await self._in_turn(partial(self._sweep, min(self._swept + SWEEP_SPAN, self._log.compacted)))
 
     async def status(self) -> Status:
-        keys = await self.count(EVERYTHING)
-        return Status("sqlite", self._log.revision, self._log.compacted, keys, database.size(self._path), self._fault)
+        keys, fault = 0, ""
+        try:
+            keys = await self.count(EVERYTHING)
+        except (Corrupt, Unavailable) as error:
+            fault = str(error)
+        size = database.size(self._path)
+        return Status("sqlite", self._log.revision, self._log.compacted, keys, size, self._fault or fault)
 
     async def close(self) -> None:
         if self._closing is None:
@@ -177,7 +181,7 @@ class SqliteStore:
             raise Unavailable(self._fault)
         try:
             return list(await self._connection.execute_fetchall(sql, parameters))
-        except sqlite3.Error as error:
+        except database.FAILURES as error:
             raise database.unreadable(error) from error
 
     async def _one_by_one(self, condition: str, parameters: Sequence[Any], limit: int) -> Sequence[Row]:
@@ -313,7 +317,7 @@ class SqliteStore:
             await self._connection.executemany(database.INSERT, [write.row for write in commit.writes])
             refusal = Unknown
             await self._connection.execute("COMMIT")
-        except (sqlite3.Error, Unavailable) as error:
+        except (*database.FAILURES, Unavailable) as error:
             await self._recover()
             commit.fail(partial(refusal, f"the write failed: {error}"))
         except BaseException:
@@ -378,8 +382,9 @@ class SqliteStore:
             await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
             await self._change((database.SET_MARK, (marks.swept, "swept")))  # nothing new: can it be written?
             events = await self._history(EVERYTHING, self._log.revision, marks.revision)
-        except (sqlite3.Error, StoreError) as error:
-            self._fault = f"the file cannot be written: {error}"
+        except (*database.FAILURES, StoreError) as error:
+            refusal = error if isinstance(error, StoreError) else database.refusal(self._path, error)
+            self._fault = str(refusal)
             self._staging.reset(self._log.revision)
         else:
             self._fault = ""
@@ -411,7 +416,7 @@ class SqliteStore:
         try:
             if refusal is None:
                 await chore()
-        except sqlite3.Error as error:
+        except database.FAILURES as error:
             refusal = Unavailable(f"the file cannot be written: {error}")
             await self._recover()
         if answer.done():

@@ -74,7 +74,11 @@ class Page(NamedTuple):
 
 
 class Status(NamedTuple):
-    """For people and health checks. `bytes` are what the store occupies; `fault` says why it takes no writes now."""
+    """For people and health checks.
+
+    `bytes` are what the store occupies. `fault` says why it takes no writes now, or cannot even be read: then `keys`
+    is 0.
+    """
 
     backend: str
     revision: Revision

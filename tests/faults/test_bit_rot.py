@@ -1,0 +1,303 @@
+"""R4 and R5: flipped bits, torn and mutilated files. Wrong data is never served; what is damaged is named, and replaceable."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from storage.check import check
+from storage.sqlite import SqliteStore
+from storage.types import EVERYTHING, Corrupt, Event, Key, KeyValue, Page, Prefix, StoreError, Unusable
+
+NUMBER = 40
+
+
+def key(number: int) -> Key:
+    return Key("g/things", "p/", f"n{number:03}")
+
+
+def value(number: int, version: int = 1) -> bytes:
+    """Text that is nowhere else in the file; every fifth is so large that it spans pages."""
+    return (b"<%d-%d>" % (number, version)) * (3000 if number % 5 == 0 else 30)
+
+
+async def _write(file: Path, *, close: bool) -> None:
+    """Every object at its second version, and two that are gone; optionally as a killed server leaves it."""
+    store = await SqliteStore.open(file if close else file.with_name("running.db"), "normal")
+    for number in range(NUMBER):
+        await store.put(key(number), value(number, 0), expected=0)
+    for number in range(NUMBER):
+        await store.put(key(number), value(number), expected=number + 2)
+    await store.delete(key(0), expected=NUMBER + 2)
+    await store.delete(key(1), expected=NUMBER + 3)
+    if not close:
+        shutil.copy(file.with_name("running.db"), file)
+        shutil.copy(file.with_name("running.db-wal"), f"{file}-wal")
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("pristine") / "noxu.db"
+    asyncio.run(_write(file, close=True))
+    return file
+
+
+@pytest.fixture
+def file(pristine: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(pristine, tmp_path / "noxu.db"))
+
+
+def flip(file: Path, offset: int, bit: int) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(offset)
+        [byte] = opened.read(1)
+        opened.seek(offset)
+        opened.write(bytes([byte ^ 1 << bit]))
+
+
+def within(file: Path, number: int, random: Random) -> int:
+    """The offset of some byte of a value."""
+    data, pattern = file.read_bytes(), b"<%d-1>" % number
+    places = [place for place in range(len(data)) if data.startswith(pattern, place)]
+    return random.choice(places) + random.randrange(len(pattern))
+
+
+def revision(number: int) -> int:
+    return NUMBER + 2 + number
+
+
+# Flipped bits in values.
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_flipped_bit_of_a_value_is_noticed_and_concerns_that_object_alone(file: Path, seed: int) -> None:
+    random = Random(seed)
+    original = file.read_bytes()
+    for _ in range(25):
+        number = random.randrange(2, NUMBER)
+        flip(file, within(file, number, random), random.randrange(8))
+        asyncio.run(_only_this_one(file, number))
+        assert [damage.revision for damage in check(file).damage] == [revision(number)]
+        file.write_bytes(original)
+
+
+async def _only_this_one(file: Path, number: int) -> None:
+    store = await SqliteStore.open(file)
+    try:
+        with pytest.raises(Corrupt, match=f"{key(number).name}.*damaged at revision {revision(number)}") as damaged:
+            await store.get(key(number))
+        assert damaged.value.damaged == {key(number): revision(number)}
+        with pytest.raises(Corrupt, match=key(number).name) as damaged:
+            await store.list(EVERYTHING)
+        assert damaged.value.damaged == {key(number): revision(number)}
+        sound = [KeyValue(key(n), value(n), revision(n)) for n in range(2, NUMBER) if n != number]
+        assert damaged.value.page == Page(sound, store.revision, 0)
+        for state in (sound[0], sound[-1]):
+            assert await store.get(state.key) == state
+    finally:
+        await store.close()
+
+
+async def test_a_page_of_a_list_tells_of_what_is_damaged_on_it(file: Path) -> None:
+    for number in (4, 5, 9):
+        flip(file, within(file, number, Random(1)), 3)
+    store = await SqliteStore.open(file)
+    with pytest.raises(Corrupt) as damaged:
+        await store.list(Prefix("g/things"), limit=5)  # 2 3 4 5 6
+    assert list(damaged.value.damaged) == [key(4), key(5)]
+    page = damaged.value.page
+    assert page is not None
+    assert ([item.key for item in page.items], page.remaining) == ([key(2), key(3), key(6)], NUMBER - 7)
+    with pytest.raises(Corrupt) as damaged:
+        await store.list(Prefix("g/things"), limit=3, after=key(6))
+    assert list(damaged.value.damaged) == [key(9)]
+    assert len((await store.list(Prefix("g/things"), after=key(9))).items) == NUMBER - 10
+    assert await store.count(EVERYTHING) == NUMBER - 2
+    await store.close()
+
+
+@pytest.mark.parametrize("how", ["put", "delete"])
+async def test_what_is_damaged_can_be_replaced_and_deleted(file: Path, how: str) -> None:
+    flip(file, within(file, 7, Random(2)), 0)
+    store = await SqliteStore.open(file)
+    watch = store.watch(after=store.revision)
+    with pytest.raises(Corrupt) as damaged:
+        await store.put(key(7), b"new", expected=0)  # not even what it conflicts with is known
+    expected = damaged.value.damaged[key(7)]
+    if how == "put":
+        new = await store.put(key(7), b"new", expected=expected)
+        assert await store.get(key(7)) == KeyValue(key(7), b"new", new)
+    else:
+        new = await store.delete(key(7), expected=expected)
+        assert await store.get(key(7)) is None
+    [event] = (await anext(watch)).events
+    assert event == Event(key(7), new, b"new" if how == "put" else None, KeyValue(key(7), b"", expected))
+    assert len((await store.list(EVERYTHING)).items) == NUMBER - 2 - (how == "delete")
+    await store.compact(store.revision)
+    await store.close()
+    assert check(file).damage == []
+
+
+async def test_a_watch_does_not_pass_over_a_damaged_event(file: Path) -> None:
+    flip(file, within(file, 20, Random(3)), 6)
+    store = await SqliteStore.open(file)
+    with pytest.raises(Corrupt, match=f"the event at revision {revision(20)} is damaged") as damaged:
+        await anext(store.watch(after=1))
+    assert damaged.value.damaged == {key(20): revision(20)}
+    events = (await anext(store.watch(after=revision(20)))).events
+    assert [event.revision for event in events] == list(range(revision(20) + 1, store.revision + 1))
+    await store.close()
+
+
+# Anything, anywhere.
+
+
+async def _use(file: Path, written: set[bytes]) -> str:
+    """Use a file that may be damaged anyhow. Nothing but the store's own errors, and no value that was not written."""
+    try:
+        store = await SqliteStore.open(file, "normal")
+    except Unusable as error:
+        if "cannot be written" in str(error):
+            return "read only"  # one byte of the header says so
+        return "refused" if str(file) in str(error) else "refused without a reason"
+    outcome = "used"
+    try:
+        for call in (
+            store.list(EVERYTHING), store.list(Prefix("g/things"), revision=store.revision // 2, limit=7),
+            store.count(EVERYTHING), store.get(key(10)), store.get(key(0)), _events(store),
+            store.put(key(11), value(11), expected=revision(11)), store.put(Key("new", "", ""), value(1), expected=0),
+            store.compact(store.revision), store.status(),
+        ):  # fmt: skip
+            [result] = await asyncio.gather(call, return_exceptions=True)
+            if isinstance(result, BaseException):
+                if not isinstance(result, StoreError):
+                    raise result
+                outcome = "damaged"
+                result = result.page if isinstance(result, Corrupt) else None
+            if isinstance(result, Page):
+                assert {item.value for item in result.items} <= written
+            elif isinstance(result, KeyValue):
+                assert result.value in written
+    finally:
+        await store.close()
+    return outcome
+
+
+async def _events(store: SqliteStore) -> Page:
+    """The values of all events, as if they were a list."""
+    values: list[KeyValue] = []
+    reached = max(store.compacted, 1)
+    watch = store.watch(after=reached)
+    while reached < store.revision:
+        batch = await anext(watch)
+        reached = batch.revision
+        values += [
+            KeyValue(event.key, event.value, event.revision) for event in batch.events if event.value is not None
+        ]
+        values += [event.previous for event in batch.events if event.previous is not None and event.previous.value]
+    return Page(values, reached, 0)
+
+
+def _checked(file: Path) -> bool:
+    try:
+        return not check(file).damage
+    except Unusable:
+        return False
+
+
+def bits(data: bytearray, random: Random) -> None:
+    for _ in range(random.choice([1, 1, 1, 10])):
+        data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+
+
+def header_bits(data: bytearray, random: Random) -> None:
+    data[random.randrange(100)] ^= 1 << random.randrange(8)
+
+
+def index_bits(data: bytearray, random: Random) -> None:
+    """Names stand in the rows and in the index."""
+    places = [place for place in range(len(data)) if data.startswith(b"g/things", place)]
+    data[random.choice(places) + random.randrange(-6, 20)] ^= 1 << random.randrange(8)
+
+
+def garbage(data: bytearray, random: Random) -> None:
+    start, size = random.randrange(len(data)), random.choice([1, 16, 512, 8192])
+    data[start : start + size] = random.randbytes(len(data[start : start + size]))
+
+
+def zeros(data: bytearray, random: Random) -> None:
+    start = random.randrange(len(data)) & -512
+    data[start : start + 4096] = bytes(len(data[start : start + 4096]))
+
+
+def cut(data: bytearray, random: Random) -> None:
+    del data[random.randrange(len(data)) :]
+
+
+def swapped(data: bytearray, random: Random) -> None:
+    first, second = (random.randrange(len(data) // 8192) * 8192 for _ in range(2))
+    data[first : first + 8192], data[second : second + 8192] = data[second : second + 8192], data[first : first + 8192]
+
+
+@pytest.mark.parametrize("mutilate", [bits, header_bits, index_bits, garbage, zeros, cut, swapped])
+def test_a_mutilated_file_is_refused_or_used_but_never_believed(
+    file: Path, mutilate: Callable[[bytearray, Random], None]
+) -> None:
+    random = Random(mutilate.__name__)
+    written = {value(number, version) for number in range(NUMBER) for version in (0, 1)}
+    original = file.read_bytes()
+    outcomes = set()
+    for _ in range(30):
+        data = bytearray(original)
+        mutilate(data, random)
+        file.write_bytes(data)
+        sound = _checked(file)
+        outcome = asyncio.run(_use(file, written))
+        outcomes.add(outcome)
+        assert outcome in ("used", "read only") or not sound, "what reading stumbles over, the check has to find"
+        for path in file.parent.iterdir():
+            path.unlink()
+    assert outcomes & {"refused", "damaged"}
+    assert outcomes <= {"refused", "read only", "damaged", "used"}
+
+
+@pytest.mark.parametrize("mutilate", [bits, garbage, zeros, cut])
+def test_a_mutilated_log_of_a_killed_server_is_a_prefix_of_what_was_written(
+    tmp_path: Path, mutilate: Callable[[bytearray, Random], None]
+) -> None:
+    file, wal = tmp_path / "noxu.db", tmp_path / "noxu.db-wal"
+    asyncio.run(_write(file, close=False))
+    random = Random(mutilate.__name__)
+    originals = file.read_bytes(), wal.read_bytes()
+    revisions = set()
+    for _ in range(30):
+        data = bytearray(originals[1])
+        mutilate(data, random)
+        file.write_bytes(originals[0])
+        wal.write_bytes(data)
+        revisions.add(asyncio.run(_prefix(file)))
+        assert file.stat().st_size == 0 or check(file).damage == []
+    assert len(revisions) > 3
+
+
+async def _prefix(file: Path) -> int:
+    store = await SqliteStore.open(file, "normal")
+    newest = store.revision
+    state = {item.key: item for item in (await store.list(EVERYTHING)).items}
+    assert len((await _events(store)).items) >= newest - 3
+    for number in range(NUMBER):
+        first, second, gone = number + 2, revision(number), revision(NUMBER + number) if number < 2 else newest + 1
+        expected = None
+        if first <= newest < second:
+            expected = KeyValue(key(number), value(number, 0), first)
+        elif second <= newest < gone:
+            expected = KeyValue(key(number), value(number), second)
+        assert state.get(key(number)) == expected
+    await store.close()
+    return newest

@@ -1,0 +1,431 @@
+"""R3: the Nth statement fails, for N = 1, 2, 3 … (SQLite's anomaly loop), and the disk is full (etcd's NOSPACE).
+
+No acknowledged write is lost, none that was refused is there, no event is shown for what was not committed, reads go
+on, and the store works again by itself when the disk does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import aiosqlite
+import pytest
+
+from storage import database
+from storage import sqlite as module
+from storage.check import check
+from storage.sqlite import SqliteStore
+from storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, Unavailable, Unknown, Unusable
+
+WRITES = ("INSERT", "UPDATE meta SET value = ?", "DELETE", "COMMIT", "PRAGMA wal_checkpoint")
+
+
+def key(name: object) -> Key:
+    return Key("g/things", "p/", str(name))
+
+
+class Disk:
+    """Fails the statement number `fails`, and those after it until it is repaired, if it is to last."""
+
+    def __init__(self) -> None:
+        self.statements = 0
+        self.fails = 0
+        self.lasting = False
+        self.done_first = False  # the statement is carried out, and then reported as failed
+        self.only: tuple[str, ...] = ("",)
+        self.code, self.message = sqlite3.SQLITE_FULL, "database or disk is full"
+        self.armed = False
+
+    def run(self, sql: str, statement: Callable[[], Any]) -> Any:
+        if not self.armed or not sql.strip().startswith(self.only):
+            return statement()
+        self.statements += 1
+        if self.statements == self.fails or (self.lasting and self.statements > self.fails):
+            if self.done_first:
+                statement()
+            error = sqlite3.OperationalError(self.message)
+            error.sqlite_errorcode = self.code
+            raise error
+        return statement()
+
+    @property
+    def reached(self) -> bool:
+        return self.statements >= self.fails
+
+
+class Connection(sqlite3.Connection):
+    disk: ClassVar[Disk]
+
+    def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+        return self.disk.run(sql, partial(super().execute, sql, parameters))
+
+    def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
+        return self.disk.run(sql, partial(super().executemany, sql, parameters))
+
+    def executescript(self, sql: str) -> sqlite3.Cursor:
+        return self.disk.run(sql, partial(super().executescript, sql))
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    Connection.disk = Disk()
+    monkeypatch.setattr(database.aiosqlite, "connect", partial(aiosqlite.connect, factory=Connection))
+    monkeypatch.setattr(module, "PROBE", 0.005)
+    return Connection.disk
+
+
+@pytest.fixture
+async def store(disk: Disk, tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(tmp_path / "noxu.db", "normal")
+    await store.put(key("there"), b"there", expected=0)
+    yield store
+    disk.armed = False
+    await store.close()
+
+
+async def healed(store: SqliteStore) -> None:
+    async with asyncio.timeout(5):
+        while (await store.status()).fault:  # noqa: ASYNC110 — nobody tells
+            await asyncio.sleep(0.002)
+
+
+async def history(store: SqliteStore) -> list[Event]:
+    events: list[Event] = []
+    watch = store.watch(after=max(store.compacted, 1))
+    while len(events) < store.revision - max(store.compacted, 1):
+        events += (await anext(watch)).events
+    return events
+
+
+# The anomaly loop.
+
+
+async def traffic(store: SqliteStore, outcomes: dict[bytes, Any]) -> None:
+    """Creates, updates, deletes and a compaction; what became of each write, by its unique value."""
+
+    async def attempt(value: bytes, call: Any) -> int:
+        try:
+            outcomes[value] = await call
+        except (Unavailable, Unknown, Conflict) as error:
+            outcomes[value] = error
+            return 0
+        return int(outcomes[value])
+
+    async def write(writer: int) -> None:
+        name = key(writer)
+        created = await attempt(b"create %d" % writer, store.put(name, b"create %d" % writer, expected=0))
+        updated = await attempt(b"update %d" % writer, store.put(name, b"update %d" % writer, expected=created))
+        if updated and writer % 2:
+            await attempt(b"delete %d" % writer, store.delete(name, expected=updated))
+
+    await asyncio.gather(*map(write, range(4)))
+    try:
+        await store.compact(min(store.revision, 2))
+        await store.list(EVERYTHING)
+    except Unavailable:
+        pass
+    await attempt(b"last", store.put(key("last"), b"last", expected=0))
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "a statement fails": {},
+    "a statement fails by an I/O error": {"code": sqlite3.SQLITE_IOERR | 3 << 8, "message": "disk I/O error"},
+    "a statement is said to fail but is done": {"done_first": True},
+    "writes fail until repaired": {"only": WRITES, "lasting": True},
+    "writes are said to fail but are done": {"only": WRITES, "done_first": True, "lasting": True},
+    "everything fails until repaired": {"lasting": True},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_whichever_statement_fails_nothing_acknowledged_is_lost(disk: Disk, tmp_path: Path, kind: str) -> None:
+    for name, value in KINDS[kind].items():
+        setattr(disk, name, value)
+    for number in range(1, 200):
+        file = tmp_path / str(number) / "noxu.db"
+        disk.armed, disk.statements, disk.fails = False, 0, number
+        store = await SqliteStore.open(file, "normal")
+        seen: list[Event] = []
+        following = asyncio.create_task(_follow(store, seen))
+        disk.armed = True
+        outcomes: dict[bytes, Any] = {}
+        async with asyncio.timeout(10):
+            await traffic(store, outcomes)
+        disk.armed = False
+        await healed(store)
+        await store.put(key("after"), b"after", expected=0)
+        await store.close()
+        await following
+        await _verify(file, outcomes, seen)
+        if not disk.reached:
+            assert not any(isinstance(outcome, Exception) for outcome in outcomes.values())
+            break
+    else:
+        raise AssertionError
+    assert number > 10
+
+
+async def _follow(store: SqliteStore, seen: list[Event]) -> None:
+    async for batch in store.watch(after=1):
+        seen += batch.events
+
+
+async def _verify(file: Path, outcomes: dict[bytes, Any], seen: list[Event]) -> None:
+    assert check(file).damage == []
+    store = await SqliteStore.open(file, "normal")
+    events = await history(store)
+    compacted = max(store.compacted, 1)
+    assert [event for event in seen if event.revision > compacted] == events  # all of it, and nothing else
+    assert [event.revision for event in seen] == list(range(2, store.revision + 1))
+    happened = {
+        event.value or b"delete" + (event.previous.value if event.previous else b"")[6:]: event for event in seen
+    }
+    for value, outcome in outcomes.items():
+        if isinstance(outcome, int):
+            assert happened[value].revision == outcome
+        elif not isinstance(outcome, Unknown):
+            assert value not in happened, (value, outcome)
+    await store.close()
+
+
+# One by one.
+
+
+async def test_a_commit_that_failed_is_unknown_and_then_the_store_says_that_it_did_not_happen(
+    store: SqliteStore, disk: Disk
+) -> None:
+    disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
+    with pytest.raises(Unknown, match="disk is full"):
+        await store.put(key("a"), b"1", expected=0)
+    assert await store.get(key("a")) is None
+    assert store.revision == 2
+    assert await store.put(key("a"), b"2", expected=0) == 3
+
+
+async def test_a_commit_that_was_said_to_fail_is_unknown_and_then_shown(store: SqliteStore, disk: Disk) -> None:
+    watch = store.watch(after=2)
+    disk.only, disk.fails, disk.done_first, disk.armed = ("COMMIT",), 1, True, True
+    with pytest.raises(Unknown):
+        await store.put(key("there"), b"1", expected=2)
+    assert await store.get(key("there")) == KeyValue(key("there"), b"1", 3)
+    assert store.revision == 3
+    batch = await anext(watch)
+    assert list(batch.events) == [Event(key("there"), 3, b"1", KeyValue(key("there"), b"there", 2))]
+    assert await store.put(key("there"), b"2", expected=3) == 4
+
+
+async def test_what_fails_before_the_commit_has_not_happened(store: SqliteStore, disk: Disk) -> None:
+    disk.only, disk.fails, disk.armed = ("INSERT",), 1, True
+    with pytest.raises(Unavailable, match="disk is full"):
+        await store.put(key("a"), b"1", expected=0)
+    assert await store.put(key("a"), b"2", expected=0) == 3
+
+
+async def test_every_writer_of_the_failed_commit_is_told_and_those_behind_it_go_on(
+    store: SqliteStore, disk: Disk
+) -> None:
+    disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
+    first = [asyncio.create_task(store.put(key(f"first{number}"), b"1", expected=0)) for number in range(5)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    behind = [asyncio.create_task(store.put(key(f"behind{number}"), b"2", expected=0)) for number in range(5)]
+    outcomes = await asyncio.gather(*first, *behind, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [Unknown] * 5 + [int] * 5
+    assert [event.value for event in await history(store)] == [b"there"] + [b"2"] * 5
+
+
+async def test_a_conflict_with_a_write_that_then_fails_is_none(store: SqliteStore, disk: Disk) -> None:
+    disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
+    winner = asyncio.create_task(store.put(key("a"), b"1", expected=0))
+    await asyncio.sleep(0)
+    loser = asyncio.create_task(store.put(key("a"), b"2", expected=0))
+    with pytest.raises(Unknown):
+        await winner
+    assert await loser == 3
+    assert await store.get(key("a")) == KeyValue(key("a"), b"2", 3)
+
+
+async def test_while_the_disk_takes_no_writes_reads_go_on_and_writers_are_refused_at_once(
+    store: SqliteStore, disk: Disk
+) -> None:
+    disk.only, disk.lasting, disk.armed = WRITES, True, True
+    with pytest.raises((Unavailable, Unknown)):
+        await store.put(key("a"), b"1", expected=0)
+    for _ in range(20):
+        assert await store.get(key("there")) == KeyValue(key("there"), b"there", 2)
+        assert len((await store.list(EVERYTHING)).items) == 1
+        with pytest.raises(Unavailable, match="cannot be written because the disk is full; make room"):
+            await store.put(key("a"), b"1", expected=0)
+        with pytest.raises(Unavailable):
+            await store.compact(2)
+        assert "disk is full" in (await store.status()).fault
+        await asyncio.sleep(0.002)
+    disk.armed = False
+    await healed(store)
+    assert await store.put(key("a"), b"2", expected=0) == 3
+
+
+async def test_while_nothing_can_be_read_readers_are_told_so(store: SqliteStore, disk: Disk) -> None:
+    disk.lasting, disk.armed, disk.code, disk.message = True, True, sqlite3.SQLITE_IOERR, "disk I/O error"
+    with pytest.raises(Unavailable, match="disk I/O error"):
+        await store.get(key("there"))
+    with pytest.raises(Unavailable, match="disk I/O error"):
+        await store.put(key("a"), b"1", expected=0)
+    for call in (store.get(key("there")), store.list(EVERYTHING), store.count(EVERYTHING)):
+        with pytest.raises(Unavailable):
+            await call
+    status = await store.status()
+    assert (status.keys, "disk I/O error" in status.fault) == (0, True)
+    disk.armed = False
+    await healed(store)
+    assert await store.get(key("there")) == KeyValue(key("there"), b"there", 2)
+
+
+async def test_a_compaction_that_fails_can_be_asked_for_again(store: SqliteStore, disk: Disk) -> None:
+    await store.put(key("there"), b"2", expected=2)
+    for number in range(1, 8):
+        disk.statements, disk.fails, disk.armed, disk.done_first = 0, number, True, number % 2 == 0
+        try:
+            await store.compact(3)
+        except Unavailable:
+            disk.armed = False
+            await healed(store)
+            assert (await store.list(EVERYTHING, revision=3)).items[0].value == b"2"
+        else:
+            break
+    assert number > 3
+    assert store.compacted == 3
+    disk.armed = False
+    await store.put(key("a"), b"1", expected=0)
+
+
+async def test_a_file_that_went_back_is_not_gone_on_with(store: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+    """Somebody puts an older copy in its place while it is being opened anew: what was acknowledged is not in it."""
+    other = await SqliteStore.open(tmp_path / "other.db")
+    await other.close()
+    disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
+    with pytest.MonkeyPatch.context() as patched:
+        disconnect = database.disconnect
+
+        async def replaced(connection: Any) -> None:
+            await disconnect(connection)
+            (tmp_path / "noxu.db").write_bytes((tmp_path / "other.db").read_bytes())
+
+        patched.setattr(database, "disconnect", replaced)
+        with pytest.raises(Unknown):
+            await store.put(key("a"), b"1", expected=0)
+    with pytest.raises(Unavailable, match="lacks revisions that it had"):
+        await store.get(key("there"))
+    with pytest.raises(Unavailable, match="lacks revisions that it had"):
+        await store.put(key("a"), b"1", expected=0)
+
+
+async def test_another_server_that_takes_the_file_meanwhile_keeps_it(
+    store: SqliteStore, disk: Disk, tmp_path: Path
+) -> None:
+    disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
+    with pytest.MonkeyPatch.context() as patched:
+        disconnect = database.disconnect
+        other: list[SqliteStore] = []
+
+        async def taken(connection: Any) -> None:
+            await disconnect(connection)
+            patched.undo()
+            other.append(await SqliteStore.open(tmp_path / "noxu.db"))
+
+        patched.setattr(database, "disconnect", taken)
+        with pytest.raises(Unknown):
+            await store.put(key("a"), b"1", expected=0)
+    with pytest.raises(Unavailable, match="in use by another process"):
+        await store.put(key("a"), b"1", expected=0)
+    assert await other[0].put(key("b"), b"1", expected=0) == 3
+    await other[0].close()
+    async with asyncio.timeout(5):
+        while store.revision < 3:  # noqa: ASYNC110 — nobody tells
+            await asyncio.sleep(0.01)
+    assert await store.get(key("b")) == KeyValue(key("b"), b"1", 3)
+
+
+async def test_closing_a_store_that_cannot_write_closes_it(store: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+    disk.lasting, disk.armed = True, True
+    with pytest.raises(Unavailable):
+        await store.put(key("a"), b"1", expected=0)
+    await store.close()
+    disk.armed = False
+    store = await SqliteStore.open(tmp_path / "noxu.db")
+    assert store.revision == 2
+    await store.close()
+
+
+async def test_opening_on_a_disk_that_fails_is_refused(disk: Disk, tmp_path: Path) -> None:
+    for number in range(1, 20):
+        disk.statements, disk.fails, disk.armed = 0, number, True
+        opening = SqliteStore.open(tmp_path / "noxu.db")
+        [outcome] = await asyncio.gather(opening, return_exceptions=True)
+        if isinstance(outcome, SqliteStore):
+            await outcome.close()
+            break
+        assert isinstance(outcome, Unusable)
+        assert "because the disk is full; make room" in str(outcome)
+    assert number > 4
+
+
+# A disk that really is full.
+
+
+@contextmanager
+def full_at(size: int) -> Iterator[None]:
+    """No file of this process grows beyond so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("size", [40_000, 100_000, 400_000, 1_000_000])
+async def test_a_full_disk_refuses_writes_and_takes_them_again_when_there_is_room(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE", 0.005)
+    file = tmp_path / "noxu.db"
+    store = await SqliteStore.open(file)
+    seen: list[Event] = []
+    following = asyncio.create_task(_follow(store, seen))
+    await store.put(key("there"), b"there", expected=0)
+    written = {2: b"there"}
+    unknown = set()
+
+    async def write(writer: int) -> None:
+        for number in range(40):
+            value = b"%d-%d" % (writer, number) + bytes(5_000)
+            try:
+                written[await store.put(key(f"{writer}-{number}"), value, expected=0)] = value
+            except Unavailable:
+                await asyncio.sleep(0.001)
+            except Unknown:
+                unknown.add(value)
+
+    with full_at(size):
+        await asyncio.gather(*map(write, range(8)))
+        assert len(written) < 321
+        assert (await store.get(key("there"))) == KeyValue(key("there"), b"there", 2)
+        assert len((await store.list(EVERYTHING)).items) == store.revision - 1
+    await healed(store)
+    await store.put(key("after"), b"after", expected=0)
+    events = await history(store)
+    await store.close()
+    await following
+    assert seen == events
+    assert check(file).damage == []
+    shown = {event.revision: event.value for event in events}
+    assert written.items() <= shown.items()
+    assert set(shown.values()) - set(written.values()) - {b"after"} <= unknown
