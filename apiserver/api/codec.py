@@ -62,9 +62,9 @@ class Decoded(NamedTuple):
 
 def decode_json(body: bytes) -> Decoded:
     """Read JSON as sigs.k8s.io/json does; raises ValueError with Go's message."""
-    clean = _read_clean(body)
-    if clean is not None:
-        return Decoded(clean.value)
+    value = _read_clean(body)
+    if value is not _DOUBT:
+        return Decoded(value)
     document = gojson.read(body)
     if document.error:
         raise ValueError(document.error)
@@ -75,28 +75,45 @@ def _told(duplicates: Sequence[str]) -> list[str]:
     return [f"duplicate field {quote(path)}" for path in duplicates]
 
 
-class _Clean(NamedTuple):
-    """What orjson and Go agree on, and the same written again."""
-
-    value: Json
-    written: bytes
+_DOUBT: Final = object()
+_SMALL: Final = 64 * 1024  # writing takes up to a hundred times as much memory as the body for a moment
 
 
-def _read_clean(body: bytes) -> _Clean | None:
-    """None in case of doubt."""
+def _read_clean(body: bytes) -> Json:
+    """The value of a body that orjson reads as Go does, _DOUBT if that is not sure."""
     try:
         value = orjson.loads(body)
-        try:
-            written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
-        except TypeError:  # an integer beyond 2**53, or too deep
-            written = orjson.dumps(value)
-            if _ZEROS in written.translate(_AS_ZEROS):
-                return None
-    except (ValueError, TypeError):
-        return None
-    if written.count(b":") != body.count(b":") or (b"\\" in body and _escaped_colon(body)):
-        return None
-    return _Clean(value, written)
+    except ValueError:
+        return _DOUBT
+    try:
+        colons = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER).count(b":") if len(body) <= _SMALL else -1
+    except TypeError:  # an integer beyond 2**53, or too deep
+        colons = -1
+    if colons < 0:
+        if _ZEROS in body.translate(_AS_ZEROS):
+            return _DOUBT
+        colons = _count_colons(value)
+    if colons != body.count(b":") or (b"\\" in body and _escaped_colon(body)):
+        return _DOUBT
+    return value
+
+
+def _count_colons(value: Json) -> int:
+    """How many colons there would be if the value were written."""
+    colons = 0
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if type(item) is dict:
+            colons += len(item) + "".join(item).count(":")
+            item = item.values()
+        elif type(item) is str:
+            item = [item]
+        elif type(item) is not list:
+            continue
+        colons += "".join([part for part in item if type(part) is str]).count(":")
+        todo += [part for part in item if type(part) is dict or type(part) is list]
+    return colons
 
 
 _escaped_colon: Final = re.compile(rb"\\u003[aA]").search
@@ -119,9 +136,11 @@ def decode_yaml(body: bytes) -> Decoded:
     A MiB takes about a second: run what is big in a thread. JSON in a YAML body is read as fast as JSON.
     """
     if body.startswith(b"{") and not _odd_in_yaml(body):
-        clean = _read_clean(body) or _read_deep(body)
-        if clean is not None and _same_in_yaml(body, clean.written):
-            return Decoded(clean.value)
+        value = _read_clean(body)
+        if value is _DOUBT:
+            value = _read_deep(body)
+        if value is not _DOUBT and _same_in_yaml(body, value):
+            return Decoded(value)
     from apiserver.api import goyaml  # most servers never read YAML
 
     document = goyaml.read(body)
@@ -133,23 +152,25 @@ def _odd_in_yaml(body: bytes) -> bool:
     return bool(body.translate(None, _PRINTABLE)) or b"\\u" in body or b"\\/" in body
 
 
-def _read_deep(body: bytes) -> _Clean | None:
+def _read_deep(body: bytes) -> Json:
     """JSON that only its depth keeps from orjson. libyaml's time is quadratic in it."""
     if body.count(b"{") + body.count(b"[") <= _DEEP:
-        return None
+        return _DOUBT
     try:
         document = gojson.read(body)
     except JsonSyntaxError as error:
         if str(error).endswith("exceeded max depth") and b"\n" not in body:
             raise ValueError(f"yaml: exceeded max depth of {gojson.MAX_DEPTH}") from None
-        return None
-    if document.error or document.duplicates:
-        return None
-    return _Clean(document.value, compact_json(document.value, sort_keys=False).encode())
+        return _DOUBT
+    return _DOUBT if document.error or document.duplicates else document.value
 
 
-def _same_in_yaml(body: bytes, written: bytes) -> bool:
+def _same_in_yaml(body: bytes, value: Json) -> bool:
     """YAML makes an integer of 1.0, and allows neither space before a colon nor keys of more than 1024 characters."""
+    try:
+        written = orjson.dumps(value)
+    except TypeError:  # too deep
+        written = _encode_exactly(value, sort_keys=False)
     if written.count(b'":') != body.count(b'":') or _written_otherwise(written):
         return False
     if _LONG_TEXT not in body.translate(_TEXT):
@@ -160,7 +181,7 @@ def _same_in_yaml(body: bytes, written: bytes) -> bool:
     )
 
 
-_DEEP: Final = 250
+_DEEP: Final = 1000
 _PRINTABLE: Final = bytes(range(0x20, 0x7F)) + b"\n"
 _LONG_TEXT: Final = b"x" * 1000
 _TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # everything but quotation marks is text
@@ -266,8 +287,8 @@ def read_object(
     `strict` is for fieldValidation Strict and Warn; without it repeated keys are nobody's business.
     """
     check_size(body)
-    if media_type == JSON and (clean := _read_clean(body)) is not None and _names_itself(clean.value):
-        return Decoded(clean.value)
+    if media_type == JSON and (value := _read_clean(body)) is not _DOUBT and _names_itself(value):
+        return Decoded(value)
     try:
         parsed = _parse(body, media_type)
         sent = _interpret(parsed)
@@ -409,9 +430,9 @@ def read_patch(body: bytes) -> PatchBody:
     This happens before the object is looked up, what `json_patch` and `merge_patch` do happens after it.
     """
     check_size(body)
-    clean = _read_clean(body)
-    if clean is not None:
-        return PatchBody(clean.value, "", ())
+    value = _read_clean(body)
+    if value is not _DOUBT:
+        return PatchBody(value, "", ())
     try:
         document = gojson.read(body)
     except JsonSyntaxError:
