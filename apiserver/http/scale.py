@@ -25,10 +25,6 @@ from apiserver.registry.store import Preconditions, Revise, Written
 _EXPECTED = meta.GroupVersionKind("autoscaling", "v1", "Scale")
 
 
-def _accepted(call: Call) -> Accepted:
-    return call.accepted(negotiation.BUILT_IN)
-
-
 def _answer(call: Call, value: Object, accepted: Accepted) -> Answer:
     shown = scale.scale_of(value, call.resource)
     return responses.value_answer(
@@ -37,14 +33,14 @@ def _answer(call: Call, value: Object, accepted: Accepted) -> Answer:
 
 
 async def get(call: Call) -> Answer:
-    accepted = _accepted(call)
+    accepted = call.accepted()
     check_name(call.info.name)
     entry = await call.registry.get(call.resource, call.namespace, call.info.name)
     return _answer(call, object_at(entry, call.resource), accepted)
 
 
 async def update(call: Call) -> Answer:
-    accepted = _accepted(call)
+    accepted = call.accepted()
     body = await read_body(call.request)
     given = options.write_options(call.query, "UpdateOptions", call.user_agent)
     media_type = negotiation.request_format(call.request.headers.get("Content-Type", ""))
@@ -71,7 +67,7 @@ def _read(body: bytes, media_type: str) -> Object:
 
 async def patch(call: Call) -> Answer:
     kind = negotiation.patch_format(call.request.headers.get("Content-Type", ""), CUSTOM_PATCHES)
-    accepted = _accepted(call)
+    accepted = call.accepted()
     body = await read_body(call.request)
     given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:

@@ -1,0 +1,42 @@
+"""Conversations recorded from the reference, replayed against this server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apiserver.testing.handle import Noxu
+from conformance import recordings
+from conformance.client import Client
+
+WAITING = {
+    "cel": "rules are not evaluated yet",
+    "conversion": "conversion webhooks are not called yet",
+    "policies": "admission policies are not evaluated yet",
+    "webhooks": "admission webhooks are not called yet",
+}
+"""Files about what the server refuses so far."""
+
+CASES = [
+    pytest.param(case, id=case["id"])
+    for file in sorted(recordings.DATA.glob("*.jsonl"))
+    if file.stem not in WAITING
+    for case in recordings.read(file)
+]
+
+
+@pytest.fixture(scope="module")
+def client(noxu_session: Noxu) -> Iterator[Client]:
+    with Client(noxu_session.url) as client:
+        yield client
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_recorded_conversation(client: Client, case: dict[str, Any]) -> None:
+    assert recordings.Conversation(client, case).run() == []
+
+
+def test_every_deviation_is_of_a_recorded_case() -> None:
+    assert set(recordings.deviations()) <= {case.id for case in CASES}
