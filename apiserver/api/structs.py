@@ -421,9 +421,7 @@ def arrange(kind: Struct, values: Object) -> Object:
         given = values.get(name)
         if one.write is Write.ALWAYS:
             out[name] = zero(one.type) if given is None else given
-        elif one.write is Write.NULL:
-            out[name] = given
-        elif given is not None and (one.write is Write.POINTER or not _is_zero(given)):
+        elif one.write is Write.NULL or (given is not None and (one.write is Write.POINTER or not _is_zero(given))):
             out[name] = given
     return out
 
