@@ -1,0 +1,277 @@
+"""The published OpenAPI documents: /openapi/v3, one document for each group version, and /openapi/v2 with everything.
+
+Upstream builds them in controllers, a second or so after a definition is established; here they are built when they
+are asked for, from the catalog of that moment. A document is kept as long as its resources are the same ones; of
+/openapi/v2 the parts of each resource are kept as well, for it changes with every definition.
+
+Building takes a while: some 50 ms for a definition of 1 MB. `Published.kept` never builds and `Published.build` may be
+called in a thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from apiserver.api import codec
+from apiserver.api.types import Object
+from apiserver.discovery import openapi_definitions as definitions
+from apiserver.discovery import openapi_paths as paths
+from apiserver.discovery import openapi_proto as proto
+from apiserver.discovery import openapi_schemas as schemas
+from apiserver.discovery.openapi_proto import Parts, Writer
+from apiserver.discovery.openapi_texts import KINDS
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.resource import Resource
+
+ROOT: Final = "/openapi/v3"
+VERSION: Final = "version"
+"""The document of /version, which stands beside those of group versions."""
+
+_CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+_INFO: Final = {"title": "Kubernetes", "version": "v1.37"}
+
+
+class Form(Enum):
+    """In which form a document is wanted."""
+
+    JSON = "json"
+    PROTOBUF = "protobuf"
+
+
+class Key(NamedTuple):
+    """One document. `path` is `apis/GROUP/VERSION`, `api/VERSION` or VERSION; empty for the index, and for v2."""
+
+    style: str
+    path: str = ""
+    form: Form = Form.JSON
+
+
+INDEX: Final = Key(schemas.V3)
+
+
+class Document(NamedTuple):
+    """`hash` is that of the JSON, whatever the form."""
+
+    body: bytes
+    hash: str
+    made: datetime
+
+    def url(self, path: str) -> str:
+        """Where it is for ever."""
+        return f"{ROOT}/{path}?hash={self.hash}"
+
+
+class Published:
+    """The documents of a catalog that changes."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._building = threading.Lock()
+        self._kept: dict[Key, tuple[tuple[Resource, ...], Document]] = {}
+        self._parts: WeakKeyDictionary[Resource, dict[Form, _ResourceParts]] = WeakKeyDictionary()
+        self._seen: tuple[Catalog, dict[str, tuple[Resource, ...]]] | None = None
+
+    def exists(self, catalog: Catalog, path: str) -> bool:
+        """Is there a document of this group version?"""
+        return path == VERSION or path in self._group_versions(catalog)
+
+    def kept(self, catalog: Catalog, key: Key) -> Document | None:
+        """The document, if it is there and still right."""
+        found = self._kept.get(key)
+        return found[1] if found is not None and found[0] == self._resources(catalog, key) else None
+
+    def build(self, catalog: Catalog, key: Key) -> Document:
+        """The document. May be called in a thread; builds one at a time."""
+        with self._building:
+            return self._document(catalog, key)
+
+    def _document(self, catalog: Catalog, key: Key) -> Document:
+        kept = self.kept(catalog, key)
+        if kept is not None:
+            return kept
+        resources = self._resources(catalog, key)
+        if key.form is Form.PROTOBUF:
+            plain = self._document(catalog, key._replace(form=Form.JSON))
+            document = plain._replace(body=self._body(catalog, key, resources))
+        else:
+            body = self._body(catalog, key, resources)
+            document = Document(body, hashlib.sha512(body).hexdigest().upper(), self._now())
+        self._kept[key] = (resources, document)
+        return document
+
+    def _body(self, catalog: Catalog, key: Key, resources: Sequence[Resource]) -> bytes:
+        if key == INDEX:
+            return self._index(catalog)
+        if key.path == VERSION:
+            return _version_document(key.form)
+        if key.style == schemas.V3:
+            return _assemble(_V3[key.form], [_resource_parts(one, _V3[key.form]) for one in resources], resources)
+        return _assemble(_V2[key.form], [self._kept_parts(one, key.form) for one in resources], resources)
+
+    def _index(self, catalog: Catalog) -> bytes:
+        """Where the documents are. They are all built for it, for they are called by their hashes."""
+        group_versions = self._group_versions(catalog)
+        self._forget(group_versions)
+        urls = {
+            path: {"serverRelativeURL": self._document(catalog, Key(schemas.V3, path)).url(path)}
+            for path in sorted((*group_versions, VERSION))
+        }
+        return codec.encode({"paths": urls}, sort_keys=False)
+
+    def _forget(self, group_versions: Mapping[str, object]) -> None:
+        """Let go of the documents of group versions that are gone."""
+        for key in [key for key in self._kept if key.path not in ("", VERSION) and key.path not in group_versions]:
+            del self._kept[key]
+
+    def _kept_parts(self, resource: Resource, form: Form) -> _ResourceParts:
+        forms = self._parts.setdefault(resource, {})
+        if form not in forms:
+            forms[form] = _resource_parts(resource, _V2[form])
+        return forms[form]
+
+    def _resources(self, catalog: Catalog, key: Key) -> tuple[Resource, ...]:
+        """What a document is made of."""
+        if not key.path:
+            return tuple(catalog.resources)
+        return self._group_versions(catalog).get(key.path, ())
+
+    def _group_versions(self, catalog: Catalog) -> dict[str, tuple[Resource, ...]]:
+        """The resources of each group version, by path."""
+        seen = self._seen
+        if seen is not None and seen[0] is catalog:
+            return seen[1]
+        found: dict[str, list[Resource]] = {}
+        for resource in catalog.resources:
+            found.setdefault(f"{'apis' if resource.group else 'api'}/{resource.api_version}", []).append(resource)
+        frozen = {path: tuple(resources) for path, resources in found.items()}
+        self._seen = catalog, frozen
+        return frozen
+
+
+# -- how documents are put together -----------------------------------------------------------------------------------
+
+
+class _Style(NamedTuple):
+    """Everything that differs between the versions and forms of OpenAPI."""
+
+    prefix: str
+    definition: Callable[[str], Object]
+    paths: Callable[[Resource], Mapping[str, Object]]
+    head: Callable[[Object], Object]
+    writer: Writer
+
+
+class _ResourceParts(NamedTuple):
+    """Encoded path items, the encoded definitions of a custom resource, and the names of others that are needed."""
+
+    paths: Parts
+    schemas: Parts
+    refers: frozenset[str]
+
+
+def _resource_parts(resource: Resource, style: _Style) -> _ResourceParts:
+    writer = style.writer
+    items = {path: writer.path_item(item) for path, item in style.paths(resource).items()}
+    refers = paths.referred(resource)
+    own: dict[str, bytes] = {}
+    if paths.is_custom(resource):
+        own[paths.kind_name(resource)] = writer.schema(schemas.kind_schema(resource, style.prefix))
+        own[paths.list_name(resource)] = writer.schema(schemas.list_schema(resource, style.prefix))
+        refers |= {definitions.OBJECT_META, definitions.LIST_META}
+    return _ResourceParts(items, own, frozenset(refers - own.keys()))
+
+
+def _assemble(style: _Style, parts: Iterable[_ResourceParts], resources: Iterable[Resource]) -> bytes:
+    items: dict[str, bytes] = {}
+    own: dict[str, bytes] = {}
+    refers: set[str] = set()
+    for one in parts:
+        items |= one.paths
+        own |= one.schemas
+        refers |= one.refers
+    own |= {name: style.writer.schema(style.definition(name)) for name in definitions.reached(refers)}
+    info = _CUSTOM_INFO if all(map(paths.is_custom, resources)) else _INFO
+    return style.writer.document(style.head(info), _sorted(items), _sorted(own))
+
+
+def _sorted(parts: Parts) -> Parts:
+    return {name: parts[name] for name in sorted(parts)}
+
+
+def _version_document(form: Form) -> bytes:
+    """What /version says."""
+    style = _V3[form]
+    name = "io.k8s.apimachinery.pkg.version.Info"
+    fields = (
+        "major",
+        "minor",
+        "gitVersion",
+        "gitCommit",
+        "gitTreeState",
+        "buildDate",
+        "goVersion",
+        "compiler",
+        "platform",
+    )
+    info = {
+        "description": KINDS["Info"],
+        "type": "object",
+        "required": list(fields),
+        "properties": {field: {"type": "string", "default": ""} for field in sorted(fields)},
+    }
+    operation = {
+        "tags": ["version"],
+        "description": "Tell which server this is.",
+        "operationId": "getCodeVersion",
+        "responses": {"200": {"description": "OK", "content": {paths.JSON: {"schema": {"$ref": schemas.V3 + name}}}}},
+    }
+    items = {"/version/": style.writer.path_item({"get": operation})}
+    return style.writer.document(style.head(_INFO), items, {name: style.writer.schema(info)})
+
+
+def _encode(value: Object) -> bytes:
+    return codec.encode(value, sort_keys=False)
+
+
+def _object(parts: Parts) -> bytes:
+    """A JSON object of encoded values."""
+    members = [codec.encode(name, sort_keys=False) + b":" + value for name, value in parts.items()]
+    return b"{" + b",".join(members) + b"}"
+
+
+def _json_v2(head: Object, items: Parts, own: Parts) -> bytes:
+    parts = {name: _encode(value) for name, value in head.items()}
+    return _object(parts | {"paths": _object(items), "definitions": _object(own)})
+
+
+def _json_v3(head: Object, items: Parts, own: Parts) -> bytes:
+    parts = {name: _encode(value) for name, value in head.items()}
+    return _object(parts | {"paths": _object(items), "components": _object({"schemas": _object(own)})})
+
+
+def _head_v2(info: Object) -> Object:
+    return {"swagger": "2.0", "info": info, "parameters": paths.shared_parameters()}
+
+
+def _head_v3(info: Object) -> Object:
+    return {"openapi": "3.0.0", "info": info}
+
+
+def _definition_v3(name: str) -> Object:
+    return definitions.in_v3(name, schemas.V3)
+
+
+_V2: Final = {
+    form: _Style(schemas.V2, definitions.in_v2, paths.v2, _head_v2, writer)
+    for form, writer in ((Form.JSON, Writer(_encode, _encode, _json_v2)), (Form.PROTOBUF, proto.V2))
+}
+_V3: Final = {
+    form: _Style(schemas.V3, _definition_v3, paths.v3, _head_v3, writer)
+    for form, writer in ((Form.JSON, Writer(_encode, _encode, _json_v3)), (Form.PROTOBUF, proto.V3))
+}

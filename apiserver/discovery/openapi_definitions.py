@@ -1,0 +1,340 @@
+"""Definitions of the built-in kinds, from their struct tables (what upstream's openapi-gen makes of the Go types).
+
+A definition here is the schema as OpenAPI v2 has it, with defaults: `openapi_v3` and `openapi_v2` each make theirs of
+it. Names are upstream's: the Go package read backwards, and the type (`io.k8s.api.core.v1.Namespace`).
+
+- A field without omitempty is required, but for what is a struct in Go; `_REQUIRED` and `_OPTIONAL` list those whose
+  markers say otherwise.
+- What Go writes even when it is zero has that zero as its default; lists and maps have none, for theirs is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Final
+
+from apiserver.api import meta as object_meta
+from apiserver.api.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
+from apiserver.api.types import Object
+from apiserver.crd import types as crd
+from apiserver.discovery.openapi_texts import FIELDS, KINDS, TYPE_META
+from apiserver.registry import kinds
+from apiserver.registry.kinds import autoscaling, meta, options
+
+REF: Final = "#/definitions/"
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_APIEXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_RUNTIME: Final = "io.k8s.apimachinery.pkg.runtime."
+_INTSTR: Final = "io.k8s.apimachinery.pkg.util.intstr."
+
+OBJECT_META: Final = META + "ObjectMeta"
+LIST_META: Final = META + "ListMeta"
+DELETE_OPTIONS: Final = META + "DeleteOptions"
+STATUS: Final = META + "Status"
+PATCH: Final = META + "Patch"
+SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+
+_LEAVES: Final[dict[str, Object]] = {
+    META + "Time": {"type": "string", "format": "date-time"},
+    META + "MicroTime": {"type": "string", "format": "date-time"},
+    META + "FieldsV1": {"type": "object"},
+    PATCH: {"type": "object"},
+    _RUNTIME + "RawExtension": {"type": "object"},
+    _INTSTR + "IntOrString": {"type": "string", "format": "int-or-string"},
+    _APIEXTENSIONS + "JSON": {},
+}
+"""Types with a JSON form of their own."""
+
+_NAMED_SCALARS: Final = {
+    "v1.Time": META + "Time",
+    "v1.MicroTime": META + "MicroTime",
+    "interface {}": META + "FieldsV1",
+    "runtime.RawExtension": _RUNTIME + "RawExtension",
+    "intstr.IntOrString": _INTSTR + "IntOrString",
+    "v1.JSON": _APIEXTENSIONS + "JSON",
+}
+"""By Go type."""
+
+_SCALARS: Final[dict[Wire, Object]] = {
+    Wire.STRING: {"type": "string"},
+    Wire.BOOL: {"type": "boolean"},
+    Wire.INT32: {"type": "integer", "format": "int32"},
+    Wire.INT64: {"type": "integer", "format": "int64"},
+    Wire.DOUBLE: {"type": "number", "format": "double"},
+    Wire.BYTES: {"type": "string", "format": "byte"},
+}
+
+_ATOMIC: Final = frozenset(
+    {
+        "LabelSelector", "LocalObjectReference", "MatchResources", "NamedRuleWithOperations", "ObjectReference",
+        "OwnerReference", "ParamKind", "ParamRef", "Variable",
+    }
+)  # fmt: skip
+"""Structs that have one owner as a whole (`+structType=atomic`)."""
+
+_REQUIRED: Final = {
+    "admissionregistration.v1.MutatingWebhook": ("name", "clientConfig", "sideEffects", "admissionReviewVersions"),
+    "admissionregistration.v1.ValidatingAdmissionPolicyBinding": ("spec",),
+    "admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec": ("policyName", "validationActions"),
+    "admissionregistration.v1.ValidatingWebhook": ("name", "clientConfig", "sideEffects", "admissionReviewVersions"),
+    "apiextensions.v1.CustomResourceDefinition": ("spec",),
+    "apiextensions.v1.CustomResourceDefinitionSpec": ("group", "names", "scope", "versions"),
+    "apiextensions.v1.CustomResourceDefinitionStatus": (),
+    "authentication.v1.TokenRequestSpec": (),
+    "authentication.v1.TokenRequestStatus": (),
+    "authentication.v1.TokenReview": ("spec",),
+    "authentication.v1.TokenReviewSpec": ("token",),
+    "authorization.v1.LocalSubjectAccessReview": ("spec",),
+    "authorization.v1.SelfSubjectAccessReview": ("spec",),
+    "authorization.v1.SelfSubjectRulesReview": ("spec",),
+    "authorization.v1.SubjectAccessReview": ("spec",),
+    "core.v1.Event": ("metadata", "involvedObject"),
+    "events.v1.Event": ("eventTime",),
+    "events.v1.EventSeries": ("count", "lastObservedTime"),
+    "meta.v1.Condition": ("type", "status", "lastTransitionTime", "reason", "message"),
+}
+"""What is required where the rule says otherwise, because of markers in the Go source."""
+
+_DEFAULTS: Final = {"LocalObjectReference.name": "", "ScaleSpec.replicas": 0}
+"""Defaults that the Go source marks."""
+
+KNOWN_EVERYWHERE: Final = {
+    "": "v1",
+    "admissionregistration.k8s.io": "v1 v1alpha1 v1beta1",
+    "apps": "v1 v1beta1 v1beta2",
+    "authentication.k8s.io": "v1 v1alpha1 v1beta1",
+    "authorization.k8s.io": "v1 v1beta1",
+    "autoscaling": "v1 v2",
+    "batch": "v1 v1beta1",
+    "certificates.k8s.io": "v1 v1alpha1 v1beta1",
+    "coordination.k8s.io": "v1 v1alpha2 v1beta1",
+    "discovery.k8s.io": "v1 v1beta1",
+    "events.k8s.io": "v1 v1beta1",
+    "extensions": "v1beta1",
+    "flowcontrol.apiserver.k8s.io": "v1 v1beta1 v1beta2 v1beta3",
+    "internal.apiserver.k8s.io": "v1alpha1",
+    "networking.k8s.io": "v1 v1beta1",
+    "node.k8s.io": "v1 v1alpha1 v1beta1",
+    "policy": "v1 v1beta1",
+    "rbac.authorization.k8s.io": "v1 v1alpha1 v1beta1",
+    "resource.k8s.io": "v1 v1alpha3 v1beta1 v1beta2",
+    "scheduling.k8s.io": "v1 v1alpha3 v1beta1",
+    "storage.k8s.io": "v1 v1alpha1 v1beta1",
+    "storagemigration.k8s.io": "v1 v1beta1",
+}
+"""The group versions of client-go's scheme. DeleteOptions are a kind of each of them."""
+
+
+def group_version_kind(group: str, version: str, kind: str) -> Object:
+    return {"group": group, "kind": kind, "version": version}
+
+
+def prefix_of(group: str, version: str) -> str:
+    """How the names of a built-in group version's definitions begin."""
+    if group == crd.GROUP:
+        return _APIEXTENSIONS
+    return f"io.k8s.api.{group.partition('.')[0] or 'core'}.{version}."
+
+
+# -- what there is ----------------------------------------------------------------------------------------------------
+
+
+class _Tables:
+    """Names and tables of all definitions, found by walking from the kinds."""
+
+    def __init__(self) -> None:
+        self.names: dict[Struct | Union, str] = {}
+        self.tables: dict[str, Struct | Union] = {}
+        self.kinds: dict[str, list[Object]] = {}
+        """What the definitions that are kinds say of themselves, by name."""
+        modules = (object_meta, meta, options)
+        self._meta = {one for module in modules for one in vars(module).values() if isinstance(one, Struct)}
+        self.add("", "v1", meta.STATUS)
+        self.add("", "v1", options.DELETE_OPTIONS)
+        self.kinds[DELETE_OPTIONS] = [
+            group_version_kind(group, version, "DeleteOptions")
+            for group, versions in KNOWN_EVERYWHERE.items()
+            for version in versions.split()
+        ]
+        self.add("autoscaling", "v1", autoscaling.SCALE)
+        for kind in sorted(kinds.served(), key=lambda one: one.group):  # core first: the others use its structs
+            self.add(kind.group, kind.version, kind.struct)
+            if kind.stored:
+                self.add(kind.group, kind.version, meta.list_of(kind.struct))
+            for one in kind.subresources:
+                if one.body is not None:
+                    self.add(one.body_group, kind.version, one.body)
+        self.add(crd.GROUP, crd.VERSION, crd.CRD)
+        self.add(crd.GROUP, crd.VERSION, meta.list_of(crd.CRD))
+
+    def add(self, group: str, version: str, kind: Struct) -> None:
+        """A kind, and all that it is made of."""
+        self._name(kind, prefix_of(group, version))
+        self.kinds.setdefault(self.names[kind], []).append(group_version_kind(group, version, kind.name))
+
+    def _name(self, kind: Type, prefix: str) -> None:
+        if isinstance(kind, (List, Map)):
+            self._name(kind.element, prefix)
+        elif not isinstance(kind, Scalar) and kind not in self.names:
+            name = (META if kind in self._meta else prefix) + kind.name
+            self.names[kind], self.tables[name] = name, kind
+            for one in kind.fields.values() if isinstance(kind, Struct) else ():
+                self._name(one.type, prefix)
+
+
+@cache
+def _tables() -> _Tables:
+    return _Tables()
+
+
+def name_of(kind: Struct) -> str:
+    """The name of a kind's definition."""
+    return _tables().names[kind]
+
+
+def reached(names: Iterable[str]) -> list[str]:
+    """The named definitions, and those that they refer to, sorted."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += definition(name)[1]
+    return sorted(found)
+
+
+# -- schemas ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def definition(name: str) -> tuple[Object, frozenset[str]]:
+    """(a definition, the names of those it refers to)."""
+    tables = _tables()
+    table = tables.tables.get(name)
+    bare = name.rpartition(".")[2]
+    schema: Object = {"description": KINDS.get(bare) or _list_text(bare)}
+    refers: set[str] = set()
+    if isinstance(table, Struct):
+        schema |= _struct(name, table, refers)
+    elif table is None:
+        schema |= _LEAVES[name]
+    if not schema["description"]:
+        del schema["description"]
+    if name in tables.kinds:
+        schema["x-kubernetes-group-version-kind"] = tables.kinds[name]
+    return schema, frozenset(refers)
+
+
+def _list_text(name: str) -> str:
+    item = name.removesuffix("List")
+    return f"{name} is a list of {item} objects." if item != name and item in KINDS else ""
+
+
+def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
+    texts = FIELDS.get(kind.name, {})
+    schema: Object = {"type": "object"}
+    required = _REQUIRED.get(".".join(name.split(".")[-3:]))
+    if required is None:
+        required = tuple(name for name, one in kind.fields.items() if _is_required(one))
+    if required:
+        schema["required"] = list(required)
+    properties = {}
+    for field in sorted(kind.fields):
+        one = kind.fields[field]
+        text = TYPE_META[field] if one.inline == "TypeMeta" else texts.get(field)
+        schema_ = _property(kind, one, refers)
+        properties[field] = {"description": text} | schema_ if text else schema_
+    if properties:
+        schema["properties"] = properties
+    if kind.name in _ATOMIC:
+        schema["x-kubernetes-map-type"] = "atomic"
+    return schema
+
+
+def _is_required(one: Field) -> bool:
+    if one.write is Write.NULL:
+        return True
+    return one.write is Write.ALWAYS and not isinstance(one.type, Struct) and not _is_time(one.type)
+
+
+def _is_time(kind: Type) -> bool:
+    return isinstance(kind, Scalar) and kind.wire in (Wire.TIME, Wire.MICRO_TIME)
+
+
+def _property(kind: Struct, one: Field, refers: set[str]) -> Object:
+    schema = _schema(one.type, refers)
+    marked = _DEFAULTS.get(f"{kind.name}.{one.name}")
+    if marked is not None:
+        schema["default"] = marked
+    elif one.write is Write.ALWAYS and isinstance(one.type, Struct):
+        schema["default"] = {}
+    elif one.write is Write.ALWAYS and isinstance(one.type, Scalar) and one.type.zero is not None:
+        schema["default"] = one.type.zero
+    if one.list_keys:
+        schema["x-kubernetes-list-map-keys"] = list(one.list_keys)
+    if one.list_type and isinstance(one.type, (List, Map)):
+        schema[f"x-kubernetes-{'list' if isinstance(one.type, List) else 'map'}-type"] = one.list_type
+    if one.merge_key:
+        schema["x-kubernetes-patch-merge-key"] = one.merge_key
+    if one.patch:
+        schema["x-kubernetes-patch-strategy"] = one.patch
+    return schema
+
+
+def _schema(kind: Type, refers: set[str]) -> Object:
+    if isinstance(kind, List):
+        return {"type": "array", "items": _schema(kind.element, refers)}
+    if isinstance(kind, Map):
+        return {"type": "object", "additionalProperties": _schema(kind.element, refers)}
+    if isinstance(kind, Scalar):
+        name = _NAMED_SCALARS.get(kind.go)
+        if name is None:
+            return dict(_SCALARS[kind.wire])
+    else:
+        name = _tables().names[kind]
+    refers.add(name)
+    return {"$ref": REF + name}
+
+
+# -- styles -----------------------------------------------------------------------------------------------------------
+
+_ONLY_IN_V3: Final[dict[str, Object]] = {
+    _INTSTR + "IntOrString": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+}
+
+
+def in_v2(name: str) -> Object:
+    """A definition as OpenAPI v2 has it: without defaults."""
+    return _in_v2(definition(name)[0])
+
+
+def _in_v2(schema: Object) -> Object:
+    return _with_children({key: value for key, value in schema.items() if key != "default"}, _in_v2)
+
+
+def in_v3(name: str, prefix: str) -> Object:
+    """A definition as OpenAPI v3 has it: nothing stands beside a reference."""
+    schema = definition(name)[0]
+    if name in _ONLY_IN_V3:
+        return {key: value for key, value in schema.items() if key == "description"} | _ONLY_IN_V3[name]
+
+    def convert(node: Object) -> Object:
+        if "$ref" not in node:
+            return _with_children(node, convert)
+        target = {"$ref": prefix + node["$ref"].removeprefix(REF)}
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return rest | {"allOf": [target]} if rest else target
+
+    return convert(schema)
+
+
+def _with_children(schema: Object, convert: Callable[[Object], Object]) -> Object:
+    out = dict(schema)
+    if "properties" in schema:
+        out["properties"] = {name: convert(one) for name, one in schema["properties"].items()}
+    for keyword in ("items", "additionalProperties"):
+        if keyword in schema:
+            out[keyword] = convert(schema[keyword])
+    return out

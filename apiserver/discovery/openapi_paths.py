@@ -1,0 +1,451 @@
+"""The paths of a resource, and what can be asked of them (kube-openapi's builders, fed with the routes of the API server).
+
+A route is a path, a verb of the catalog, and what goes in and comes out; `Action` says the rest of a verb. Parameters
+are the fields of its options in meta/v1. Those that all operations on a path share stand at the path. In v2 parameters
+that are the same everywhere stand in one place, and are referred to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final, NamedTuple
+
+from apiserver.api import codec
+from apiserver.api.structs import Scalar, Struct, Wire
+from apiserver.api.types import Object
+from apiserver.discovery import openapi_definitions as definitions
+from apiserver.discovery import openapi_schemas as schemas
+from apiserver.discovery.openapi_schemas import V2, V3
+from apiserver.discovery.openapi_texts import PARAMETERS, RESPONSES
+from apiserver.registry import kinds
+from apiserver.registry.kinds import options
+from apiserver.registry.resource import Resource
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+
+# What a route takes or gives, where it is not a definition that has a name of its own
+_KIND: Final = "the kind"
+_LIST: Final = "its list"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a verb is to clients. `answer` and `body` are _KIND, _LIST or the name of a definition."""
+
+    method: str
+    name: str
+    """x-kubernetes-action"""
+    operation: tuple[str, str]
+    """How its operationId begins: before and behind the group version."""
+    text: str
+    options: tuple[Struct, ...]
+    answer: str
+    codes: tuple[str, ...]
+    body: str = ""
+    without: frozenset[str] = frozenset()
+    """Options that are no parameters after all."""
+
+
+CUSTOM: Final = {
+    "list": Action("get", "list", ("list", ""), "List", (options.LIST_OPTIONS,), _LIST, ("200",)),
+    "create": Action(
+        "post", "post", ("create", ""), "Create", (options.CREATE_OPTIONS,), _KIND, ("200", "201", "202"), _KIND
+    ),
+    "deletecollection": Action(
+        "delete",
+        "deletecollection",
+        ("delete", "Collection"),
+        "Delete",
+        (options.LIST_OPTIONS,),
+        definitions.STATUS,
+        ("200",),
+    ),
+    "get": Action("get", "get", ("read", ""), "Read", (options.GET_OPTIONS,), _KIND, ("200",)),
+    "update": Action("put", "put", ("replace", ""), "Replace", (options.UPDATE_OPTIONS,), _KIND, ("200", "201"), _KIND),
+    "delete": Action(
+        "delete",
+        "delete",
+        ("delete", ""),
+        "Delete",
+        (options.DELETE_OPTIONS,),
+        definitions.STATUS,
+        ("200", "202"),
+        definitions.DELETE_OPTIONS,
+    ),
+    "patch": Action(
+        "patch", "patch", ("patch", ""), "Change", (options.PATCH_OPTIONS,), _KIND, ("200",), definitions.PATCH
+    ),
+}
+"""The verbs of custom resources, in the order in which kinds list them."""
+
+BUILT_IN: Final = CUSTOM | {
+    "deletecollection": replace(
+        CUSTOM["deletecollection"],
+        options=(options.DELETE_OPTIONS, options.LIST_OPTIONS),
+        body=definitions.DELETE_OPTIONS,
+        without=frozenset({"watch", "allowWatchBookmarks"}),
+    ),
+    "get": replace(CUSTOM["get"], options=()),
+    "patch": replace(CUSTOM["patch"], codes=("200", "201")),
+}
+"""Those of built-in kinds."""
+
+_ON_COLLECTIONS: Final = ("list", "create", "deletecollection")
+_ON_OBJECTS: Final = ("get", "update", "delete", "patch")
+_ON_SUBRESOURCES: Final = ("get", "update", "patch")
+
+
+class Media(NamedTuple):
+    """What a family of resources takes and gives. `stream` comes on top of what lists give."""
+
+    gives: tuple[str, ...]
+    takes: tuple[str, ...]
+    patches: tuple[str, ...]
+    stream: tuple[str, ...] = ()
+
+
+_PATCHES: Final[tuple[str, ...]] = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+)
+_MEDIA: Final = {
+    True: Media((JSON, YAML), (JSON, YAML), _PATCHES),
+    False: Media(
+        (JSON, YAML, PROTOBUF),
+        ("*/*",),
+        (*_PATCHES[:2], "application/strategic-merge-patch+json", _PATCHES[2]),
+        (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch"),
+    ),
+}
+"""By whether it is a custom resource."""
+
+
+class Route(NamedTuple):
+    """One operation on one path. `subject` is the definition that _KIND stands for, `kind` what the operation is about."""
+
+    path: str
+    action: Action
+    subject: str
+    kind: Object
+    subresource: str = ""
+    everywhere: bool = False
+
+
+def is_custom(resource: Resource) -> bool:
+    return resource.behaviour.sorted_keys
+
+
+def kind_name(resource: Resource) -> str:
+    """The name of the definition of a resource's objects."""
+    if is_custom(resource):
+        return schemas.name_of(resource)
+    struct = kinds.struct_of(resource.api_version, resource.kind)
+    assert struct is not None, resource.kind
+    return definitions.name_of(struct)
+
+
+def list_name(resource: Resource) -> str:
+    """The name of the definition of its lists."""
+    if is_custom(resource):
+        return schemas.name_of(resource, list_=True)
+    struct = kinds.struct_of(resource.api_version, resource.list_kind)
+    assert struct is not None, resource.list_kind
+    return definitions.name_of(struct)
+
+
+# -- routes -----------------------------------------------------------------------------------------------------------
+
+
+def routes(resource: Resource) -> Iterator[Route]:
+    """Everything that can be asked of a resource."""
+    actions = CUSTOM if is_custom(resource) else BUILT_IN
+    subject = kind_name(resource)
+    kind = definitions.group_version_kind(resource.group, resource.version, resource.kind)
+    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+    everywhere = f"{root}/{resource.plural}"
+    collection = f"{root}/namespaces/{{namespace}}/{resource.plural}" if resource.namespaced else everywhere
+    if resource.namespaced and "list" in resource.verbs:
+        yield Route(everywhere, actions["list"], subject, kind, everywhere=True)
+    for verbs, path in ((_ON_COLLECTIONS, collection), (_ON_OBJECTS, f"{collection}/{{name}}")):
+        for verb in verbs:
+            if verb in resource.verbs:
+                yield Route(path, actions[verb], subject, kind)
+    for name, own_verbs, body, body_kind in _subresources(resource):
+        path = f"{collection}/{{name}}/{name}"
+        for verb in own_verbs:
+            yield Route(path, actions[verb], body or subject, body_kind or kind, name)
+
+
+def _subresources(resource: Resource) -> Iterator[tuple[str, tuple[str, ...], str, Object | None]]:
+    """(name, verbs, the definition it takes and gives, and its kind where that is another one)."""
+    built_in = None if is_custom(resource) else kinds.by_group_kind().get((resource.api_version, resource.kind))
+    if built_in is None:
+        for name in ("status", "scale"):
+            if name in resource.subresources:
+                yield name, _ON_SUBRESOURCES, definitions.SCALE if name == "scale" else "", None
+        return
+    for one in built_in.subresources:
+        verbs = tuple(verb for verb in BUILT_IN if verb in one.verbs)
+        if one.body is None:
+            yield one.name, verbs, "", None
+        else:
+            kind = definitions.group_version_kind(one.body_group, resource.version, one.body.name)
+            yield one.name, verbs, definitions.name_of(one.body), kind
+
+
+def referred(resource: Resource) -> set[str]:
+    """The definitions that a resource's routes take and give."""
+    return {
+        _definition(resource, route, name)
+        for route in routes(resource)
+        for name in (route.action.answer, route.action.body)
+        if name
+    }
+
+
+def _definition(resource: Resource, route: Route, name: str) -> str:
+    if name == _LIST:
+        return list_name(resource)
+    return route.subject if name == _KIND else name
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def camel_case(text: str, *, upper: bool) -> str:
+    """Letters, digits and underscores; what stands between them makes the next one a capital."""
+    out = []
+    for at, char in enumerate(text):
+        if char.isalpha() or char == "_" or (at and char.isdigit()):
+            out.append(char.upper() if upper else char)
+            upper = False
+        else:
+            upper = True
+    return "".join(out)
+
+
+def _group(resource: Resource) -> str:
+    return resource.group.removesuffix(".k8s.io") or "core"
+
+
+def operation_id(resource: Resource, route: Route) -> str:
+    """`listExampleComV1NamespacedWidget`."""
+    before, behind = route.action.operation
+    scope = "Namespaced" if resource.namespaced and not route.everywhere else ""
+    suffix = "ForAllNamespaces" if route.everywhere else ""
+    noun = camel_case(f"{behind}{scope}{resource.kind}{route.subresource.title()}{suffix}", upper=True)
+    return before + camel_case(_group(resource), upper=True) + camel_case(resource.version, upper=True) + noun
+
+
+def _tag(resource: Resource) -> str:
+    return f"{camel_case(_group(resource), upper=False)}_{camel_case(resource.version, upper=False)}"
+
+
+def _text(resource: Resource, route: Route) -> str:
+    of = f"the {route.subresource} of " if route.subresource else ""
+    many = route.action.name in ("list", "deletecollection")
+    return f"{route.action.text} {of}{'objects' if many else 'an object'} of kind {resource.kind}."
+
+
+# -- parameters -------------------------------------------------------------------------------------------------------
+
+_PARAMETER_TYPES: Final = {Wire.BOOL: "boolean", Wire.INT32: "integer", Wire.INT64: "integer"}
+
+
+class Parameter(NamedTuple):
+    """`place` is path or query."""
+
+    name: str
+    place: str
+    type: str
+    text: str
+
+
+def _parameters(resource: Resource, route: Route) -> dict[str, Parameter]:
+    """All of a route, by name."""
+    found = [Parameter("pretty", "query", "string", PARAMETERS["pretty"])]
+    if "{namespace}" in route.path:
+        found.append(Parameter("namespace", "path", "string", PARAMETERS["namespace"]))
+    if "{name}" in route.path:
+        found.append(Parameter("name", "path", "string", f"The name of the {resource.kind}."))
+    for struct in route.action.options:
+        found += (one for one in _option_parameters(struct) if one.name not in route.action.without)
+    return {one.name: one for one in found}
+
+
+@cache
+def _option_parameters(struct: Struct) -> tuple[Parameter, ...]:
+    """What stands in the query for one of meta/v1's options; lists are repeated parameters."""
+    return tuple(
+        Parameter(name, "query", _PARAMETER_TYPES.get(wire, "string"), PARAMETERS[name])
+        for name, one in struct.fields.items()
+        if one.inline != "TypeMeta" and not isinstance(one.type, Struct)
+        for wire in [one.type.wire if isinstance(one.type, Scalar) else Wire.STRING]
+    )
+
+
+def _by_path(resource: Resource) -> dict[str, list[Route]]:
+    found: dict[str, list[Route]] = {}
+    for route in routes(resource):
+        found.setdefault(route.path, []).append(route)
+    return found
+
+
+def _split(resource: Resource, on_path: list[Route]) -> tuple[list[Parameter], list[list[Parameter]]]:
+    """(the parameters that all operations of a path have, those that each has beside them), both sorted by name."""
+    each = [_parameters(resource, route) for route in on_path]
+    common = set.intersection(*(set(one) for one in each))
+    own = [[one[name] for name in sorted(one.keys() - common)] for one in each]
+    return [each[-1][name] for name in sorted(common)], own
+
+
+# -- v3 ---------------------------------------------------------------------------------------------------------------
+
+
+def v3(resource: Resource) -> dict[str, Object]:
+    """The path items of a resource, by path."""
+    items: dict[str, Object] = {}
+    for path, on_path in _by_path(resource).items():
+        common, own = _split(resource, on_path)
+        item: Object = {
+            route.action.method: _operation_v3(resource, route, parameters)
+            for route, parameters in zip(on_path, own, strict=True)
+        }
+        items[path] = item | {"parameters": [_parameter_v3(one) for one in common]}
+    return items
+
+
+def _operation_v3(resource: Resource, route: Route, parameters: list[Parameter]) -> Object:
+    action, media = route.action, _MEDIA[is_custom(resource)]
+    operation: Object = {
+        "tags": [_tag(resource)],
+        "description": _text(resource, route),
+        "operationId": operation_id(resource, route),
+    }
+    if parameters:
+        operation["parameters"] = [_parameter_v3(one) for one in parameters]
+    if action.body:
+        takes = media.patches if action.method == "patch" else media.takes
+        body: Object = {"content": _content(takes, _definition(resource, route, action.body))}
+        if action.body != definitions.DELETE_OPTIONS:
+            body["required"] = True
+        operation["requestBody"] = body
+    gives = media.gives + (media.stream if action.answer == _LIST else ())
+    content = _content(gives, _definition(resource, route, action.answer))
+    operation["responses"] = {code: {"description": RESPONSES[code], "content": content} for code in action.codes}
+    operation["responses"]["401"] = {"description": RESPONSES["401"]}
+    return operation | _operation_extensions(route)
+
+
+def _content(media_types: Iterable[str], name: str) -> Object:
+    return {media_type: {"schema": {"$ref": V3 + name}} for media_type in sorted(media_types)}
+
+
+def _parameter_v3(one: Parameter) -> Object:
+    required = {"required": True} if one.place == "path" else {}
+    schema = {"type": one.type, "uniqueItems": True}
+    return {"name": one.name, "in": one.place, "description": one.text, **required, "schema": schema}
+
+
+def _operation_extensions(route: Route) -> Object:
+    return {"x-kubernetes-action": route.action.name, "x-kubernetes-group-version-kind": route.kind}
+
+
+# -- v2 ---------------------------------------------------------------------------------------------------------------
+
+_NOT_SHARED: Final = frozenset({"name", "dryRun", "fieldValidation"})
+"""A name tells of its kind; for the others old versions of kubectl look in the operations."""
+
+
+def v2(resource: Resource) -> dict[str, Object]:
+    """The path items of a resource, by path."""
+    items: dict[str, Object] = {}
+    for path, on_path in _by_path(resource).items():
+        common, own = _split(resource, on_path)
+        item: Object = {
+            route.action.method: _operation_v2(resource, route, parameters)
+            for route, parameters in zip(on_path, own, strict=True)
+        }
+        items[path] = item | {"parameters": [_shared(one) for one in common]}
+    return items
+
+
+def _operation_v2(resource: Resource, route: Route, parameters: list[Parameter]) -> Object:
+    action, media = route.action, _MEDIA[is_custom(resource)]
+    operation: Object = {
+        "description": _text(resource, route),
+        "consumes": list(media.patches if action.method == "patch" else media.takes),
+        "produces": list(media.gives + (media.stream if action.answer == _LIST else ())),
+        "schemes": ["https"],
+        "tags": [_tag(resource)],
+        "operationId": operation_id(resource, route),
+    }
+    found = [_body_v2(_definition(resource, route, action.body))] if action.body else []
+    found += map(_shared, parameters)
+    if found:
+        operation["parameters"] = found
+    schema = {"$ref": V2 + _definition(resource, route, action.answer)}
+    operation["responses"] = {code: {"description": RESPONSES[code], "schema": schema} for code in action.codes}
+    operation["responses"]["401"] = {"description": RESPONSES["401"]}
+    return operation | _operation_extensions(route)
+
+
+def _parameter_v2(one: Parameter) -> Object:
+    required = {"required": True} if one.place == "path" else {}
+    return {
+        "uniqueItems": True, "type": one.type, "description": one.text, "name": one.name, "in": one.place, **required
+    }  # fmt: skip
+
+
+def _shared(one: Parameter) -> Object:
+    """A reference, if the parameter is shared."""
+    name = _shared_names().get(one)
+    return {"$ref": f"#/parameters/{name}"} if name else _parameter_v2(one)
+
+
+def _body_v2(definition: str) -> Object:
+    name = _shared_names().get(definition)
+    return {"$ref": f"#/parameters/{name}"} if name else _body(definition)
+
+
+def _body(definition: str) -> Object:
+    required = {} if definition == definitions.DELETE_OPTIONS else {"required": True}
+    return {"name": "body", "in": "body", **required, "schema": {"$ref": V2 + definition}}
+
+
+@cache
+def _shared_by_what() -> dict[Parameter | str, tuple[str, Object]]:
+    """Names and forms of the parameters that are the same on every path: by parameter, or by the body's definition."""
+    found = [
+        Parameter("namespace", "path", "string", PARAMETERS["namespace"]),
+        Parameter("pretty", "query", "string", PARAMETERS["pretty"]),
+    ]
+    for action in (*CUSTOM.values(), *BUILT_IN.values()):
+        for struct in action.options:
+            found += _option_parameters(struct)
+    forms: dict[Parameter | str, Object] = {one: _parameter_v2(one) for one in found if one.name not in _NOT_SHARED}
+    forms |= {name: _body(name) for name in (definitions.DELETE_OPTIONS, definitions.PATCH)}
+    return {what: (_shared_name(form), form) for what, form in forms.items()}
+
+
+@cache
+def _shared_names() -> dict[Parameter | str, str]:
+    return {what: name for what, (name, _) in _shared_by_what().items()}
+
+
+def shared_parameters() -> dict[str, Object]:
+    """The parameters that operations refer to, by name."""
+    return dict(sorted(_shared_by_what().values()))
+
+
+def _shared_name(parameter: Object) -> str:
+    """The parameter's name, and a hash that tells it from others of that name."""
+    digest = hashlib.sha256(codec.encode(parameter, sort_keys=True)).digest()
+    return f"{parameter['name']}-{urlsafe_b64encode(digest[:6]).decode()}"

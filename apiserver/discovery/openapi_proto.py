@@ -1,0 +1,353 @@
+"""OpenAPI documents as protobuf: the messages of gnostic's openapi.v2 and openapi.v3, of which kubectl asks for the first.
+
+A message is a table: which keyword has which number, and how its value is written. What has no place in a table is an
+extension (`x-…`). Messages follow gnostic, quirks included:
+
+- a map is a list of names and values; numbers and booleans that are zero are not written;
+- what may be anything (an enum's values, an extension) is a YAML text. JSON is YAML, but for some characters;
+- in v3 a default is a scalar, and everywhere a schema may stand, a reference may stand as well.
+
+Documents are made of parts: `Writer` encodes one schema or path item at a time, and puts documents together.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from apiserver.api import codec
+from apiserver.api.types import Json, Object
+from apiserver.api.wire import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
+
+Encode: TypeAlias = Callable[[Json], bytes]
+"""A value as the bytes of its message."""
+Write: TypeAlias = Callable[[Json], bytes]
+"""A field: its number, and its value."""
+Table: TypeAlias = dict[str, Write]
+
+_64_BITS: Final = (1 << 64) - 1
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def _utf8(value: Json) -> bytes:
+    text: str = value
+    return text.encode(errors="replace")
+
+
+def _field(number: int, encode: Encode) -> Write:
+    """A message, or a text."""
+    tag = tag_bytes(number, BYTES)
+
+    def write(value: Json) -> bytes:
+        data = encode(value)
+        return tag + varint_bytes(len(data)) + data
+
+    return write
+
+
+def _each(number: int, encode: Encode) -> Write:
+    write = _field(number, encode)
+    return lambda values: b"".join(map(write, values))
+
+
+def _text(number: int) -> Write:
+    return _field(number, _utf8)
+
+
+def _texts(number: int) -> Write:
+    return _each(number, _utf8)
+
+
+def _flag(number: int) -> Write:
+    written = tag_bytes(number, VARINT) + b"\x01"
+    return lambda value: written if value else b""
+
+
+def _integer(number: int) -> Write:
+    tag = tag_bytes(number, VARINT)
+    return lambda value: tag + varint_bytes(int(value) & _64_BITS) if value else b""
+
+
+def _double(number: int) -> Write:
+    tag = tag_bytes(number, FIXED64)
+    return lambda value: tag + struct.pack("<d", value) if value else b""
+
+
+_NAME: Final = _text(1)
+
+
+def _named(number: int, encode: Encode) -> Write:
+    """A map: names (1) and values (2)."""
+    value_of = _field(2, encode)
+    write = _field(number, lambda item: _NAME(item[0]) + value_of(item[1]))
+    return lambda values: b"".join(map(write, values.items()))
+
+
+def _inside(encode: Encode, number: int) -> Encode:
+    """The only field of a message."""
+    return _field(number, encode)
+
+
+def _message(table: Table, extensions: int = 0) -> Encode:
+    """`extensions` is the number of those."""
+    extension = _named(extensions, _any)
+
+    def encode(value: Json) -> bytes:
+        fields = []
+        for keyword, given in value.items():
+            write = table.get(keyword)
+            if write is not None:
+                fields.append(write(given))
+            elif extensions and keyword.startswith("x-"):
+                fields.append(extension({keyword: given}))
+        return b"".join(fields)
+
+    return encode
+
+
+_NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
+
+
+def _yaml(value: Json) -> bytes:
+    """A JSON value as YAML, which has no place for some characters that JSON allows."""
+    text = codec.encode(value, sort_keys=True).decode()
+    if not text.isascii() or "\x7f" in text:
+        text = _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return text.encode() + b"\n"
+
+
+_any: Final = _inside(_yaml, 2)
+
+
+def _schema_or_flag(encode: Encode) -> Encode:
+    """additionalProperties. The boolean is one of two alternatives, so it is written even when it is false."""
+    schema = _inside(encode, 1)
+    flag = tag_bytes(2, VARINT)
+    return lambda value: flag + (b"\x01" if value else b"\x00") if isinstance(value, bool) else schema(value)
+
+
+# -- openapi.v2 -------------------------------------------------------------------------------------------------------
+
+_EXTERNAL_DOCS: Final = _message({"description": _text(1), "url": _text(2)}, 3)
+_INFO_V2: Final = _message({"title": _text(1), "version": _text(2), "description": _text(3)}, 7)
+
+_schema_v2_fields: Final[Table] = {}
+_schema_v2: Final = _message(_schema_v2_fields, 31)
+_schema_v2_fields.update(
+    {
+        "$ref": _text(1),
+        "format": _text(2),
+        "title": _text(3),
+        "description": _text(4),
+        "default": _field(5, _any),
+        "multipleOf": _double(6),
+        "maximum": _double(7),
+        "exclusiveMaximum": _flag(8),
+        "minimum": _double(9),
+        "exclusiveMinimum": _flag(10),
+        "maxLength": _integer(11),
+        "minLength": _integer(12),
+        "pattern": _text(13),
+        "maxItems": _integer(14),
+        "minItems": _integer(15),
+        "uniqueItems": _flag(16),
+        "maxProperties": _integer(17),
+        "minProperties": _integer(18),
+        "required": _texts(19),
+        "enum": _each(20, _any),
+        "additionalProperties": _field(21, _schema_or_flag(_schema_v2)),
+        "type": _field(22, _text(1)),
+        "items": _field(23, _inside(_schema_v2, 1)),
+        "allOf": _each(24, _schema_v2),
+        "properties": _field(25, _named(1, _schema_v2)),
+        "externalDocs": _field(29, _EXTERNAL_DOCS),
+        "example": _field(30, _any),
+    }
+)
+
+_body_parameter: Final = _message(
+    {"description": _text(1), "name": _text(2), "in": _text(3), "required": _flag(4), "schema": _field(5, _schema_v2)},
+    6,
+)
+_primitive_parameter: Final = {
+    "query": _message(
+        {"required": _flag(1), "in": _text(2), "description": _text(3), "name": _text(4), "type": _text(6),
+         "format": _text(7), "uniqueItems": _flag(20)}, 23
+    ),
+    "path": _message(
+        {"required": _flag(1), "in": _text(2), "description": _text(3), "name": _text(4), "type": _text(5),
+         "format": _text(6), "uniqueItems": _flag(19)}, 22
+    ),
+}  # fmt: skip
+_as_body: Final = _field(1, _body_parameter)
+_as_query: Final = _field(2, _field(3, _primitive_parameter["query"]))
+_as_path: Final = _field(2, _field(4, _primitive_parameter["path"]))
+_PLACES: Final = {"body": _as_body, "query": _as_query, "path": _as_path}
+
+
+def _parameter_v2(value: Json) -> bytes:
+    return _PLACES[value["in"]](value)
+
+
+_as_parameter: Final = _field(1, _parameter_v2)
+_as_reference: Final = _field(2, _message({"$ref": _text(1), "description": _text(2)}))
+
+
+def _parameter_or_reference_v2(value: Json) -> bytes:
+    return _as_reference(value) if "$ref" in value else _as_parameter(value)
+
+
+_response_v2: Final = _message({"description": _text(1), "schema": _field(2, _inside(_schema_v2, 1))}, 5)
+_operation_v2: Final = _message(
+    {
+        "tags": _texts(1),
+        "description": _text(3),
+        "operationId": _text(5),
+        "produces": _texts(6),
+        "consumes": _texts(7),
+        "parameters": _each(8, _parameter_or_reference_v2),
+        "responses": _field(9, _named(1, _inside(_response_v2, 1))),
+        "schemes": _texts(10),
+    },
+    13,
+)
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+_path_item_v2: Final = _message(
+    {method: _field(number, _operation_v2) for number, method in enumerate(_METHODS, 2)}
+    | {"parameters": _each(9, _parameter_or_reference_v2)},
+    10,
+)
+
+
+# -- openapi.v3 -------------------------------------------------------------------------------------------------------
+
+_INFO_V3: Final = _message({"title": _text(1), "description": _text(2), "version": _text(6)}, 7)
+
+_schema_v3_fields: Final[Table] = {}
+_plain_schema_v3: Final = _message(_schema_v3_fields, 36)
+_as_schema: Final = _field(1, _plain_schema_v3)
+_reference_v3: Final = _field(2, _message({"$ref": _text(1), "summary": _text(2), "description": _text(3)}))
+
+
+def _schema_v3(value: Json) -> bytes:
+    return _reference_v3(value) if "$ref" in value else _as_schema(value)
+
+
+_default_number: Final = tag_bytes(1, FIXED64)
+_default_flag: Final = tag_bytes(2, VARINT)
+_default_text: Final = _text(3)
+
+
+def _default_v3(value: Json) -> bytes:
+    """One of three alternatives, so zeros are written; what is no scalar has no place."""
+    if isinstance(value, bool):
+        return _default_flag + (b"\x01" if value else b"\x00")
+    if isinstance(value, (int, float)):
+        return _default_number + struct.pack("<d", value)
+    return _default_text(value) if isinstance(value, str) else b""
+
+
+_schema_v3_fields.update(
+    {
+        "nullable": _flag(1),
+        "externalDocs": _field(6, _EXTERNAL_DOCS),
+        "example": _field(7, _any),
+        "title": _text(9),
+        "multipleOf": _double(10),
+        "maximum": _double(11),
+        "exclusiveMaximum": _flag(12),
+        "minimum": _double(13),
+        "exclusiveMinimum": _flag(14),
+        "maxLength": _integer(15),
+        "minLength": _integer(16),
+        "pattern": _text(17),
+        "maxItems": _integer(18),
+        "minItems": _integer(19),
+        "uniqueItems": _flag(20),
+        "maxProperties": _integer(21),
+        "minProperties": _integer(22),
+        "required": _texts(23),
+        "enum": _each(24, _any),
+        "type": _text(25),
+        "allOf": _each(26, _schema_v3),
+        "oneOf": _each(27, _schema_v3),
+        "anyOf": _each(28, _schema_v3),
+        "not": _field(29, _plain_schema_v3),
+        "items": _field(30, _inside(_schema_v3, 1)),
+        "properties": _field(31, _named(1, _schema_v3)),
+        "additionalProperties": _field(32, _schema_or_flag(_schema_v3)),
+        "default": _field(33, _default_v3),
+        "description": _text(34),
+        "format": _text(35),
+    }
+)
+
+_content: Final = _named(1, _message({"schema": _field(1, _schema_v3)}, 5))
+_parameter_v3: Final = _message(
+    {"name": _text(1), "in": _text(2), "description": _text(3), "required": _flag(4), "schema": _field(10, _schema_v3)},
+    14,
+)
+_request_body: Final = _message({"description": _text(1), "content": _field(2, _content), "required": _flag(3)}, 4)
+_response_v3: Final = _message({"description": _text(1), "content": _field(3, _content)}, 5)
+_operation_v3: Final = _message(
+    {
+        "tags": _texts(1),
+        "description": _text(3),
+        "operationId": _text(5),
+        "parameters": _each(6, _inside(_parameter_v3, 1)),
+        "requestBody": _field(7, _inside(_request_body, 1)),
+        "responses": _field(8, _named(2, _inside(_response_v3, 1))),
+    },
+    13,
+)
+_path_item_v3: Final = _message(
+    {method: _field(number, _operation_v3) for number, method in enumerate(_METHODS, 4)}
+    | {"parameters": _each(13, _inside(_parameter_v3, 1))},
+    14,
+)
+
+
+# -- documents --------------------------------------------------------------------------------------------------------
+
+Parts: TypeAlias = Mapping[str, bytes]
+"""Encoded schemas or path items, by name or path."""
+
+
+class Writer(NamedTuple):
+    """How the parts of a document are encoded, and how they become one."""
+
+    schema: Callable[[Object], bytes]
+    path_item: Callable[[Object], bytes]
+    document: Callable[[Object, Parts, Parts], bytes]
+    """(the document without its parts, path items, schemas)"""
+
+
+def _as_is(value: Json) -> bytes:
+    data: bytes = value
+    return data
+
+
+_parts: Final = _named(1, _as_is)
+_head_v2: Final = _message(
+    {"swagger": _text(1), "info": _field(2, _INFO_V2), "parameters": _field(10, _named(1, _parameter_v2))}
+)
+_paths_v2: Final = _field(8, _named(2, _as_is))
+_definitions_v2: Final = _field(9, _parts)
+_head_v3: Final = _message({"openapi": _text(1), "info": _field(2, _INFO_V3)})
+_paths_v3: Final = _field(4, _parts)
+_components_v3: Final = _field(5, _inside(_parts, 1))
+
+V2: Final = Writer(
+    _schema_v2,
+    _path_item_v2,
+    lambda head, paths, schemas: _head_v2(head) + _paths_v2(paths) + _definitions_v2(schemas),
+)
+V3: Final = Writer(
+    _schema_v3,
+    _path_item_v3,
+    lambda head, paths, schemas: _head_v3(head) + _paths_v3(paths) + _components_v3(schemas),
+)
