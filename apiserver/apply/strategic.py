@@ -8,8 +8,9 @@ their merge key. Directives in the patch say more:
     $deleteFromPrimitiveList/f: [x]     remove items from the list of scalars `f`
     $setElementOrder/f: [...]           the order of `f` after merging: these items (or keys) among themselves
 
-Merged lists have the patch's items in the patch's order, and the others where they stood before. Neither the document
-nor the patch is changed. Recursion follows the types, loops the data below them.
+Merged lists have the patch's items in the patch's order, and of the others those that stood before one of them before
+it, the rest at the end. Neither the document nor the patch is changed. Recursion follows the types, loops the data
+below them.
 """
 
 from __future__ import annotations
