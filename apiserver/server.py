@@ -123,7 +123,7 @@ class Server:
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         checks = {"ping": lambda: True, "storage": lambda: True}
-        documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version(), checks)
+        documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version(), checks, self.sources.now)
         app = App(self.registry, documents)
         protocol = web_server.Server(
             app.handle,

@@ -102,7 +102,7 @@ class App:
 
     async def _document(self, request: web_request.BaseRequest, path: str, query: Query) -> Answer:
         """Everything that is not about an object: discovery, OpenAPI, health. It does not matter how it is asked."""
-        return self.documents.answer(request.method, path, query, request.headers)
+        return await self.documents.answer(request.method, path, query, request.headers)
 
     async def _watch(self, call: Call) -> Answer | web_response.StreamResponse:
         accept = call.request.headers.get("Accept", "")
@@ -196,7 +196,8 @@ async def _send(request: web_request.BaseRequest, answer: Answer, warnings: list
     if isinstance(answer.body, bytes):
         body = answer.body
         if negotiation.compresses(accept_encoding, len(body)):
-            headers["Content-Encoding"], headers["Vary"] = "gzip", "Accept-Encoding"
+            headers["Content-Encoding"] = "gzip"
+            headers.add("Vary", "Accept-Encoding")  # some documents vary with Accept, too
             body = await asyncio.to_thread(_gzip, body)
         return web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
     return await _send_chunks(request, answer.body, headers, gzip=negotiation.accepts_gzip(accept_encoding))
@@ -210,7 +211,8 @@ async def _send_chunks(
     response.enable_chunked_encoding()
     compressor = zlib.compressobj(1, wbits=31) if gzip else None
     if gzip:
-        headers["Content-Encoding"], headers["Vary"] = "gzip", "Accept-Encoding"
+        headers["Content-Encoding"] = "gzip"
+        headers.add("Vary", "Accept-Encoding")
     await response.prepare(request)
     if request.method != "HEAD":
         for chunk in chunks:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from apiserver.api import codec, errors
 from apiserver.api.types import Object
@@ -12,22 +14,33 @@ from apiserver.http.answer import NOT_CACHED, Answer, Headers, text_answer
 from apiserver.http.request import Query, first
 from apiserver.observability import health
 from apiserver.registry.catalog import Catalog
+from apiserver.registry.sources import Sources
+
+if TYPE_CHECKING:
+    from apiserver.http.openapi import OpenAPI
 
 
 class Documents:
     """`catalog` gives the newest one; what was made from an older one is made again."""
 
     def __init__(
-        self, catalog: Callable[[], Catalog], address: str, own_version: str, checks: Mapping[str, health.Check]
+        self,
+        catalog: Callable[[], Catalog],
+        address: str,
+        own_version: str,
+        checks: Mapping[str, health.Check],
+        now: Callable[[], datetime] = Sources().now,
     ) -> None:
         self._catalog = catalog
         self.address = address
         self.own_version = own_version
         self.checks = checks
+        self._now = now
+        self._openapi: OpenAPI | None = None
         self._made_from: Catalog | None = None
         self._made: dict[object, tuple[Object, str]] = {}
 
-    def answer(self, method: str, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
+    async def answer(self, method: str, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
         """The document at a path. Raises ApiError."""
         trimmed = path.rstrip("/") or "/"
         parts = trimmed.split("/")[1:]
@@ -40,6 +53,8 @@ class Documents:
             return Answer(codec.pretty(health.version(self.own_version), sort_keys=False))
         if parts[0] in ("api", "apis"):
             return self._discovery(parts, query, headers)
+        if parts[0] == "openapi":
+            return await self._published().answer(parts, query, headers)
         return self._paths(200 if trimmed == "/" else 404)
 
     # -- discovery
@@ -90,6 +105,16 @@ class Documents:
             document = make()
             self._made[key] = (document, groups.etag(document))
         return self._made[key]
+
+    # -- OpenAPI
+
+    def _published(self) -> OpenAPI:
+        """Made when first asked for: most tests never do."""
+        if self._openapi is None:
+            from apiserver.http.openapi import OpenAPI
+
+            self._openapi = OpenAPI(self._catalog, self._now)
+        return self._openapi
 
     # -- health
 
