@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from apiserver.cel.source import Problem
-
 _ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
 _STRING: Final = (
     r"[rR](?:\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|\"[^\"\n\r]*\"|'[^'\n\r]*')"
@@ -42,20 +40,24 @@ class Token(NamedTuple):
     start: int
 
 
-def tokenize(text: str) -> tuple[list[Token], list[Problem]]:
+class Span(NamedTuple):
+    """A piece of the text, from `start` to before `end`."""
+
+    start: int
+    end: int
+
+
+def tokenize(text: str) -> tuple[list[Token], list[Span]]:
     """The tokens of `text`, an EOF at the end, and what could not be read."""
     tokens: list[Token] = []
-    problems: list[Problem] = []
+    gaps: list[Span] = []
     match = _TOKEN.match
     position, length = 0, len(text)
     while position < length:
         found = match(text, position)
         if found is None:
-            end = _failed_at(text, position)
-            problems.append(
-                Problem(position, f"Syntax error: token recognition error at: '{text[position : end + 1]}'")
-            )
-            position = end + 1
+            gaps.append(Span(position, min(_failed_at(text, position) + 1, length)))
+            position = gaps[-1].end
             continue
         kind, part = found.lastgroup, found[0]
         if kind != "hidden":
@@ -64,7 +66,11 @@ def tokenize(text: str) -> tuple[list[Token], list[Problem]]:
             tokens.append(Token(kind, part, position))  # type: ignore[arg-type]
         position += len(part)
     tokens.append(Token("EOF", "<EOF>", length))
-    return tokens, problems
+    return tokens, gaps
+
+
+def unreadable(text: str, gap: Span) -> str:
+    return f"token recognition error at: '{text[gap.start : gap.end]}'"
 
 
 def _failed_at(text: str, start: int) -> int:

@@ -69,7 +69,7 @@ def _has(pos: int, target: Expr, args: list[Expr]) -> Expr:  # noqa: ARG001 - ha
 
 
 def _quantifier(macro: str) -> Expansion:
-    """all, exists and exists_one, with one variable or two."""
+    """all, exists and exists_one, with one variable or two. (`existsOne` is for two only.)"""
 
     def expand(pos: int, target: Expr, args: list[Expr]) -> Expr:
         predicate = args[-1]
@@ -178,7 +178,6 @@ MACROS: Final[dict[tuple[str, int, bool], Expansion]] = {
     ("exists", 3, True): _quantifier("exists"),
     ("exists_one", 2, True): _quantifier("exists_one"),
     ("exists_one", 3, True): _quantifier("exists_one"),
-    ("existsOne", 2, True): _quantifier("exists_one"),
     ("existsOne", 3, True): _quantifier("exists_one"),
     ("map", 2, True): _map,
     ("map", 3, True): _map,

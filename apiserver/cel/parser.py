@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from apiserver.cel import literals
 from apiserver.cel.ast import (
     Call,
     Entry,
@@ -20,31 +19,21 @@ from apiserver.cel.ast import (
     Literal,
     MapLiteral,
     Message,
-    Missing,
     Select,
 )
+from apiserver.cel.builder import FUNCTIONS, LOGIC, RELATIONS, RESERVED, SIGNED, Builder, read_literal
+from apiserver.cel.derivation import derive
 from apiserver.cel.lexer import Token, tokenize
-from apiserver.cel.macros import MACROS, MacroError
-from apiserver.cel.recovery import explain
+from apiserver.cel.recovery import MAX_DEPTH
 from apiserver.cel.source import NOWHERE, Problem, failure
 
 MAX_CODE_POINTS: Final = 100_000
-MAX_DEPTH: Final = 250  # parser.maxRecursionDepth
 _SHORT: Final = 2 * MAX_DEPTH  # so few tokens cannot nest operators deeper than MAX_DEPTH
 _MAX_NESTING: Final = 100  # of brackets, that is read here
-RESERVED: Final = frozenset({
-    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
-    "package", "namespace", "null", "return", "true", "var", "void", "while",
-})  # fmt: skip
 
-_RELATIONS: Final = {
-    "<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "==": "_==_", "!=": "_!=_", "in": "@in",
-}  # fmt: skip
 _PRECEDENCE: Final = {
-    "||": 1, "&&": 2, **dict.fromkeys(_RELATIONS, 3), "+": 4, "-": 4, "*": 5, "/": 5, "%": 5,
+    "||": 1, "&&": 2, **dict.fromkeys(RELATIONS, 3), "+": 4, "-": 4, "*": 5, "/": 5, "%": 5,
 }  # fmt: skip
-_FUNCTIONS: Final = {**_RELATIONS, "+": "_+_", "-": "_-_", "*": "_*_", "/": "_/_", "%": "_%_"}
-_LOGIC: Final = {"||": "_||_", "&&": "_&&_"}
 
 
 def parse(text: str) -> Expr:
@@ -52,8 +41,8 @@ def parse(text: str) -> Expr:
     if len(text) > MAX_CODE_POINTS:
         limit = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"
         raise failure(text, [Problem(NOWHERE, limit)])
-    tokens, problems = tokenize(text)
-    if not problems and len(tokens) <= _SHORT:
+    tokens, gaps = tokenize(text)
+    if not gaps and len(tokens) <= _SHORT:
         reader = _Reader(tokens)
         try:
             tree = reader.expression()
@@ -64,7 +53,7 @@ def parse(text: str) -> Expr:
             if reader.build.problems:
                 raise failure(text, reader.build.problems)
             return tree
-    tree, problems = explain(text, tokens, problems, Builder())
+    tree, problems = derive(text, tokens, gaps)
     if problems:
         raise failure(text, problems)
     return tree
@@ -72,60 +61,6 @@ def parse(text: str) -> Expr:
 
 class _Unreadable(Exception):
     """The tokens are not an expression, or one too deep for this parser."""
-
-
-class Builder:
-    """Makes nodes, expands macros, and collects what is wrong beyond the grammar."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-
-    def error(self, pos: int, message: str) -> Missing:
-        self.problems.append(Problem(pos, message))
-        return Missing(pos)
-
-    def literal(self, pos: int, read: Callable[[], object]) -> Expr:
-        try:
-            return Literal(pos, read())
-        except literals.BadLiteral as bad:
-            return self.error(pos, str(bad))
-
-    def call(self, pos: int, function: str, args: list[Expr], target: Expr | None = None) -> Expr:
-        expand = MACROS.get((function, len(args), target is not None))
-        if expand is None:
-            return Call(pos, function, args, target)
-        try:
-            return expand(pos, target or Missing(pos), args)
-        except MacroError as wrong:
-            return self.error(wrong.pos, wrong.message)
-
-    def logic(self, function: str, terms: list[Expr], places: list[int]) -> Expr:
-        """A chain of || or && as a balanced tree."""
-
-        def balanced(low: int, high: int) -> Expr:
-            middle = (low + high + 1) // 2
-            left = terms[middle] if middle == low else balanced(low, middle - 1)
-            right = terms[middle + 1] if middle == high else balanced(middle + 1, high)
-            return Call(places[middle], function, [left, right])
-
-        return balanced(0, len(places) - 1) if places else terms[0]
-
-
-NAMED_LITERALS: Final = {"true": True, "false": False, "null": None}
-_READERS: Final[dict[str, Callable[[str], object]]] = {
-    "STRING": literals.string,
-    "BYTES": literals.bytestring,
-    "NUM_UINT": literals.unsigned,
-}
-_SIGNED: Final[dict[str, Callable[[str, str], object]]] = {"NUM_INT": literals.integer, "NUM_FLOAT": literals.double}
-
-
-def read_literal(build: Builder, token: Token, sign: str, pos: int) -> Expr:
-    if token.kind in NAMED_LITERALS:
-        return Literal(pos, NAMED_LITERALS[token.kind])
-    if token.kind in _SIGNED:
-        return build.literal(pos, lambda: _SIGNED[token.kind](sign, token.text))
-    return build.literal(pos, lambda: _READERS[token.kind](token.text))
 
 
 class _Reader:
@@ -176,15 +111,15 @@ class _Reader:
             precedence = _PRECEDENCE.get(sign.kind, 0)
             if precedence < lowest:
                 return left
-            if sign.kind in _LOGIC:
+            if sign.kind in LOGIC:
                 terms, places = [left], []
                 while self.tokens[self.at].kind == sign.kind:
                     places.append(self.next().start)
                     terms.append(self.binary(precedence + 1))
-                left = self.build.logic(_LOGIC[sign.kind], terms, places)
+                left = self.build.logic(LOGIC[sign.kind], terms, places)
             else:
                 self.at += 1
-                left = Call(sign.start, _FUNCTIONS[sign.kind], [left, self.binary(precedence + 1)])
+                left = Call(sign.start, FUNCTIONS[sign.kind], [left, self.binary(precedence + 1)])
 
     def unary(self) -> Expr:
         first = self.tokens[self.at]
@@ -193,7 +128,7 @@ class _Reader:
         begin = self.at
         while self.tokens[self.at].kind == first.kind:
             self.at += 1
-        if first.kind == "-" and self.at - begin == 1 and self.tokens[self.at].kind in _SIGNED:
+        if first.kind == "-" and self.at - begin == 1 and self.tokens[self.at].kind in SIGNED:
             self.at = begin  # the sign belongs to the number
             return self.member()
         count = self.at - begin
@@ -256,7 +191,7 @@ class _Reader:
                 return self.name(self.expect("IDENTIFIER"), token.start, ".")
             case "-":
                 number = self.next()
-                if number.kind not in _SIGNED:
+                if number.kind not in SIGNED:
                     raise _Unreadable
                 return read_literal(self.build, number, "-", token.start)
             case "STRING" | "BYTES" | "NUM_INT" | "NUM_UINT" | "NUM_FLOAT" | "true" | "false" | "null":

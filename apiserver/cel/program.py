@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
 
-from apiserver.cel import checker, constants, parser, slow
+from apiserver.cel import checker, constants, cost, parser, slow
+from apiserver.cel.ast import Expr, children
 from apiserver.cel.constants import Constants
+from apiserver.cel.cost import Range
 from apiserver.cel.environment import Environment
 from apiserver.cel.errors import CelError
+from apiserver.cel.schema_types import DeclType
 from apiserver.cel.slow import Outcome
-from apiserver.cel.source import CompileError, failure
+from apiserver.cel.source import failure
 from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.cel.types import Type
 from apiserver.cel.values import Value
@@ -19,23 +25,37 @@ class InstantiationError(Exception):
     """An expression that is well typed but can never run: a constant in it is impossible."""
 
 
+_DEEP: Final = 40  # nodes below each other that surely fit into the usual stack
+_STACK: Final = 10_000  # Python frames; a few a level, of which there are at most `recovery.MAX_DEPTH`
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """For expressions as deep as upstream allows. (Calls from Python to Python take nothing from the C stack.)"""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _STACK))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 class Program:
     """A checked expression. `uses(name)` tells whether it refers to a variable."""
 
-    __slots__ = ("_constants", "environment", "names", "tree")
+    __slots__ = ("_constants", "_is_deep", "environment", "names", "tree")
 
     def __init__(self, text: str, environment: Environment) -> None:
         """Raises CompileError."""
-        try:
+        with _room():
             checked, problems = checker.check(parser.parse(text), environment)
             problems = problems or constants.complaints(checked.tree)
-        except RecursionError:
-            raise CompileError("ERROR: <input>:-1:0: expression recursion limit exceeded: 250") from None
         if problems:
             raise failure(text, problems)
         self.environment = environment
         self.tree = checked.tree
         self.names = checked.names
+        self._is_deep = is_deeper(checked.tree, _DEEP)
         self._constants: Constants | None = None
 
     @property
@@ -49,11 +69,30 @@ class Program:
         """Fold constants. Raises InstantiationError."""
         if self._constants is None:
             try:
-                self._constants = constants.fold(self.tree, self.environment)
+                with _room():
+                    self._constants = constants.fold(self.tree, self.environment)
             except CelError as error:
                 raise InstantiationError(error.message) from None
         return self._constants
 
+    def estimate(self, declared: DeclType | None) -> Range:
+        """What it may cost, where `self` is of that type."""
+        with _room():
+            return cost.estimate(self.tree, declared)
+
     def evaluate(self, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
         """Run it exactly."""
-        return slow.evaluate(self.tree, self.environment, self.instantiate(), variables, limit)
+        known = self.instantiate()
+        if self._is_deep:
+            with _room():
+                return slow.evaluate(self.tree, self.environment, known, variables, limit)
+        return slow.evaluate(self.tree, self.environment, known, variables, limit)
+
+
+def is_deeper(tree: Expr, limit: int) -> bool:
+    level = [tree]
+    for _ in range(limit):
+        level = [inner for node in level for inner in children(node)]
+        if not level:
+            return False
+    return True

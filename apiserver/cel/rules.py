@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Final
 
-from apiserver.cel import cost, types
+from apiserver.cel import types
 from apiserver.cel.environment import KUBERNETES, STORED, Environment
 from apiserver.cel.escaping import escape
 from apiserver.cel.program import InstantiationError, Program
@@ -57,7 +57,7 @@ class Expression:
         except InstantiationError as error:
             self.error = f"instantiation failed: {error}"
             return
-        self.cost = cost.estimate(program.tree, declared).high
+        self.cost = program.estimate(declared).high
         self.program = program
 
 

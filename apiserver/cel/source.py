@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 MAX_SHOWN_ERRORS: Final = 100  # common.Errors reports no more
 MAX_SNIPPET: Final = 16384  # bytes of a line that is still shown
 NOWHERE: Final = -1  # the offset of an error that belongs to no place (common.NoLocation)
+BEFORE: Final = -2  # the offset of what stands for an expression that is missing: it is told to be before the text
 
 
 class Problem(NamedTuple):
@@ -37,7 +38,10 @@ def show(text: str, problems: Sequence[Problem]) -> str:
     while newline >= 0:
         starts.append(newline + 1)
         newline = text.find("\n", newline + 1)
-    placed = [(*_place(starts, one.offset), one.message) for one in problems[:MAX_SHOWN_ERRORS]]
+    placed = [
+        (*_place(starts, one.offset if text else min(one.offset, BEFORE)), one.message)
+        for one in problems[:MAX_SHOWN_ERRORS]
+    ]
     placed.sort(key=lambda one: one[:2])
     shown = [_show(text, starts, *one) for one in placed]
     if len(problems) > MAX_SHOWN_ERRORS:
@@ -47,8 +51,8 @@ def show(text: str, problems: Sequence[Problem]) -> str:
 
 def _place(starts: list[int], offset: int) -> tuple[int, int]:
     """Line (from 1) and column (from 0)."""
-    if offset == NOWHERE:
-        return -1, -1
+    if offset < 0:
+        return (-1, -1) if offset == NOWHERE else (1, -1)
     line = bisect_right(starts, offset)
     return line, offset - starts[line - 1]
 
@@ -62,6 +66,6 @@ def _show(text: str, starts: list[int], line: int, column: int, message: str) ->
     if len(snippet) * 4 > MAX_SNIPPET and len(snippet.encode()) > MAX_SNIPPET:
         return head
     snippet = snippet.replace("\t", " ")
-    dots = "".join("." if char < "\x80" else "．" for char in snippet[:column])
-    caret = "＾" if snippet[column : column + 1] >= "\x80" else "^"
+    dots = "".join("." if char < "\x80" else "．" for char in snippet[: max(column, 0)])
+    caret = "＾" if snippet[max(column, 0) :][:1] >= "\x80" else "^"
     return f"{head}\n | {snippet}\n | {dots}{caret}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from apiserver.api.gotext import quote
@@ -94,13 +95,9 @@ class _Bad(ValueError):
 
 def _parse(text: str) -> tuple[Address, str]:
     """An address and its zone. Raises ValueError with Go's message."""
+    first = next((char for char in text if char in ".:%"), "")
     try:
-        first = next((char for char in text if char in ".:%"), "")
-        if first == ".":
-            return Address(_ipv4(text), 32), ""
-        if first == ":":
-            return _ipv6(text)
-        raise _Bad("missing IPv6 address" if first else "unable to parse IP")
+        return _READERS[first](text)
     except _Bad as bad:
         where = f" (at {quote(bad.at)})" if bad.at else ""
         raise ValueError(f"ParseAddr({quote(text)}): {bad}{where}") from None
@@ -178,6 +175,18 @@ def _ipv6(text: str) -> tuple[Address, str]:
     elif ellipsis >= 0:
         raise _Bad("the :: must expand to at least one field of zeros")
     return Address(int.from_bytes(out), 128), zone
+
+
+def _no_address(text: str) -> tuple[Address, str]:
+    raise _Bad("missing IPv6 address" if "%" in text else "unable to parse IP")
+
+
+_READERS: Final[dict[str, Callable[[str], tuple[Address, str]]]] = {  # by the first of these characters
+    ".": lambda text: (Address(_ipv4(text), 32), ""),
+    ":": _ipv6,
+    "%": _no_address,
+    "": _no_address,
+}
 
 
 def _is_mapped(address: Address) -> bool:

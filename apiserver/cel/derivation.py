@@ -1,0 +1,240 @@
+"""From ANTLR's parse tree, which may be full of holes, to an expression (cel-go's parser.go: its visitor).
+
+A hole becomes a `Missing`; that there is one was told already. What is wrong beyond the grammar is told now.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiserver.cel.ast import Call, Entry, Expr, Ident, ListLiteral, Literal, MapLiteral, Message, Missing, Select
+from apiserver.cel.builder import FUNCTIONS, LOGIC, RESERVED, Builder, read_literal
+from apiserver.cel.lexer import Span, Token
+from apiserver.cel.recovery import MAX_DEPTH, GivenUp, Tree, read
+from apiserver.cel.source import BEFORE, NOWHERE, Problem
+
+
+def derive(text: str, tokens: list[Token], gaps: list[Span]) -> tuple[Expr, list[Problem]]:
+    """The expression, and all that is wrong with it."""
+    missing = Missing(NOWHERE)
+    try:
+        tree, problems = read(text, tokens, gaps)
+    except GivenUp as given_up:
+        return missing, given_up.problems
+    deriver = _Deriver()
+    try:
+        derived = deriver.expression(tree.tree("expr"))
+    except _TooDeep:
+        too_deep = Problem(NOWHERE, "max recursion depth exceeded")
+        return missing, [*problems, *deriver.build.problems, too_deep]
+    return derived, [*problems, *deriver.build.problems]
+
+
+class _TooDeep(Exception):
+    """Expressions are nested too deeply."""
+
+
+_INNER: Final = {  # where a rule without an operator hands on what it read
+    "expr": "condition",
+    "conditionalOr": "terms",
+    "conditionalAnd": "terms",
+    "relation": "inner",
+    "calc": "inner",
+    "unary": "inner",
+    "member": "inner",
+    "primary": "inner",
+}
+
+
+class _Deriver:
+    def __init__(self) -> None:
+        self.build = Builder()
+        self.depth = 0
+
+    def expression(self, tree: Tree | None) -> Expr:
+        tree = _essential(tree)
+        if tree is None:
+            return Missing(BEFORE)
+        match tree.rule:
+            case "expr" | "relation" | "calc":
+                return self.nested(tree)
+            case "conditionalOr" | "conditionalAnd":
+                terms = [self.expression(term) for term in tree.trees("terms")]
+                operators = tree.tokens("operators")
+                return self.build.logic(LOGIC[operators[0].kind], terms, [one.start for one in operators])
+            case "unary":
+                return self.unary(tree)
+            case "member":
+                return self.nested(tree)
+            case "primary":
+                return self.primary(tree)
+            case "literal":
+                return self.literal(tree)
+        return Missing(BEFORE)
+
+    def nested(self, tree: Tree) -> Expr:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _TooDeep
+        match tree.rule:
+            case "expr":
+                derived = self.conditional(tree)
+            case "member":
+                derived = self.member(tree)
+            case _:
+                derived = self.operator(tree)
+        self.depth -= 1
+        return derived
+
+    def conditional(self, tree: Tree) -> Expr:
+        question = tree.token("question")
+        assert question
+        parts = [self.expression(tree.tree(part)) for part in ("condition", "yes", "no")]
+        return Call(question.start, "_?_:_", parts)
+
+    def operator(self, tree: Tree) -> Expr:
+        operator = tree.token("operator")
+        assert operator
+        sides = [self.expression(tree.tree(side)) for side in ("left", "right")]
+        return Call(operator.start, FUNCTIONS[operator.kind], sides)
+
+    def unary(self, tree: Tree) -> Expr:
+        if not tree.label:
+            return Literal(tree.start.start, "<<error>>")
+        operators = tree.tokens("operators")
+        operand = self.expression(tree.tree("inner"))
+        return Call(operators[0].start, tree.label, [operand]) if len(operators) % 2 else operand
+
+    def member(self, tree: Tree) -> Expr:
+        operand = self.expression(tree.tree("left"))
+        match tree.label:
+            case "select":
+                return self.select(tree, operand)
+            case "index":
+                bracket = tree.token("bracket")
+                if bracket is None:
+                    return Missing(tree.start.start)
+                function = "_[?_]" if tree.token("optional") else "_[_]"
+                return Call(bracket.start, function, [operand, self.expression(tree.tree("index"))])
+        name, paren = tree.token("name"), tree.token("paren")
+        if name is None or paren is None:
+            return Missing(tree.start.start)
+        return self.build.call(paren.start, name.text, self.arguments(tree), operand)
+
+    def select(self, tree: Tree, operand: Expr) -> Expr:
+        dot, holder = tree.token("dot"), tree.tree("name")
+        if dot is None or holder is None:
+            return Missing(tree.start.start)
+        name = _field_name(holder)
+        if name is None:
+            self.build.error(holder.start.start, _NO_NAME)
+            name = ""
+        if tree.token("optional"):
+            return Call(dot.start, "_?._", [operand, Literal(holder.start.start, name)])
+        return Select(dot.start, operand, name)
+
+    def primary(self, tree: Tree) -> Expr:
+        match tree.label:
+            case "list":
+                return self.list_literal(tree)
+            case "map":
+                return self.map_literal(tree)
+            case "message":
+                return self.message(tree)
+            case "identifier" | "call":
+                return self.name(tree)
+        return Missing(BEFORE)
+
+    def name(self, tree: Tree) -> Expr:
+        name = tree.token("name")
+        if name is None:
+            return Missing(tree.start.start)
+        if name.text in RESERVED:
+            return self.build.error(tree.start.start, f"reserved identifier: {name.text}")
+        identifier = f".{name.text}" if tree.token("dot") else name.text
+        paren = tree.token("paren")
+        if tree.label == "call" and paren:
+            return self.build.call(paren.start, identifier, self.arguments(tree))
+        return Ident(name.start, identifier)
+
+    def arguments(self, tree: Tree) -> list[Expr]:
+        listed = tree.tree("exprList")
+        return [self.expression(one) for one in listed.trees("items")] if listed else []
+
+    def list_literal(self, tree: Tree) -> Expr:
+        listed = tree.tree("listInit")
+        items = listed.trees("items") if listed else []
+        elements = [self.expression(one.tree("inner")) for one in items]
+        return ListLiteral(_start(tree, "bracket"), elements, _optional(items))
+
+    def map_literal(self, tree: Tree) -> Expr:
+        listed = tree.tree("mapInitializerList")
+        entries: list[Entry] = []
+        if listed:
+            keys, values = listed.trees("keys"), listed.trees("values")
+            for colon, key, value in zip(listed.tokens("colons"), keys, values, strict=False):
+                derived = self.expression(key.tree("inner"))
+                optional = key.token("optional") is not None
+                entries.append(Entry(colon.start, derived, self.expression(value), optional))
+        return MapLiteral(_start(tree, "brace"), entries)
+
+    def message(self, tree: Tree) -> Expr:
+        listed = tree.tree("fieldInitializerList")
+        entries: list[Entry] = []
+        if listed:
+            keys, values = listed.trees("keys"), listed.trees("values")
+            for colon, key, value in zip(listed.tokens("colons"), keys, values, strict=False):
+                holder = key.tree("name")
+                name = _field_name(holder) if holder else None
+                if name is None:
+                    self.build.error(listed.start.start, _NO_NAME)
+                    continue
+                optional = key.token("optional") is not None
+                entries.append(Entry(colon.start, Literal(key.start.start, name), self.expression(value), optional))
+        names = ".".join(one.text for one in tree.tokens("name"))
+        return Message(_start(tree, "brace"), f".{names}" if tree.token("dot") else names, entries)
+
+    def literal(self, tree: Tree) -> Expr:
+        token, sign = tree.token("token"), tree.token("sign")
+        if token is None:
+            return Missing(BEFORE)
+        return read_literal(self.build, token, sign.text if sign else "", tree.start.start)
+
+
+_NO_NAME: Final = "unsupported ident kind"
+
+
+def _essential(tree: Tree | None) -> Tree | None:
+    """Down to where something happens."""
+    while tree is not None:
+        match tree.rule:
+            case "expr" if "question" in tree.parts:
+                break
+            case "conditionalOr" | "conditionalAnd" if "operators" in tree.parts:
+                break
+            case "relation" | "calc" if "operator" in tree.parts:
+                break
+            case "unary" if tree.label != "member":
+                break
+            case "member" if "left" in tree.parts:
+                break
+            case "primary" if tree.label not in ("nested", "constant"):
+                break
+            case "literal":
+                break
+        tree = tree.tree(_INNER[tree.rule])
+    return tree
+
+
+def _field_name(holder: Tree) -> str | None:
+    name = holder.token("name")
+    return name.text.strip("`") if name else None
+
+
+def _start(tree: Tree, label: str) -> int:
+    token = tree.token(label)
+    return token.start if token else tree.start.start
+
+
+def _optional(items: list[Tree]) -> frozenset[int]:
+    return frozenset(n for n, one in enumerate(items) if one.token("optional"))
