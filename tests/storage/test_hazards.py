@@ -67,7 +67,7 @@ def suffix(events: list[Event], after: Revision, prefix: Prefix = EVERYTHING) ->
     return [event for event in events if event.revision > after and prefix.covers(event.key)]
 
 
-PREFIXES = [EVERYTHING, Prefix("g/a"), Prefix("g/b", "q/")]
+PREFIXES = [EVERYTHING, Prefix("g/b", "q/")]
 
 
 @pytest.mark.parametrize("prefix", PREFIXES, ids=str)
@@ -81,7 +81,7 @@ async def test_r7_a_watch_from_every_revision_delivers_the_exact_rest(
         assert await collect(store, after=after, upto=newest, prefix=prefix) == suffix(events, after, prefix)
 
 
-@pytest.mark.parametrize("compacted", [1, 2, 57, LENGTH - 1, LENGTH, LENGTH + 1])
+@pytest.mark.parametrize("compacted", [1, 57, LENGTH, LENGTH + 1])
 async def test_r7_after_compaction_it_is_the_exact_rest_or_compacted(
     recorded: tuple[Store, list[Event]], collect: Collect, compacted: Revision
 ) -> None:

@@ -244,7 +244,7 @@ class SqliteMachine(Machine):
         shutil.rmtree(self.directory)
 
 
-EFFORT = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EFFORT = settings(max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(autouse=True)
