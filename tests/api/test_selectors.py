@@ -207,15 +207,10 @@ def test_a_field_selector_selects(text: str, selected: bool) -> None:
         ("", ""),
         ("b=1,a==2", "a=2,b=1"),
         ("a!=b", "a!=b"),
-        ("a!=!=b", r"a!=!\=b"),
         (r"a=\,\=\\", r"a=\,\=\\"),
     ],
 )
 def test_a_field_selector_has_one_canonical_form(text: str, written: str) -> None:
-    if text == "a!=!=b":
-        with pytest.raises(ValueError, match="unescaped character in value: 61"):
-            parse_fields(text)
-        return
     assert str(parse_fields(text)) == written
 
 
@@ -228,6 +223,7 @@ def test_a_field_selector_has_one_canonical_form(text: str, written: str) -> Non
         (r"a=r\x", r"invalid field selector: invalid escape sequence: \x"),
         ("a=b\\", "invalid field selector: invalid escape sequence: \\"),
         ("a=b=c", "invalid field selector: unescaped character in value: 61"),
+        ("a!=!=b", "invalid field selector: unescaped character in value: 61"),
         ("a===b", "invalid field selector: unescaped character in value: 61"),
     ],
 )

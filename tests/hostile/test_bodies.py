@@ -175,7 +175,7 @@ def test_memory_is_bounded_by_the_body(body: bytes) -> None:
 
 def laughs(levels: int, width: int) -> bytes:
     names = [f"a{n}" for n in range(levels)]
-    lines = [f'{names[0]}: &{names[0]} ["lol"{", *none" * 0}]'] + [
+    lines = [f'{names[0]}: &{names[0]} ["lol"]'] + [
         f"{name}: &{name} [{', '.join([f'*{before}'] * width)}]" for before, name in pairwise(names)
     ]
     return "\n".join(lines).encode()
