@@ -55,6 +55,7 @@ from storage.types import (
 PAGE_ROWS: Final = 256  # values read at a time: checking them takes the event loop about 1 ms
 PAGE_KEYS: Final = 4_000  # keys read at a time: about 5 ms
 SWEEP_SPAN: Final = 250  # revisions that compaction goes through in one transaction: a few ms
+TOLD: Final = 10  # damaged keys that a message names
 PROBE: Final = 0.5  # seconds between attempts to write again
 
 
@@ -64,9 +65,8 @@ class SqliteStore:
     def __init__(self, path: Path, durability: Durability, connection: aiosqlite.Connection, marks: Marks) -> None:
         self._path = path
         self._durability = durability
-        self._connection: aiosqlite.Connection | None = (
-            connection  # None while it is being replaced, and if that failed
-        )
+        # None while it is being replaced, and if that failed.
+        self._connection: aiosqlite.Connection | None = connection
         self._connected = asyncio.Event()  # not set only while it is being replaced
         self._connected.set()
         self._fault = ""
@@ -111,7 +111,7 @@ class SqliteStore:
         [row] = rows
         revision, value = row[3], row[6]
         if not intact(row):
-            raise Corrupt(f"{key}: damaged at revision {revision}", {key: revision})
+            raise Corrupt(_damaged({key: revision}), {key: revision})
         return KeyValue(key, value, revision) if value is not None else None
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
@@ -124,9 +124,7 @@ class SqliteStore:
                     raise
                 continue  # what was newest when it began has been compacted meanwhile: once more
             if damaged:
-                raise Corrupt(
-                    f"damaged: {', '.join(f'{key} at revision {damaged[key]}' for key in damaged)}", damaged, page
-                )
+                raise Corrupt(_damaged(damaged), damaged, page)
             return page
 
     async def count(self, prefix: Prefix) -> int:
@@ -185,14 +183,13 @@ class SqliteStore:
             raise database.unreadable(error) from error
 
     async def _one_by_one(self, condition: str, parameters: Sequence[Any], limit: int) -> Sequence[Row]:
-        """Like `states`, for a part of the file that cannot be read as a whole: rows that cannot be read have no crc."""
+        """Like `states`, for a part of the file that cannot be read as a whole. What cannot be read is not intact."""
         found: list[Row] = []
-        for collection, partition, name, revision, _ in await self._fetch(
-            database.keys(condition), [*parameters, limit]
-        ):
-            found.append((collection, partition, name, revision, 0, -1, None))
+        for *key, revision, _ in await self._fetch(database.keys(condition), [*parameters, limit]):
+            rows: Sequence[Row] = ()
             with suppress(Corrupt):
-                found[-1:] = await self._fetch(database.rows(1), [revision])
+                rows = await self._fetch(database.rows(1), [revision])
+            found += [(*key, *row[3:]) for row in rows or [(*key, revision, 0, -1, None)]]
         return found
 
     async def _page(
@@ -214,7 +211,7 @@ class SqliteStore:
                 if intact(row):
                     items.append(KeyValue(after, row[6], row[3]))
                 else:
-                    damaged[after] = row[3]
+                    damaged[Key(*map(str, after))] = row[3]  # even a key may no longer be text
             if len(rows) < size:
                 return Page(items, revision, 0), damaged
         remaining = await self._count(prefix, revision, after)
@@ -405,6 +402,8 @@ class SqliteStore:
     async def _in_turn(self, chore: Callable[[], Awaitable[None]]) -> None:
         """Let the writer do something between two commits."""
         self._require_open()
+        if self._fault:
+            raise Unavailable(self._fault)
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._chore = chore, answer
         self._wake.set()
@@ -446,3 +445,8 @@ class SqliteStore:
         await asyncio.wait([self._writer])  # it finishes what is staged
         await self._disconnect()
         self._log.close()
+
+
+def _damaged(damaged: dict[Key, Revision]) -> str:
+    names = [f"{' '.join(key)} at revision {revision}" for key, revision in damaged.items()]
+    return f"damaged: {', '.join(names[:TOLD])}{f' and {len(names) - TOLD} more' if len(names) > TOLD else ''}"

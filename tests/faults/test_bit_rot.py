@@ -91,7 +91,9 @@ def test_every_flipped_bit_of_a_value_is_noticed_and_concerns_that_object_alone(
 async def _only_this_one(file: Path, number: int) -> None:
     store = await SqliteStore.open(file)
     try:
-        with pytest.raises(Corrupt, match=f"{key(number).name}.*damaged at revision {revision(number)}") as damaged:
+        with pytest.raises(
+            Corrupt, match=f"damaged: g/things p/ {key(number).name} at revision {revision(number)}$"
+        ) as damaged:
             await store.get(key(number))
         assert damaged.value.damaged == {key(number): revision(number)}
         with pytest.raises(Corrupt, match=key(number).name) as damaged:
@@ -120,6 +122,16 @@ async def test_a_page_of_a_list_tells_of_what_is_damaged_on_it(file: Path) -> No
     assert list(damaged.value.damaged) == [key(9)]
     assert len((await store.list(Prefix("g/things"), after=key(9))).items) == NUMBER - 10
     assert await store.count(EVERYTHING) == NUMBER - 2
+    await store.close()
+
+
+async def test_a_message_names_no_more_damaged_keys_than_one_can_read(file: Path) -> None:
+    for number in range(2, 25):
+        flip(file, within(file, number, Random(1)), 3)
+    store = await SqliteStore.open(file)
+    with pytest.raises(Corrupt, match=f"g/things p/ n011 at revision {revision(11)} and 13 more$") as damaged:
+        await store.list(EVERYTHING)
+    assert len(damaged.value.damaged) == 23
     await store.close()
 
 

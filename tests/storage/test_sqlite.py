@@ -20,7 +20,7 @@ import uvloop
 from storage import database, log, migrations, sqlite, staging
 from storage.rows import row
 from storage.sqlite import SqliteStore
-from storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, Prefix, Unusable
+from storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, Prefix, Unknown, Unusable
 
 Collect = Callable[..., Awaitable[list[Event]]]
 
@@ -138,6 +138,21 @@ async def test_a_write_may_build_on_one_that_is_staged(sqlite: SqliteStore, gate
     assert [event.previous and event.previous.value for event in await collect(sqlite, after=1, upto=5)] == [
         None, b"1", b"2", None,
     ]  # fmt: skip
+
+
+async def test_a_transaction_that_sqlite_has_rolled_back_by_itself_is_not_taken_for_committed(
+    sqlite: SqliteStore, gate: Gate
+) -> None:
+    """Any statement of the connection may cause that, when it fails for want of space or by an I/O error."""
+    writing = asyncio.create_task(sqlite.put(key(1), b"1", expected=0))
+    await gate.held.wait()
+    assert sqlite._connection is not None
+    await sqlite._connection.rollback()
+    gate.open.set()
+    with pytest.raises(Unknown, match="no transaction is active"):
+        await writing
+    assert await sqlite.get(key(1)) is None
+    assert await sqlite.put(key(1), b"2", expected=0) == 2
 
 
 async def test_writers_wait_when_too_much_is_staged(
