@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -19,6 +18,7 @@ from apiserver.api.structs import Scalar, Struct, Wire
 from apiserver.api.types import Object
 from apiserver.discovery import openapi_definitions as definitions
 from apiserver.discovery import openapi_schemas as schemas
+from apiserver.discovery.openapi_definitions import DELETE_OPTIONS, PATCH, STATUS
 from apiserver.discovery.openapi_schemas import V2, V3
 from apiserver.discovery.openapi_texts import PARAMETERS, RESPONSES
 from apiserver.registry import kinds
@@ -34,65 +34,48 @@ _KIND: Final = "the kind"
 _LIST: Final = "its list"
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What a verb is to clients. `answer` and `body` are _KIND, _LIST or the name of a definition."""
+class Action(NamedTuple):
+    """What a verb is to clients.
+
+    `name` is its x-kubernetes-action; `before` and `behind` stand around the group version in the operationId; `answer`
+    and `body` are _KIND, _LIST or the name of a definition; `without` are options that are no parameters after all.
+    """
 
     method: str
     name: str
-    """x-kubernetes-action"""
-    operation: tuple[str, str]
-    """How its operationId begins: before and behind the group version."""
+    before: str
     text: str
     options: tuple[Struct, ...]
-    answer: str
     codes: tuple[str, ...]
+    answer: str
     body: str = ""
+    behind: str = ""
     without: frozenset[str] = frozenset()
-    """Options that are no parameters after all."""
 
 
 CUSTOM: Final = {
-    "list": Action("get", "list", ("list", ""), "List", (options.LIST_OPTIONS,), _LIST, ("200",)),
-    "create": Action(
-        "post", "post", ("create", ""), "Create", (options.CREATE_OPTIONS,), _KIND, ("200", "201", "202"), _KIND
-    ),
+    "list": Action("get", "list", "list", "List", (options.LIST_OPTIONS,), ("200",), _LIST),
+    "create": Action("post", "post", "create", "Create", (options.CREATE_OPTIONS,), ("200", "201", "202"), _KIND, _KIND),
     "deletecollection": Action(
-        "delete",
-        "deletecollection",
-        ("delete", "Collection"),
-        "Delete",
-        (options.LIST_OPTIONS,),
-        definitions.STATUS,
-        ("200",),
+        "delete", "deletecollection", "delete", "Delete", (options.LIST_OPTIONS,), ("200",), STATUS, behind="Collection"
     ),
-    "get": Action("get", "get", ("read", ""), "Read", (options.GET_OPTIONS,), _KIND, ("200",)),
-    "update": Action("put", "put", ("replace", ""), "Replace", (options.UPDATE_OPTIONS,), _KIND, ("200", "201"), _KIND),
+    "get": Action("get", "get", "read", "Read", (options.GET_OPTIONS,), ("200",), _KIND),
+    "update": Action("put", "put", "replace", "Replace", (options.UPDATE_OPTIONS,), ("200", "201"), _KIND, _KIND),
     "delete": Action(
-        "delete",
-        "delete",
-        ("delete", ""),
-        "Delete",
-        (options.DELETE_OPTIONS,),
-        definitions.STATUS,
-        ("200", "202"),
-        definitions.DELETE_OPTIONS,
+        "delete", "delete", "delete", "Delete", (options.DELETE_OPTIONS,), ("200", "202"), STATUS, DELETE_OPTIONS
     ),
-    "patch": Action(
-        "patch", "patch", ("patch", ""), "Change", (options.PATCH_OPTIONS,), _KIND, ("200",), definitions.PATCH
-    ),
-}
-"""The verbs of custom resources, in the order in which kinds list them."""
+    "patch": Action("patch", "patch", "patch", "Change", (options.PATCH_OPTIONS,), ("200",), _KIND, PATCH),
+}  # fmt: skip
+"""The verbs of custom resources."""
 
 BUILT_IN: Final = CUSTOM | {
-    "deletecollection": replace(
-        CUSTOM["deletecollection"],
+    "deletecollection": CUSTOM["deletecollection"]._replace(
         options=(options.DELETE_OPTIONS, options.LIST_OPTIONS),
-        body=definitions.DELETE_OPTIONS,
+        body=DELETE_OPTIONS,
         without=frozenset({"watch", "allowWatchBookmarks"}),
     ),
-    "get": replace(CUSTOM["get"], options=()),
-    "patch": replace(CUSTOM["patch"], codes=("200", "201")),
+    "get": CUSTOM["get"]._replace(options=()),
+    "patch": CUSTOM["patch"]._replace(codes=("200", "201")),
 }
 """Those of built-in kinds."""
 
@@ -177,27 +160,33 @@ def routes(resource: Resource) -> Iterator[Route]:
         for verb in verbs:
             if verb in resource.verbs:
                 yield Route(path, actions[verb], subject, kind)
-    for name, own_verbs, body, body_kind in _subresources(resource):
-        path = f"{collection}/{{name}}/{name}"
-        for verb in own_verbs:
-            yield Route(path, actions[verb], body or subject, body_kind or kind, name)
+    for part in _subresources(resource, subject, kind):
+        for verb in part.verbs:
+            yield Route(f"{collection}/{{name}}/{part.name}", actions[verb], part.subject, part.kind, part.name)
 
 
-def _subresources(resource: Resource) -> Iterator[tuple[str, tuple[str, ...], str, Object | None]]:
-    """(name, verbs, the definition it takes and gives, and its kind where that is another one)."""
+class _Subresource(NamedTuple):
+    name: str
+    verbs: tuple[str, ...]
+    subject: str
+    kind: Object
+
+
+def _subresources(resource: Resource, subject: str, kind: Object) -> Iterator[_Subresource]:
+    """`subject` and `kind` are the resource's; those of some subresources are others."""
     built_in = None if is_custom(resource) else kinds.by_group_kind().get((resource.api_version, resource.kind))
     if built_in is None:
-        for name in ("status", "scale"):
+        for name, its_subject in (("status", subject), ("scale", definitions.SCALE)):
             if name in resource.subresources:
-                yield name, _ON_SUBRESOURCES, definitions.SCALE if name == "scale" else "", None
+                yield _Subresource(name, _ON_SUBRESOURCES, its_subject, kind)
         return
     for one in built_in.subresources:
         verbs = tuple(verb for verb in BUILT_IN if verb in one.verbs)
         if one.body is None:
-            yield one.name, verbs, "", None
+            yield _Subresource(one.name, verbs, subject, kind)
         else:
-            kind = definitions.group_version_kind(one.body_group, resource.version, one.body.name)
-            yield one.name, verbs, definitions.name_of(one.body), kind
+            its_kind = definitions.group_version_kind(one.body_group, resource.version, one.body.name)
+            yield _Subresource(one.name, verbs, definitions.name_of(one.body), its_kind)
 
 
 def referred(resource: Resource) -> set[str]:
@@ -237,11 +226,11 @@ def _group(resource: Resource) -> str:
 
 def operation_id(resource: Resource, route: Route) -> str:
     """`listExampleComV1NamespacedWidget`."""
-    before, behind = route.action.operation
     scope = "Namespaced" if resource.namespaced and not route.everywhere else ""
     suffix = "ForAllNamespaces" if route.everywhere else ""
-    noun = camel_case(f"{behind}{scope}{resource.kind}{route.subresource.title()}{suffix}", upper=True)
-    return before + camel_case(_group(resource), upper=True) + camel_case(resource.version, upper=True) + noun
+    noun = camel_case(f"{route.action.behind}{scope}{resource.kind}{route.subresource.title()}{suffix}", upper=True)
+    version = camel_case(_group(resource), upper=True) + camel_case(resource.version, upper=True)
+    return route.action.before + version + noun
 
 
 def _tag(resource: Resource) -> str:
@@ -334,7 +323,7 @@ def _operation_v3(resource: Resource, route: Route, parameters: list[Parameter])
     if action.body:
         takes = media.patches if action.method == "patch" else media.takes
         body: Object = {"content": _content(takes, _definition(resource, route, action.body))}
-        if action.body != definitions.DELETE_OPTIONS:
+        if action.body != DELETE_OPTIONS:
             body["required"] = True
         operation["requestBody"] = body
     gives = media.gives + (media.stream if action.answer == _LIST else ())
@@ -416,7 +405,7 @@ def _body_v2(definition: str) -> Object:
 
 
 def _body(definition: str) -> Object:
-    required = {} if definition == definitions.DELETE_OPTIONS else {"required": True}
+    required = {} if definition == DELETE_OPTIONS else {"required": True}
     return {"name": "body", "in": "body", **required, "schema": {"$ref": V2 + definition}}
 
 
@@ -431,7 +420,7 @@ def _shared_by_what() -> dict[Parameter | str, tuple[str, Object]]:
         for struct in action.options:
             found += _option_parameters(struct)
     forms: dict[Parameter | str, Object] = {one: _parameter_v2(one) for one in found if one.name not in _NOT_SHARED}
-    forms |= {name: _body(name) for name in (definitions.DELETE_OPTIONS, definitions.PATCH)}
+    forms |= {name: _body(name) for name in (DELETE_OPTIONS, PATCH)}
     return {what: (_shared_name(form), form) for what, form in forms.items()}
 
 
