@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final, Protocol
 
 from apiserver.registry.entry import Entry
@@ -56,14 +56,18 @@ class Collection:
         self.watchers: dict[Watcher, None] = {}
         self.loaded = False
 
-    def apply(self, event: Event) -> Change:
+    def apply(self, event: Event, made: Entry | None = None) -> Change:
+        """`made` is the entry that a writer expects of its write, and has prepared."""
         key = event.key
         old = self.entries.get(key)
         if old is None and event.previous is not None:
             old = Entry(key, event.previous.value, event.previous.revision)
         entry = None
         if event.value is not None:
-            entry = Entry(key, event.value, event.revision)
+            if made is not None and made.stored == event.value:
+                entry, entry.revision = made, event.revision
+            else:
+                entry = Entry(key, event.value, event.revision)
             if key not in self.entries:
                 insort(self.keys, key)
             self.entries[key] = entry
@@ -109,6 +113,7 @@ class WatchCache:
         self._loading: dict[str, asyncio.Task[Collection]] = {}
         self._waiting: deque[tuple[Revision, asyncio.Future[None]]] = deque()
         self._pending: dict[str, list[Event]] = {}
+        self._made: dict[Key, Entry] = {}
 
     async def follow(self) -> None:
         """Apply the log for ever. If it is cut off under us everything is forgotten, and loaded anew on demand."""
@@ -128,7 +133,8 @@ class WatchCache:
         for event in batch.events:
             collection = self._collections.get(event.key.collection)
             if collection is not None:
-                changed.setdefault(collection, []).append(collection.apply(event))
+                made = self._made.get(event.key)
+                changed.setdefault(collection, []).append(collection.apply(event, made))
             elif (pending := self._pending.get(event.key.collection)) is not None:
                 pending.append(event)
         self.revision = batch.revision
@@ -139,6 +145,16 @@ class WatchCache:
             future = self._waiting.popleft()[1]
             if not future.done():
                 future.set_result(None)
+
+    async def follows(self, made: Entry, write: Awaitable[Revision]) -> None:
+        """Return once a write can be read here, as the entry that was prepared for it. Raises what the write raises."""
+        self._made[made.key] = made
+        try:
+            made.revision = await write
+            await self.reached(made.revision)
+        finally:
+            if self._made.get(made.key) is made:
+                del self._made[made.key]
 
     async def reached(self, revision: Revision) -> None:
         """Return once everything up to `revision` can be read here."""

@@ -8,9 +8,7 @@ whether it does is found out once per entry and schema, when the entry is first 
 from __future__ import annotations
 
 import re
-from typing import Final
-
-import orjson
+from typing import Final, NamedTuple
 
 from apiserver.api import codec
 from apiserver.api.types import Object
@@ -19,22 +17,33 @@ from apiserver.registry.resource import Resource
 from storage.types import Key, Revision
 
 
+class Reading(NamedTuple):
+    """What a read of an entry gives under one storage version.
+
+    `shown` are the bytes that are read, with the resourceVersion to be spliced in at `cut` (-1: no place was found).
+    """
+
+    storage: Resource | None = None
+    shown: bytes = b""
+    cut: int = -1
+
+
+UNREAD: Final = Reading()
+
+
 class Entry:
     """One object at one revision.
 
-    `stored` are the bytes in the store. `read_under` is the storage version's Resource for which it is known what a
-    read gives: `shown` (None: `stored` itself), with the resourceVersion spliced in at `cut` (-1: no place was found).
+    `stored` are the bytes in the store. `reading` is replaced as a whole, for it may be found out in a thread.
     """
 
-    __slots__ = ("cut", "fields", "key", "labels", "read_under", "revision", "shown", "stored")
+    __slots__ = ("fields", "key", "labels", "reading", "revision", "stored")
 
     def __init__(self, key: Key, stored: bytes, revision: Revision) -> None:
         self.key = key
         self.stored = stored
         self.revision = revision
-        self.read_under: Resource | None = None
-        self.shown: bytes | None = None
-        self.cut = -1
+        self.reading = UNREAD
         self.labels: dict[str, str] | None = None
         self.fields: tuple[Resource, dict[str, str]] | None = None
 
@@ -45,13 +54,9 @@ class Entry:
     def at(self, revision: Revision) -> Entry:
         """The same object under another revision: what DELETED events show."""
         twin = Entry(self.key, self.stored, revision)
-        twin.read_under, twin.shown, twin.cut = self.read_under, self.shown, self.cut
+        twin.reading = self.reading
         twin.labels, twin.fields = self.labels, self.fields
         return twin
-
-    def is_shown_as_stored(self, storage: Resource) -> None:
-        """Note that under `storage`'s schema a read gives what is stored: the writer knows, it has just made it."""
-        self.read_under, self.shown, self.cut = storage, None, _cut(storage, self.stored)
 
 
 def key_of(resource: Resource, namespace: str, name: str) -> Key:
@@ -59,20 +64,26 @@ def key_of(resource: Resource, namespace: str, name: str) -> Key:
     return Key(resource.collection, f"{namespace}/" if namespace else "", name)
 
 
-def encode(resource: Resource, value: Object) -> bytes:
-    """An object as it is stored: without resourceVersion."""
-    value = resource.behaviour.written(value)
+def made(key: Key, storage: Resource, value: Object, *, reads_as_made: bool = True) -> Entry:
+    """The entry that writing an object of the storage version will make, not yet with its revision.
+
+    Not so `reads_as_made`: the schema may prune or default what is stored when it is read.
+    """
+    value = storage.behaviour.written(value)
     metadata = value["metadata"]
     if "resourceVersion" in metadata:
         value = {**value, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
-    return codec.encode(value, sort_keys=resource.behaviour.sorted_keys)
+    entry = Entry(key, codec.encode(value, sort_keys=storage.behaviour.sorted_keys), 0)
+    entry.labels = metadata.get("labels") or {}
+    if reads_as_made:
+        entry.reading = Reading(storage, entry.stored, _cut(storage, value, entry.stored))
+    return entry
 
 
 def object_at(entry: Entry, resource: Resource) -> Object:
     """A fresh copy of the object as it reads at `resource`'s version, with its resourceVersion."""
     storage = resource.versions.storage
-    _look(entry, storage)
-    value: Object = codec.decode_stored(entry.stored if entry.shown is None else entry.shown)
+    value: Object = codec.decode_stored(read(entry, storage).shown)
     metadata = value["metadata"]
     metadata["resourceVersion"] = str(entry.revision)
     return value if resource is storage else resource.behaviour.convert(resource, value)
@@ -81,15 +92,13 @@ def object_at(entry: Entry, resource: Resource) -> Object:
 def body_at(entry: Entry, resource: Resource) -> bytes:
     """The object as it is served at `resource`'s version, as JSON."""
     storage = resource.versions.storage
-    if entry.read_under is not storage:
-        _look(entry, storage)
-    if resource is not storage or entry.cut < 0:
+    _, shown, cut = read(entry, storage)
+    if resource is not storage or cut < 0:
         value = _with_version(object_at(entry, resource), resource)
         return codec.encode(value, sort_keys=resource.behaviour.sorted_keys)
-    value_bytes, cut = entry.stored if entry.shown is None else entry.shown, entry.cut
     if resource.behaviour.sorted_keys:
-        return b'%b"resourceVersion":"%d",%b' % (value_bytes[:cut], entry.revision, value_bytes[cut:])
-    return b'%b,"resourceVersion":"%d"%b' % (value_bytes[:cut], entry.revision, value_bytes[cut:])
+        return b'%b"resourceVersion":"%d",%b' % (shown[:cut], entry.revision, shown[cut:])
+    return b'%b,"resourceVersion":"%d"%b' % (shown[:cut], entry.revision, shown[cut:])
 
 
 def _with_version(value: Object, resource: Resource) -> Object:
@@ -106,50 +115,38 @@ def _with_version(value: Object, resource: Resource) -> Object:
     return value
 
 
-def _look(entry: Entry, storage: Resource) -> None:
-    """Find out what a read of this entry gives under the storage version's schema."""
-    if entry.read_under is storage:
-        return
+def read(entry: Entry, storage: Resource) -> Reading:
+    """What a read of this entry gives under the storage version's schema; it is found out once."""
+    found = entry.reading
+    if found.storage is storage:
+        return found
     value: Object = codec.decode_stored(entry.stored)
     own = storage.versions.of(value)
     pipeline.read(own, value)
     if own is not storage:
         value = storage.behaviour.convert(storage, value)
     shown = codec.encode(value, sort_keys=storage.behaviour.sorted_keys)
-    entry.shown = None if shown == entry.stored else shown
-    entry.cut = _cut(storage, shown)
-    entry.labels = entry.fields = None
-    entry.read_under = storage
+    if shown == entry.stored:
+        shown = entry.stored  # kept once
+    found = entry.reading = Reading(storage, shown, _cut(storage, value, shown))
+    return found
 
 
 _UID: Final = re.compile(rb'"uid":"[^"\\]*"')
 
 
-def _cut(resource: Resource, value: bytes) -> int:
-    """Where the resourceVersion belongs: before the uid if keys are sorted, else behind it; -1 if that is hard to say.
-
-    With sorted keys labels and annotations come before the uid, and may be named like it: a candidate is right if the
-    metadata is one whole JSON object when it ends there.
-    """
+def _cut(resource: Resource, value: Object, written: bytes) -> int:
+    """Where in an object's bytes the resourceVersion belongs: before the uid, the metadata's last key, if keys are
+    sorted, else behind it; -1 if that is hard to say."""
     if not resource.behaviour.sorted_keys:  # only name, generateName and namespace come before, and hold no quotes
-        found = _UID.search(value)
+        found = _UID.search(written)
         return found.end() if found else -1
-    start = len(resource.stored_head)
-    if not value.startswith(resource.stored_head):
+    start = len(resource.stored_head) - 1
+    if not written.startswith(resource.stored_head):
         return -1
-    for found in _UID.finditer(value, start):
-        end = found.end()
-        if value[end : end + 1] == b"}" and _is_json(value[start - 1 : end + 1]):
-            return found.start()
-    return -1
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
-    return True
+    metadata = codec.encode(value["metadata"], sort_keys=True)
+    uid = metadata.rfind(b'"uid":"')
+    return start + uid if uid > 0 and written.startswith(metadata, start) else -1
 
 
 def labels_of(entry: Entry) -> dict[str, str]:

@@ -20,7 +20,7 @@ from apiserver.registry import ownership
 from apiserver.registry.cache import Change, Collection
 from apiserver.registry.custom import versions_of
 from apiserver.registry.deletion import delete_all, until_empty
-from apiserver.registry.entry import Entry, encode, key_of, object_at
+from apiserver.registry.entry import Entry, key_of, made, object_at
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
 from storage.types import Revision
@@ -168,11 +168,11 @@ class Definitions:
             if await self._store(entry, crd):
                 return
 
-    async def _store(self, entry: Entry, crd: Object) -> int:
-        """Write a status, as the manager that upstream's controllers are; 0 if somebody else was faster."""
+    async def _store(self, entry: Entry, crd: Object) -> bool:
+        """Write a status, as the manager that upstream's controllers are; False if somebody else was faster."""
         tracker = ownership.tracker(self.resource, "status")
         owned = manager.update(object_at(entry, self.resource), crd, tracker, manager=MANAGER, now=self._now())
-        return await self.registry.replace(entry, encode(self.resource, owned))
+        return await self.registry.replace(entry, made(entry.key, self.resource, owned))
 
     def _now(self) -> str:
         return format_time(self.registry.sources.now())

@@ -14,7 +14,7 @@ from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
 from apiserver.registry.cache import Change
 from apiserver.registry.deletion import delete_all, until_empty
-from apiserver.registry.entry import Entry, encode, key_of, object_at
+from apiserver.registry.entry import Entry, key_of, made, object_at
 from apiserver.registry.pipeline import Options
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
@@ -111,6 +111,6 @@ class Namespaces:
             if not spec["finalizers"] and not value["metadata"].get("finalizers"):
                 done = await self.registry.remove(entry)
             else:
-                done = await self.registry.replace(entry, encode(self.resource, value))
+                done = await self.registry.replace(entry, made(entry.key, self.resource, value))
             if done:
                 return

@@ -11,9 +11,10 @@ Every stage can tell what it did: `Draft.trace` answers "why was my field droppe
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from inspect import iscoroutinefunction
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
@@ -24,6 +25,7 @@ from apiserver.api.meta import GroupVersionKind, drop_duplicate_owners, generate
 from apiserver.api.types import Object
 from apiserver.apply import manager
 from apiserver.registry import ownership
+from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
 
@@ -97,6 +99,8 @@ class Draft:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    weight: int = 0
+    """Bytes that the request brought, and those of the stored object: what is heavy is not worked on in the loop."""
     duplicates: list[str] = field(default_factory=list)
     """Complaints of the decoder that fieldValidation decides about, before those about unknown fields."""
     patched: Callable[[], str] | None = None
@@ -286,6 +290,7 @@ ARRIVE: Final[tuple[Stage, ...]] = (decode, refuse_unknown, address, default)
 ADMIT: Final[tuple[Stage, ...]] = (unite_owners, own, admit, prune_again)
 SETTLE: Final[tuple[Stage, ...]] = (identify, prepare, validate, admit_validating, keep_times)
 WRITE_STAGES: Final = ARRIVE + ADMIT + SETTLE
+_WAITING: Final = frozenset(stage for stage in WRITE_STAGES if iscoroutinefunction(stage))
 APPLIED: Final[tuple[Stage, ...]] = (address, default)
 """ARRIVE for what server-side apply has merged: it was typed by the schema, and has nothing to be pruned."""
 
@@ -298,11 +303,19 @@ async def arrive(draft: Draft) -> None:
 
 
 async def run(draft: Draft, stages: tuple[Stage, ...]) -> None:
-    """Send the draft through the stages. Raises ApiError."""
+    """Send the draft through the stages, where its weight belongs. Raises ApiError."""
+    rest = iter(stages)
+    while (waits := await work(draft.weight, _run_until_wait, draft, rest)) is not None:
+        await waits(draft)
+
+
+def _run_until_wait(draft: Draft, stages: Iterator[Stage]) -> Callable[[Draft], Awaitable[None]] | None:
+    """Run stages up to one that waits for something: that one, or None at the end."""
     for stage in stages:
-        waiting = stage(draft)
-        if waiting is not None:
-            await waiting
+        if stage in _WAITING:
+            return cast("Callable[[Draft], Awaitable[None]]", stage)
+        stage(draft)
+    return None
 
 
 def prune_stored(resource: Resource, value: Object) -> None:

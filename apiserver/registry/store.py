@@ -17,7 +17,8 @@ from apiserver.api.types import Object
 from apiserver.registry import pipeline
 from apiserver.registry.cache import Collection, WatchCache
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.entry import Entry, body_at, encode, key_of, object_at
+from apiserver.registry.entry import Entry, body_at, key_of, made, object_at, read
+from apiserver.registry.heavy import work
 from apiserver.registry.pipeline import Admission, Draft, Operation, Options, User
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
@@ -160,35 +161,20 @@ class Registry:
                 raise _already_exists(draft, existing.stored)
             draft.metadata.pop("resourceVersion", None)
             return Written(None, draft.new, created=True)
-        stored = _at_storage_version(draft)
+        entry = await work(draft.weight, _entry_of, draft, key)
         try:
-            revision = await self.store.put(key, stored, expected=0)
+            await self.cache.follows(entry, self.store.put(key, entry.stored, expected=0))
         except Conflict as conflict:
-            raise _already_exists(draft, conflict.current.value if conflict.current else b"{}") from None
+            stored = conflict.current.value if conflict.current else b"{}"
+            raise await work(len(stored), _already_exists, draft, stored) from None
         except Unknown:
             raise _unknown_outcome() from None
-        await self.cache.reached(revision)
-        written = Written(self._stored(draft, key, stored, revision), created=True)
         await self._settled(resource, draft.name)
-        return written
+        return Written(entry, created=True)
 
     async def _settled(self, resource: Resource, name: str) -> None:
         if resource.collection in self.lifecycles:
             await self.lifecycles[resource.collection].settled(name)
-
-    def _stored(self, draft: Draft, key: Key, stored: bytes, revision: int) -> Entry:
-        """The entry that a write made: the cache's, if it has not moved on already."""
-        collection = self.cache.peek(key.collection)
-        entry = collection.entries.get(key) if collection else None
-        if entry is None or entry.revision != revision:
-            entry = Entry(key, stored, revision)
-        if (
-            entry.read_under is None
-            and draft.resource is draft.resource.versions.storage
-            and draft.resource.stores_shown
-        ):
-            entry.is_shown_as_stored(draft.resource)
-        return entry
 
     # -- update
 
@@ -206,10 +192,12 @@ class Registry:
         """
         while True:
             entry = await self.get(resource, namespace, name)
-            old = object_at(entry, resource)
+            weight = len(entry.stored)
+            old = await work(weight, object_at, entry, resource)
             _check_storage_preconditions(resource, old, preconditions)
-            draft = await revise(object_at(entry, resource))
+            draft = await revise(await work(weight, object_at, entry, resource))
             draft.old = old
+            draft.weight = max(draft.weight, weight)
             await pipeline.arrive(draft)
             await pipeline.run(draft, pipeline.ADMIT)
             _lock(draft, entry)
@@ -229,26 +217,24 @@ class Registry:
             metadata["resourceVersion"] = str(entry.revision)
             gone = draft.options.dry_run or await self.remove(entry)
             return Written(None, draft.new) if gone else None
-        stored = _at_storage_version(draft)
+        new = await work(draft.weight, _entry_of, draft, entry.key)
         if draft.options.dry_run:
             metadata["resourceVersion"] = str(entry.revision)
             return Written(None, draft.new)
-        if stored == entry.stored:
+        if new.stored == entry.stored:
             return Written(entry)
-        revision = await self.replace(entry, stored)
-        return Written(self._stored(draft, entry.key, stored, revision)) if revision else None
+        return Written(new) if await self.replace(entry, new) else None
 
-    async def replace(self, entry: Entry, stored: bytes) -> int:
-        """Put `stored` in place of `entry`: the new revision, 0 if `entry` is no longer what is stored."""
+    async def replace(self, entry: Entry, new: Entry) -> bool:
+        """Put `new` in place of `entry`; False if `entry` is no longer what is stored."""
         try:
-            revision = await self.store.put(entry.key, stored, expected=entry.revision)
+            await self.cache.follows(new, self.store.put(entry.key, new.stored, expected=entry.revision))
         except Conflict as conflict:
             await self._catch_up(conflict)
-            return 0
+            return False
         except Unknown:
             raise _unknown_outcome() from None
-        await self.cache.reached(revision)
-        return revision
+        return True
 
     async def remove(self, entry: Entry) -> int:
         """Delete for good: the revision of the deletion, 0 if `entry` is no longer what is stored."""
@@ -277,7 +263,8 @@ class Registry:
         """
         while True:
             entry = await self.get(resource, namespace, name)
-            value = object_at(entry, resource.versions.storage)
+            storage, weight = resource.versions.storage, len(entry.stored)
+            value = await work(weight, object_at, entry, storage)
             _check_preconditions(resource, value, options.preconditions)
             await admit(value)
             lifecycle = self.lifecycles.get(resource.collection)
@@ -293,26 +280,28 @@ class Registry:
                 if set(finalizers) != set(had):
                     metadata["finalizers"] = finalizers
                 _mark_deleted(metadata, now)
-            stored = encode(resource.versions.storage, value)
-            if stored == entry.stored:
+            marked = await work(weight, made, entry.key, storage, value)
+            if marked.stored == entry.stored:
                 return entry, False
             if options.dry_run:
-                return Entry(entry.key, stored, entry.revision), False
-            revision = await self.replace(entry, stored)
-            if revision:
-                return Entry(entry.key, stored, revision), False
+                marked.revision = entry.revision
+                return marked, False
+            if await self.replace(entry, marked):
+                return marked, False
 
 
 # -- rules ----------------------------------------------------------------------------------------------------------
 
 
-def _at_storage_version(draft: Draft) -> bytes:
-    """The draft as it is stored: converted to the storage version and pruned by its schema."""
-    storage = draft.resource.versions.storage
+def _entry_of(draft: Draft, key: Key) -> Entry:
+    """The entry that a draft becomes: converted to the storage version and pruned by its schema."""
+    resource, storage = draft.resource, draft.resource.versions.storage
     value = draft.new
-    if storage is not draft.resource:
+    if storage is not resource:
         value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
-    return encode(storage, value)
+    entry = made(key, storage, value, reads_as_made=storage is resource and resource.stores_shown)
+    read(entry, storage)
+    return entry
 
 
 def _already_exists(draft: Draft, stored: bytes) -> ApiError:
