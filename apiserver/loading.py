@@ -1,103 +1,60 @@
-"""Files to load at start: CRDs and objects, in YAML or JSON, several in a file, files in directories.
+"""Objects written into a registry from manifests, as a client would: in order, what exists already is replaced.
 
-What others need comes first: CRDs, then namespaces, then everything else. What exists already is replaced.
+CRDs of v1beta1, which servers dropped in 1.22, become v1 on the way. The notes of what was changed are logged as a
+warning; a CRD to which there is no structural form is refused.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Final, NamedTuple
+import logging
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from apiserver.api import codec
 from apiserver.api.errors import ApiError, bad_request
-from apiserver.api.types import Json, Object
-from apiserver.registry.pipeline import Draft, Options
+from apiserver.api.types import Object
+from apiserver.manifests import Document, LoadError, in_order
+from apiserver.registry.entry import key_of
+from apiserver.registry.pipeline import Draft, Operation, Options
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
 
-SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
-_FIRST: Final = {"CustomResourceDefinition": 0, "Namespace": 1}
+if TYPE_CHECKING:
+    from apiserver.schema.completion import Note
+
+MANAGER: Final = "noxu"
+_V1BETA1: Final = "apiextensions.k8s.io/v1beta1"
+_CRD: Final = "CustomResourceDefinition"
+
+log = logging.getLogger("noxu")
 
 
-class LoadError(Exception):
-    """A file cannot be read or an object is refused; the message names the file."""
+def ready(documents: Iterable[Document]) -> list[Document]:
+    """Documents in the order in which they are to be loaded, CRDs as v1. Raises LoadError."""
+    found = []
+    for document in in_order(documents):
+        current, notes = as_v1(document)
+        if notes:
+            changed = "".join(f"\n  {note}" for note in notes)
+            log.warning("%s: %s is a v1beta1 CRD, read as v1:%s", document.source, document.name, changed)
+        found.append(current)
+    return found
 
 
-class Document(NamedTuple):
-    """One object, and where it stands."""
+def as_v1(document: Document) -> tuple[Document, list[Note]]:
+    """A v1beta1 CRD as v1, with what was changed; anything else as it is. Raises LoadError."""
+    if document.kind != _CRD or document.value.get("apiVersion") != _V1BETA1:
+        return document, []
+    from apiserver.crd.lint import fix  # few have old CRDs
 
-    value: Object
-    source: str
-
-
-def read_files(paths: Iterable[Path]) -> list[Document]:
-    """All objects in files and directories (not hidden ones), in the order in which they are to be loaded."""
-    return in_order(document for path in paths for file in _files(path) for document in read_file(file))
-
-
-def in_order(documents: Iterable[Document]) -> list[Document]:
-    """What others need comes first."""
-    return sorted(documents, key=lambda document: _FIRST.get(str(document.value.get("kind")), len(_FIRST)))
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise LoadError(f"{path}: no such file or directory")
-    if not path.is_dir():
-        return [path]
-    return sorted(
-        file
-        for file in path.rglob("*")
-        if file.suffix in SUFFIXES
-        and file.is_file()
-        and not any(part.startswith(".") for part in file.parts[len(path.parts) :])
-    )
-
-
-def read_file(path: Path) -> Iterator[Document]:
-    try:
-        documents = decode_documents(path.read_bytes())
-    except OSError as error:
-        raise LoadError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise LoadError(f"{path}: {error}") from None
-    yield from flatten(documents, str(path))
-
-
-def read_text(text: str) -> Iterator[Document]:
-    """Manifests that are at hand as text."""
-    try:
-        documents = decode_documents(text.encode())
-    except ValueError as error:
-        raise LoadError(str(error)) from None
-    yield from flatten(documents, "text")
-
-
-_SEPARATOR: Final = re.compile(rb"(?:\A|\n)---[^\n]*(?=\n|\Z)")  # kubectl's: what else stands in the line is dropped
-
-
-def decode_documents(body: bytes) -> list[Json]:
-    """All YAML documents of a file, or the one JSON document. Raises ValueError."""
-    if body.lstrip()[:1] == b"{":
-        return [codec.decode_json(body).value]
-    return [codec.decode_yaml(part).value for part in _SEPARATOR.split(body) if part.strip()]
-
-
-def flatten(documents: Iterable[Json], source: str) -> Iterator[Document]:
-    """Objects, with the items of Lists in their place; empty documents are skipped."""
-    for n, value in enumerate(documents, 1):
-        where = f"{source}, document {n}" if n > 1 else source
-        if value is None:
-            continue
-        if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-            raise LoadError(f"{where}: not a Kubernetes object: it has no kind")
-        if value["kind"].endswith("List") and isinstance(value.get("items"), list):
-            for item in value["items"]:
-                yield Document(item, where)
-        else:
-            yield Document(value, where)
+    fixed = fix(document.value)
+    if fixed.crd is None:
+        violations = "".join(f"\n  {violation}" for violation in fixed.violations)
+        raise LoadError(
+            f"{document.source}: {document.name} is a v1beta1 CRD, and there is no v1 form of it that servers take:"
+            f"{violations}\n`noxu lint {document.file}` says what to do"
+        )
+    return document._replace(value=fixed.crd), fixed.notes
 
 
 async def load(registry: Registry, documents: Iterable[Document]) -> int:
@@ -112,37 +69,92 @@ async def load(registry: Registry, documents: Iterable[Document]) -> int:
     return count
 
 
-async def apply(registry: Registry, value: Object) -> Object:
-    """Create an object, or replace the one that is there; as it is stored. Raises ApiError."""
-    resource = _resource_of(registry, value)
+async def apply(
+    registry: Registry,
+    value: Object,
+    options: Options = Options(field_manager=MANAGER),
+    *,
+    duplicates: Sequence[str] = (),
+    warnings: list[str] | None = None,
+) -> Object:
+    """Create an object, or replace the one that is there; as it is stored. Raises ApiError.
+
+    `duplicates` are the decoder's complaints. What clients are warned of is added to `warnings`, also of what is refused.
+    """
+    resource = resource_of(registry, value)
+    if resource is None:
+        raise bad_request(f"{no_matches(value)}: load its CRD, too")
+    told: list[str] = [] if warnings is None else warnings
+    if resource.deprecation_text:
+        told.append(resource.deprecation_text)
+    namespace, name = namespace_of(resource, value), name_of(value)
+
+    async def revise(old: Object) -> Draft:
+        sent = _sent(value)
+        sent["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        return draft("UPDATE", sent)
+
+    def draft(operation: Operation, sent: Object) -> Draft:
+        known_as = name if operation == "UPDATE" else ""
+        made = registry.draft(resource, operation, sent, namespace=namespace, name=known_as, options=options)
+        made.duplicates, made.warnings = list(duplicates), told
+        return made
+
+    sent = _sent(value)
+    if _take_version(sent):
+        told.append(_HAD_VERSION)
+    written = None
+    if not name or key_of(resource, namespace, name) not in (await registry.collection(resource)).entries:
+        try:
+            written = await registry.create(draft("CREATE", sent))
+        except ApiError as error:
+            if error.reason != "AlreadyExists" or not name:
+                raise  # else somebody was faster
+    written = written or await registry.update(resource, namespace, name, revise)
+    stored: Object = codec.decode_stored(written.body(resource))
+    return stored
+
+
+_HAD_VERSION: Final = "metadata.resourceVersion is left out here; servers refuse to create objects that have one"
+
+
+def _take_version(value: Object) -> bool:
+    """Objects that come out of a server know their resourceVersion there, which says nothing elsewhere."""
     metadata = value.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    namespace = (metadata.get("namespace") or "default") if resource.namespaced else ""
-    draft = _draft(registry, resource, value, namespace)
-    try:
-        written = await registry.create(draft)
-    except ApiError as error:
-        if error.reason != "AlreadyExists" or not metadata.get("name"):
-            raise
-
-        async def revise(old: Object) -> Draft:
-            again = _draft(registry, resource, value, namespace)
-            again.new["metadata"] = {**metadata, "resourceVersion": old["metadata"]["resourceVersion"]}
-            again.operation, again.name = "UPDATE", metadata["name"]
-            return again
-
-        written = await registry.update(resource, namespace, metadata["name"], revise)
-    return codec.decode_stored(written.body(resource))
+    return isinstance(metadata, dict) and metadata.pop("resourceVersion", None) not in (None, "", "0")
 
 
-def _resource_of(registry: Registry, value: Object) -> Resource:
-    api_version, kind = str(value.get("apiVersion", "")), value.get("kind")
+def _sent(value: Object) -> Object:
+    """What the pipeline may work on: a copy, as it comes from the wire."""
+    copy: Object = codec.decode_stored(codec.encode(value, sort_keys=False))
+    return copy
+
+
+def resource_of(registry: Registry, value: Object) -> Resource | None:
+    """The resource that serves objects like this one."""
+    api_version, kind = value.get("apiVersion"), value.get("kind")
     for resource in registry.catalog.resources:
         if resource.kind == kind and resource.api_version == api_version:
             return resource
-    raise bad_request(f'no resource serves kind "{kind}" in version "{api_version}": load its CRD, too')
+    return None
 
 
-def _draft(registry: Registry, resource: Resource, value: Object, namespace: str) -> Draft:
-    fresh = codec.decode_stored(codec.encode(value, sort_keys=False))
-    return registry.draft(resource, "CREATE", fresh, namespace=namespace, options=Options(field_manager="noxu"))
+def no_matches(value: Object) -> str:
+    """kubectl's words for an object that no resource serves."""
+    return f'no matches for kind "{value.get("kind")}" in version "{value.get("apiVersion", "")}"'
+
+
+def namespace_of(resource: Resource, value: Object) -> str:
+    """The namespace that an object goes to."""
+    return (_named(value, "namespace") or "default") if resource.namespaced else ""
+
+
+def name_of(value: Object) -> str:
+    """Empty if there is none yet."""
+    return _named(value, "name")
+
+
+def _named(value: Object, name: str) -> str:
+    metadata = value.get("metadata")
+    found = metadata.get(name) if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else ""

@@ -19,14 +19,14 @@ from typing import Final, Self
 
 from aiohttp import web_server
 
-from apiserver import loading
+from apiserver import loading, manifests
 from apiserver.admission.chain import Chain
 from apiserver.config import Config
 from apiserver.crd.types import GROUP, RESOURCE
 from apiserver.http.app import MAX_HEADER_BYTES, App
 from apiserver.http.documents import Documents
 from apiserver.kubeconfig import write_kubeconfig
-from apiserver.loading import Document, LoadError
+from apiserver.manifests import Document, LoadError
 from apiserver.registry.builtin import built_in_versions
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.definition import definitions_resource
@@ -202,7 +202,7 @@ def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> None
     """Serve until SIGINT or SIGTERM. Raises StartError."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     try:
-        documents = loading.read_files(config.files)
+        documents = loading.ready(manifests.checked(manifests.read_paths(config.files)))
     except LoadError as error:
         raise StartError(str(error)) from None
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:

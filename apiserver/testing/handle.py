@@ -12,11 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from apiserver import loading, server
+from apiserver import loading, manifests, server
+from apiserver.api.codec import Decoded
 from apiserver.api.types import Object
 from apiserver.config import Config
 from apiserver.kubeconfig import write_kubeconfig
-from apiserver.loading import Document
+from apiserver.manifests import Document
 
 Source = Path | str | Object
 """A file or directory of manifests, a text with manifests in it, or an object."""
@@ -107,9 +108,9 @@ def documents(*sources: Source) -> list[Document]:
     found: list[Document] = []
     for source in sources:
         if isinstance(source, dict):
-            found += loading.flatten([source], "object")
+            found += manifests.flatten(Decoded(source), "object")
         elif isinstance(source, Path) or "\n" not in source:
-            found += loading.read_files([Path(source)])
+            found += manifests.read_paths([Path(source)])
         else:
-            found += loading.read_text(source)
-    return loading.in_order(found)
+            found += manifests.read(source.encode(), "text")
+    return loading.ready(manifests.checked(found))

@@ -1,0 +1,190 @@
+"""Manifests: objects in files, as YAML or JSON, several in a file, files in directories.
+
+They are read as kubectl reads them. A line that begins with `---` separates documents, a List stands for its items,
+documents without anything in them are nothing. What cannot be read is a document, too, with an `error`: whether one bad
+document spoils the rest is for the reader to decide.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from apiserver.api import codec
+from apiserver.api.codec import Decoded
+from apiserver.api.types import Json, Object
+
+SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+STDIN: Final = "-"
+_FIRST: Final = {"CustomResourceDefinition": 0, "Namespace": 1}
+
+
+class LoadError(Exception):
+    """A file cannot be read or an object is refused; the message names the file."""
+
+
+class Document(NamedTuple):
+    """One object, and where it stands: the `number`-th document of a file, from 1 on.
+
+    `duplicates` and `strict` are what the decoder says of repeated keys (see `codec.Decoded`). With an `error` there is
+    no object, and with `number` 0 not even a document: the file cannot be read.
+    """
+
+    value: Object
+    file: str
+    number: int = 1
+    duplicates: Sequence[str] = ()
+    strict: Sequence[str] = ()
+    error: str = ""
+
+    @property
+    def source(self) -> str:
+        return f"{self.file}, document {self.number}" if self.number > 1 else self.file
+
+    @property
+    def kind(self) -> str:
+        kind = self.value.get("kind")
+        return kind if isinstance(kind, str) else ""
+
+    @property
+    def name(self) -> str:
+        """What the object calls itself, for people: `default/a`, `a`, or what its name begins with."""
+        metadata = self.value.get("metadata")
+        if not isinstance(metadata, dict):
+            return ""
+        name = metadata.get("name") or metadata.get("generateName") or ""
+        return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else str(name)
+
+
+class Part(NamedTuple):
+    """A stretch of a file: a document, decoded if that is possible, or what separates two documents."""
+
+    text: bytes
+    decoded: Decoded | None = None
+    error: str = ""
+
+    @property
+    def is_document(self) -> bool:
+        return self.decoded is not None or bool(self.error)
+
+
+# A line end before the dashes belongs to the separator. What else stands in the line is dropped: kubectl's rule.
+_SEPARATOR: Final = re.compile(rb"((?:\A|\n)---[^\n]*(?=\n|\Z))")
+
+
+def split(body: bytes) -> list[Part]:
+    """A file as its parts, of which it can be put together again: one JSON document, or YAML documents."""
+    why = ""
+    if looks_like_json(body):
+        try:
+            return [Part(body, codec.decode_json(body))]
+        except ValueError as error:
+            why = str(error)
+    texts = _SEPARATOR.split(body)
+    parts = [Part(text) if n % 2 or not text.strip() else _yaml(text) for n, text in enumerate(texts)]
+    if why and len(parts) == 1 and parts[0].error:  # YAML may begin like JSON, too; this is neither
+        return [Part(body, error=why)]
+    return parts
+
+
+def looks_like_json(body: bytes) -> bool:
+    return body.lstrip()[:1] == b"{"
+
+
+def _yaml(text: bytes) -> Part:
+    try:
+        return Part(text, codec.decode_yaml(text))
+    except ValueError as error:
+        return Part(text, error=str(error))
+
+
+def read_paths(paths: Iterable[Path]) -> Iterator[Document]:
+    """All documents of files, of directories (not the hidden files in them), and of stdin, where a path is `-`."""
+    for path in paths:
+        if str(path) == STDIN:
+            yield from read(sys.stdin.buffer.read(), "stdin")
+            continue
+        try:
+            found = files(path)
+        except LoadError as error:
+            yield Document({}, str(path), 0, error=str(error).removeprefix(f"{path}: "))
+            continue
+        for file in found:
+            yield from read_file(file)
+
+
+def files(path: Path) -> list[Path]:
+    """The manifests in a directory, or the file itself. Raises LoadError."""
+    if not path.exists():
+        raise LoadError(f"{path}: no such file or directory")
+    if not path.is_dir():
+        return [path]
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix in SUFFIXES
+        and file.is_file()
+        and not any(part.startswith(".") for part in file.parts[len(path.parts) :])
+    )
+
+
+def read_file(path: Path) -> Iterator[Document]:
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        yield Document({}, str(path), 0, error=error.strerror or str(error))
+        return
+    yield from read(body, str(path))
+
+
+def read(body: bytes, file: str) -> Iterator[Document]:
+    """The documents in the text of a file."""
+    for number, part in enumerate(filter(attrgetter("is_document"), split(body)), 1):
+        if part.decoded is None:
+            yield Document({}, file, number, error=part.error)
+        else:
+            yield from flatten(part.decoded, file, number)
+
+
+def flatten(decoded: Decoded, file: str, number: int = 1) -> Iterator[Document]:
+    """The object in a document, or the items of a List; nothing for an empty document."""
+    if not is_list(decoded.value):
+        if decoded.value is not None:
+            yield _document(decoded, file, number)
+        return
+    todo = [decoded.value]
+    while todo:
+        value = todo.pop()
+        if is_list(value):
+            todo += reversed(value["items"])
+        else:
+            yield _document(Decoded(value), file, number)
+
+
+def _document(decoded: Decoded, file: str, number: int) -> Document:
+    value = decoded.value
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        return Document({}, file, number, error="not a Kubernetes object: it has no kind")
+    return Document(value, file, number, decoded.duplicates, decoded.strict)
+
+
+def is_list(value: Json) -> bool:
+    """A List of objects."""
+    return isinstance(value, dict) and str(value.get("kind")).endswith("List") and isinstance(value.get("items"), list)
+
+
+def in_order(documents: Iterable[Document]) -> list[Document]:
+    """What others need comes first: CRDs, then namespaces, then everything else."""
+    return sorted(documents, key=lambda document: _FIRST.get(document.kind, len(_FIRST)))
+
+
+def checked(documents: Iterable[Document]) -> Iterator[Document]:
+    """Raises LoadError for the first document that cannot be read."""
+    for document in documents:
+        if document.error:
+            raise LoadError(f"{document.source}: {document.error}")
+        yield document
