@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -163,15 +164,25 @@ def covered(prefix: Prefix, after: Key | None = None) -> tuple[str, list[Any]]:
     columns = ("collection", "partition", "name")
     given = [(column, value) for column, value in zip(columns, prefix, strict=False) if value is not None]
     terms = [f"{column} = ?" for column, _ in given]
-    parameters = [value for _, value in given]
+    parameters: list[Any] = [value for _, value in given]
     if after is not None:
         fixed = 0 if prefix.collection is None else len(given)  # so many columns, from the first on, are given
         if after[:fixed] > prefix[:fixed]:
             terms.append("0")
         elif after[:fixed] == prefix[:fixed]:
-            terms.append(f"({', '.join(columns[fixed:])}) > ({', '.join('?' * (3 - fixed))})")
-            parameters += after[fixed:]
+            mark, texts = _bound(after[fixed:])
+            terms.append(f"({', '.join(columns[fixed:])}) > ({', '.join([mark] * len(texts))})")
+            parameters += texts
     return " AND ".join((*terms, "revision <= ?")), parameters
+
+
+def _bound(texts: Sequence[str]) -> tuple[str, Sequence[str | bytes]]:
+    """How texts are given to SQLite; those of damaged keys are no Unicode, and the index is no use with a CAST."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return "CAST(? AS TEXT)", [text.encode("utf-8", "surrogateescape") for text in texts]
+    return "?", texts
 
 
 def keys(condition: str) -> str:

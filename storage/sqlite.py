@@ -210,8 +210,10 @@ class SqliteStore:
                 after = Key(row[0], row[1], row[2])
                 if intact(row):
                     items.append(KeyValue(after, row[6], row[3]))
+                elif all(isinstance(part, str) for part in after):
+                    damaged[after] = row[3]
                 else:
-                    damaged[Key(*map(str, after))] = row[3]  # even a key may no longer be text
+                    raise Corrupt(f"the index is damaged at revision {row[3]}; nobody knows what comes behind it")
             if len(rows) < size:
                 return Page(items, revision, 0), damaged
         remaining = await self._count(prefix, revision, after)

@@ -17,6 +17,8 @@ FIRST: Final[Revision] = 1  # where an empty store stands; no event has it
 
 
 class Key(NamedTuple):
+    """Any texts, also empty ones; but no lone surrogates, which are no text (ValueError)."""
+
     collection: str
     partition: str
     name: str
