@@ -88,6 +88,8 @@ class App:
                     return await handler(call)
             except TimeoutError:
                 raise errors.timeout("request did not complete within the allotted timeout", 0) from None
+            finally:
+                call.leave()
 
     def _resource(self, info: RequestInfo) -> Resource:
         """Raises ApiError NotFound: not served, or a path of the wrong scope (CVE-2019-11247)."""

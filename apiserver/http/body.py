@@ -10,8 +10,6 @@ from aiohttp import web_request
 from apiserver.api.codec import MAX_BODY
 from apiserver.api.errors import ApiError, too_large
 
-MAX_YAML_ON_LOOP: Final = 32 * 1024  # bytes; more takes long enough to be read in a thread
-MAX_PROTOBUF_ON_LOOP: Final = 64 * 1024
 BODY_DEADLINE: Final = 60.0  # seconds for a body to arrive; upstream's RequestTimeout
 
 

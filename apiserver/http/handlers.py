@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from typing import ParamSpec, TypeVar
 
 from aiohttp import web_request
 
@@ -18,7 +17,7 @@ from apiserver.api.values import copy
 from apiserver.apply import manager
 from apiserver.http import negotiation, options, responses
 from apiserver.http.answer import Answer
-from apiserver.http.body import MAX_PROTOBUF_ON_LOOP, MAX_YAML_ON_LOOP, read_body
+from apiserver.http.body import read_body
 from apiserver.http.negotiation import Accepted, Endpoint
 from apiserver.http.options import ListOptions
 from apiserver.http.patches import APPLY_PATCH, BUILT_IN_PATCHES, CUSTOM_PATCHES, Change, read_configuration
@@ -26,12 +25,16 @@ from apiserver.http.request import Query, RequestInfo, check_name, first
 from apiserver.http.table import include_object
 from apiserver.registry import kinds, ownership, pipeline
 from apiserver.registry.deletion import delete_keys
-from apiserver.registry.entry import body_at, object_at
+from apiserver.registry.entry import Entry, body_at, is_read, object_at
+from apiserver.registry.heavy import LIGHT, work
 from apiserver.registry.kinds import options as kinds_options
 from apiserver.registry.listing import fresh, list_entries
 from apiserver.registry.pipeline import Draft, Operation, Options, User
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import AdmitDelete, DeleteOptions, Preconditions, Registry, Revise, Written
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -45,6 +48,27 @@ class Call:
     resource: Resource
     user: User
     warnings: list[str] = field(default_factory=list)
+    weight: int = 0
+    """Bytes of the body and of the stored object that it is about. What is heavy is not worked on in the loop."""
+    has_turn: bool = False
+
+    async def body(self) -> bytes:
+        """The body. A heavy request waits here for its turn, and keeps it until `leave`. Raises ApiError."""
+        body = await read_body(self.request)
+        self.weight = len(body) + self.registry.size(self.resource, self.namespace, self.info.name)
+        if self.weight > LIGHT and not self.has_turn:
+            await self.registry.turns.take()
+            self.has_turn = True
+        return body
+
+    def leave(self) -> None:
+        """The request is answered."""
+        if self.has_turn:
+            self.registry.turns.give_back()
+
+    async def work(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what takes as long as the request is heavy."""
+        return await work(self.weight, do, *args, **kwargs)
 
     @property
     def endpoint(self) -> Endpoint:
@@ -76,8 +100,15 @@ class Call:
             user_agent=self.user_agent,
         )
 
-    def answer(self, body: bytes, accepted: Accepted, status: int = 200) -> Answer:
-        """One object, given as plain JSON."""
+    async def answer(self, found: Entry | Written, accepted: Accepted, status: int = 200) -> Answer:
+        """One object."""
+        entry = found if isinstance(found, Entry) else found.entry
+        if entry is not None and is_read(entry, self.resource) and responses.is_plain(accepted):
+            return self._answer(found, accepted, status)  # its bytes are there already
+        return await work(max(self.weight, len(entry.stored) if entry else 0), self._answer, found, accepted, status)
+
+    def _answer(self, found: Entry | Written, accepted: Accepted, status: int) -> Answer:
+        body = body_at(found, self.resource) if isinstance(found, Entry) else found.body(self.resource)
         include = self.include(accepted)
         return responses.object_answer(body, self.resource, accepted, include=include, now=self.now(), status=status)
 
@@ -118,6 +149,7 @@ class Call:
             user=self.user,
         )
         draft.subresource = self.info.subresource
+        draft.weight = self.weight
         draft.duplicates = list(decoded.strict if given.field_validation == "Strict" else decoded.duplicates)
         draft.warnings = self.warnings
         return draft
@@ -140,7 +172,7 @@ async def get(call: Call) -> Answer:
     if revision:
         await fresh(call.registry, revision)
     entry = await call.registry.get(call.resource, call.info.namespace, call.info.name)
-    return call.answer(body_at(entry, call.resource), accepted)
+    return await call.answer(entry, accepted)
 
 
 def list_options(call: Call, *, watch: bool) -> ListOptions:
@@ -172,11 +204,8 @@ async def arrived(
     strict = given.field_validation != "Ignore"
     typed = not resource.behaviour.sorted_keys
     if media_type == negotiation.PROTOBUF:
-        read = partial(_from_protobuf, body, api_version, kind)
-        return codec.Decoded(await asyncio.to_thread(read) if len(body) > MAX_PROTOBUF_ON_LOOP else read())
-    read_text = partial(codec.read_object, body, media_type, expected, strict=strict, typed=typed)
-    on_loop = media_type != negotiation.YAML or len(body) <= MAX_YAML_ON_LOOP
-    decoded = read_text() if on_loop else await asyncio.to_thread(read_text)
+        return codec.Decoded(await call.work(_from_protobuf, body, api_version, kind))
+    decoded = await call.work(codec.read_object, body, media_type, expected, strict=strict, typed=typed)
     if typed:  # built-in kinds may be sent without saying what they are
         for name, value in (("apiVersion", api_version), ("kind", kind)):
             if not decoded.value.get(name):
@@ -195,19 +224,19 @@ def _from_protobuf(body: bytes, api_version: str, kind: str) -> Object:
 async def create(call: Call) -> Answer:
     accepted = call.accepted()
     media_type = call.body_format()
-    body = await read_body(call.request)
+    body = await call.body()
     given = options.write_options(call.query, "CreateOptions", call.user_agent)
     decoded = await arrived(call, body, media_type, given)
     metadata = decoded.value.get("metadata")
     call.refuse_terminating(metadata.get("name", "") if isinstance(metadata, dict) else "")
     written = await call.registry.create(call.draft("CREATE", decoded, given))
-    return call.answer(written.body(call.resource), accepted, 201)
+    return await call.answer(written, accepted, 201)
 
 
 async def update(call: Call) -> Answer:
     call.require_name()
     accepted = call.accepted()
-    body = await read_body(call.request)
+    body = await call.body()
     given = options.write_options(call.query, "UpdateOptions", call.user_agent)
     media_type = call.body_format()
 
@@ -234,7 +263,7 @@ async def update(call: Call) -> Answer:
         return first
 
     written = await _update_or_create(call, revise, make if may_create else None, preconditions)
-    return call.answer(written.body(call.resource), accepted, 201 if written.created else 200)
+    return await call.answer(written, accepted, 201 if written.created else 200)
 
 
 async def _update_or_create(
@@ -265,32 +294,36 @@ async def patch_(call: Call) -> Answer:
     media_type = negotiation.patch_format(content_type, patches, built_in=struct is not None)
     call.require_name()
     accepted = call.accepted()
-    body = await read_body(call.request)
+    body = await call.body()
     given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=media_type == APPLY_PATCH)
     if media_type == APPLY_PATCH:
         return await _apply(call, accepted, body, given)
-    change = Change(media_type, body, struct, field_validation=given.field_validation)
+    change = await call.work(Change, media_type, body, struct, field_validation=given.field_validation)
 
     async def revise(old: Object) -> Draft:
-        draft = call.draft("UPDATE", change(old), given)
+        draft = call.draft("UPDATE", await call.work(change, old), given)
         draft.patched = lambda: change.text(old)
         return draft
 
     written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
-    return call.answer(written.body(call.resource), accepted)
+    return await call.answer(written, accepted)
 
 
 async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) -> Answer:
     """Server-side apply: merge a configuration into the object, or create it."""
-    config = await read_configuration(body, field_validation=given.field_validation)
+    config = await call.work(read_configuration, body, field_validation=given.field_validation)
     call.warnings += config.duplicates if given.field_validation == "Warn" else ()
     tracker = ownership.tracker(call.resource, call.info.subresource)
 
-    async def revise(old: Object | None) -> Draft:
+    def merged(old: Object | None) -> Object:
         now = format_time(call.now())
-        new = manager.apply(old, config.value, tracker, manager=given.field_manager, force=given.force, now=now)
-        new = copy(new)
+        applied = manager.apply(old, config.value, tracker, manager=given.field_manager, force=given.force, now=now)
+        new: Object = copy(applied)
         new["metadata"].setdefault("name", call.info.name)
+        return new
+
+    async def revise(old: Object | None) -> Draft:
+        new = await call.work(merged, old)
         draft = call.draft("UPDATE" if old else "CREATE", codec.Decoded(new), given)
         await pipeline.run(draft, pipeline.APPLIED)
         draft.arrived = draft.owned = True
@@ -302,7 +335,7 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
         return draft
 
     written = await _update_or_create(call, revise, None if call.info.subresource else make)
-    return call.answer(written.body(call.resource), accepted, 201 if written.created else 200)
+    return await call.answer(written, accepted, 201 if written.created else 200)
 
 
 # -- deleting ---------------------------------------------------------------------------------------------------------
@@ -310,13 +343,12 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
 
 async def _delete_options(call: Call) -> DeleteOptions:
     """From the body, or if there is none from the query. Raises ApiError."""
-    body = await read_body(call.request)
+    body = await call.body()
     if not body:
         return options.delete_options(options.delete_body_from_query(call.query))
     media_type = negotiation.request_format(call.request.headers.get("Content-Type", ""))
-    return options.delete_options(
-        options.delete_body_from_object(_read_delete_options(call.resource, body, media_type))
-    )
+    sent = await call.work(_read_delete_options, call.resource, body, media_type)
+    return options.delete_options(options.delete_body_from_object(sent))
 
 
 def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Object:
@@ -348,12 +380,12 @@ async def delete(call: Call) -> Answer:
     admit = call.admit_delete(given)
     entry, gone = await call.registry.delete(call.resource, call.namespace, call.info.name, given, admit, now)
     if not gone or (not call.resource.behaviour.sorted_keys and call.resource.plural == "namespaces"):
-        return call.answer(body_at(entry, call.resource), accepted)
+        return await call.answer(entry, accepted)
     details = {
         "name": entry.key.name,
         "group": call.resource.group,
         "kind": call.resource.plural,
-        "uid": object_at(entry, call.resource)["metadata"].get("uid", ""),
+        "uid": (await work(len(entry.stored), object_at, entry, call.resource))["metadata"].get("uid", ""),
     }
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     status["details"] = {name: value for name, value in details.items() if value}

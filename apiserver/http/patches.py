@@ -6,7 +6,6 @@ an object that does not exist is answered 404 (upstream's pkg/endpoints/handlers
 
 from __future__ import annotations
 
-import asyncio
 from functools import cached_property
 from typing import Final
 
@@ -17,7 +16,6 @@ from apiserver.api.values import copy
 from apiserver.apply.goprint import default_format
 from apiserver.apply.patch import json_patch, merge_patch
 from apiserver.apply.strategic import strategic_patch
-from apiserver.http.body import MAX_YAML_ON_LOOP
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -95,12 +93,9 @@ def _sort_along(value: Json, trail: list[str]) -> None:
             return
 
 
-async def read_configuration(body: bytes, *, field_validation: str) -> codec.Decoded:
+def read_configuration(body: bytes, *, field_validation: str) -> codec.Decoded:
     """The body of an apply patch, YAML or JSON. Raises ApiError."""
-    if len(body) > MAX_YAML_ON_LOOP:
-        config = await asyncio.to_thread(codec.read_apply, body)
-    else:
-        config = codec.read_apply(body)
+    config = codec.read_apply(body)
     if config.duplicates and field_validation == "Strict":
         raise codec.refuse_repeated_keys(config)
     return config

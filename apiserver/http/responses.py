@@ -54,11 +54,16 @@ def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> byt
     return codec.encode(value, sort_keys=sort_keys) + b"\n"
 
 
+def is_plain(accepted: Accepted) -> bool:
+    """Whether stored bytes are answered as they are."""
+    return accepted.media_type == negotiation.JSON and not accepted.pretty and accepted.convert is None
+
+
 def object_answer(
     body: bytes, resource: Resource, accepted: Accepted, *, include: str, now: datetime, status: int = 200
 ) -> Answer:
     """One object; `body` is its plain JSON."""
-    if accepted.media_type == negotiation.JSON and not accepted.pretty and accepted.convert is None:
+    if is_plain(accepted):
         return Answer(body + b"\n", status, accepted.content_type)
     value = codec.decode_stored(body)
     sort_keys = resource.behaviour.sorted_keys
@@ -86,7 +91,7 @@ def value_answer(
 
 def list_answer(listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime) -> Answer:
     """A list of entries."""
-    plain = accepted.convert is None and accepted.media_type == negotiation.JSON and not accepted.pretty
+    plain = is_plain(accepted)
     metadata = _list_metadata(listing, custom=resource.behaviour.sorted_keys)
     if plain:
         chunks = _plain_list(listing.entries, resource, metadata)

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from apiserver.api import codec, errors
+from apiserver.api import errors
 from apiserver.api.gotime import format_time
 from apiserver.api.structs import decode
 from apiserver.api.types import Object
 from apiserver.http import negotiation, options, responses
 from apiserver.http.answer import Answer
-from apiserver.http.body import read_body
 from apiserver.http.handlers import Call, arrived
 from apiserver.http.request import check_name
 from apiserver.registry import pipeline
 from apiserver.registry.entry import object_at
 from apiserver.registry.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
+from apiserver.registry.store import Written
 
 _EVERYTHING: Final[Object] = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -33,16 +33,14 @@ async def create(call: Call) -> Answer:
     """Answer a review."""
     accepted = call.accepted()
     media_type = call.body_format()
-    body = await read_body(call.request)
+    body = await call.body()
     given = options.write_options(call.query, "CreateOptions", call.user_agent)
     draft = call.draft("CREATE", await arrived(call, body, media_type, given), given)
     await pipeline.arrive(draft)
     await pipeline.run(draft, pipeline.ADMIT)
-    pipeline.validate(draft)
-    await pipeline.admit_validating(draft)
+    await pipeline.run(draft, (pipeline.validate, pipeline.admit_validating))
     draft.new["status"] = _STATUS[call.resource.kind](call, draft.new.get("spec", {}))
-    answer = codec.encode(call.resource.behaviour.written(draft.new), sort_keys=False)
-    return call.answer(answer, accepted, 201)
+    return await call.answer(Written(None, draft.new), accepted, 201)
 
 
 def _allowed(call: Call, spec: Object) -> Object:  # noqa: ARG001
@@ -93,7 +91,7 @@ async def create_token(call: Call) -> Answer:
     accepted = call.accepted(negotiation.BUILT_IN)
     check_name(call.info.name)
     media_type = call.body_format()
-    body = await read_body(call.request)
+    body = await call.body()
     given = options.write_options(call.query, "CreateOptions", call.user_agent)
     account = object_at(
         await call.registry.get(call.resource, call.namespace, call.info.name), call.resource

@@ -11,7 +11,6 @@ from apiserver.apply import manager
 from apiserver.apply.scale import to_parent, to_scale
 from apiserver.http import negotiation, options, responses, table
 from apiserver.http.answer import Answer
-from apiserver.http.body import read_body
 from apiserver.http.handlers import Call
 from apiserver.http.negotiation import Accepted
 from apiserver.http.patches import APPLY_PATCH, CUSTOM_PATCHES, Change, read_configuration
@@ -41,10 +40,10 @@ async def get(call: Call) -> Answer:
 
 async def update(call: Call) -> Answer:
     accepted = call.accepted()
-    body = await read_body(call.request)
+    body = await call.body()
     given = options.write_options(call.query, "UpdateOptions", call.user_agent)
     media_type = negotiation.request_format(call.request.headers.get("Content-Type", ""))
-    new = _read(body, media_type)
+    new = await call.work(_read, body, media_type)
 
     async def revise(old: Object) -> Draft:
         return _draft(call, old, copy(new), given)
@@ -68,7 +67,7 @@ def _read(body: bytes, media_type: str) -> Object:
 async def patch(call: Call) -> Answer:
     kind = negotiation.patch_format(call.request.headers.get("Content-Type", ""), CUSTOM_PATCHES)
     accepted = call.accepted()
-    body = await read_body(call.request)
+    body = await call.body()
     given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
         return _answer(call, await _write(call, await _applying(call, body, given), Preconditions()), accepted)
@@ -86,7 +85,7 @@ async def patch(call: Call) -> Answer:
 
 async def _applying(call: Call, body: bytes, given: Options) -> Revise:
     """Server-side apply of a Scale (upstream's fails when it is forced; ours works)."""
-    config = await read_configuration(body, field_validation=given.field_validation)
+    config = await call.work(read_configuration, body, field_validation=given.field_validation)
 
     async def revise(old: Object) -> Draft:
         live = _owned_scale(old, call)

@@ -115,6 +115,11 @@ def _with_version(value: Object, resource: Resource) -> Object:
     return value
 
 
+def is_read(entry: Entry, resource: Resource) -> bool:
+    """Whether all is there that a read at `resource`'s version needs."""
+    return entry.reading.storage is resource and entry.reading.cut >= 0
+
+
 def read(entry: Entry, storage: Resource) -> Reading:
     """What a read of this entry gives under the storage version's schema; it is found out once."""
     found = entry.reading

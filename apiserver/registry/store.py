@@ -18,7 +18,7 @@ from apiserver.registry import pipeline
 from apiserver.registry.cache import Collection, WatchCache
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.entry import Entry, body_at, key_of, made, object_at, read
-from apiserver.registry.heavy import work
+from apiserver.registry.heavy import Turns, work
 from apiserver.registry.pipeline import Admission, Draft, Operation, Options, User
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
@@ -95,6 +95,7 @@ class Registry:
         self.sources = sources
         self.admission = admission
         self.lifecycles: dict[str, Lifecycle] = {}
+        self.turns = Turns()
         self.tokens = Tokens()
 
     def draft(
@@ -123,6 +124,12 @@ class Registry:
 
     async def collection(self, resource: Resource) -> Collection:
         return self.cache.peek(resource.collection) or await self.cache.collection(resource.collection)
+
+    def size(self, resource: Resource, namespace: str, name: str) -> int:
+        """How many bytes an object has, as far as is known without waiting."""
+        collection = self.cache.peek(resource.collection) if name else None
+        entry = collection.entries.get(key_of(resource, namespace, name)) if collection else None
+        return len(entry.stored) if entry else 0
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Entry:
         """The newest state. Raises ApiError NotFound."""
