@@ -1,0 +1,126 @@
+"""The fixtures, as a project that installed the package uses them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WIDGETS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer, default: 1, maximum: 5}}}
+"""
+FETCH = """
+import json, urllib.request
+def fetch(noxu, path):
+    with urllib.request.urlopen(noxu.url + path) as answer:
+        return json.load(answer)
+WIDGETS = "/apis/example.com/v1/widgets"
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project of somebody else."""
+    pytester.makefile(".ini", pytest="[pytest]\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\n")
+    pytester.makefile(".yaml", widgets=WIDGETS)
+    return pytester
+
+
+def _example(document: str) -> str:
+    return "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL))
+
+
+def test_the_example_of_the_documentation_works(project: pytest.Pytester) -> None:
+    project.makepyfile(_example("docs/testing.md"))
+    project.runpytest_inprocess().assert_outcomes(passed=2)
+
+
+def test_the_example_of_the_readme_works(project: pytest.Pytester) -> None:
+    project.mkdir("crds")
+    (project.path / "widgets.yaml").rename(project.path / "crds/widget.yaml")
+    project.makepyfile(_example("README.md"))
+    project.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_every_test_has_a_server_of_its_own(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        FETCH
+        + """
+def test_one(noxu):
+    noxu.apply("widgets.yaml", {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+    assert len(fetch(noxu, WIDGETS)["items"]) == 1
+def test_two(noxu):
+    noxu.apply("widgets.yaml")
+    assert fetch(noxu, WIDGETS)["items"] == []
+"""
+    )
+    project.runpytest_inprocess().assert_outcomes(passed=2)
+
+
+def test_the_session_has_one_server(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        FETCH
+        + """
+def test_one(noxu_session):
+    noxu_session.apply("widgets.yaml")
+def test_two(noxu_session):
+    assert fetch(noxu_session, WIDGETS)["items"] == []
+"""
+    )
+    project.runpytest_inprocess().assert_outcomes(passed=2)
+
+
+def test_markers_and_the_ini_option_load_manifests(project: pytest.Pytester) -> None:
+    project.makefile(
+        ".ini",
+        pytest="[pytest]\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\nnoxu_manifests=widgets.yaml\n",
+    )
+    project.makepyfile(
+        FETCH
+        + """
+import pytest
+@pytest.mark.noxu({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+def test_marked(noxu):
+    assert fetch(noxu, WIDGETS)["items"][0]["metadata"]["namespace"] == "default"
+def test_plain(noxu):
+    assert fetch(noxu, WIDGETS)["items"] == []
+"""
+    )
+    project.runpytest_inprocess("--strict-markers").assert_outcomes(passed=2)
+
+
+def test_a_manifest_that_is_refused_is_an_error_of_the_test_that_says_why(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+import pytest
+@pytest.mark.noxu("widgets.yaml", {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"},
+                                   "spec": {"size": 9}})
+def test_marked(noxu): ...
+"""
+    )
+    result = project.runpytest_inprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*spec.size: Invalid value: 9: spec.size in body should be less than or equal to 5*"])
+
+
+def test_importing_the_plugin_does_not_import_the_server(project: pytest.Pytester) -> None:
+    """Every pytest run on the machine imports the plugin, whether it needs a server or not."""
+    project.makepyfile("import sys\ndef test_imports():\n    assert 'aiohttp' not in sys.modules\n")
+    project.runpytest_subprocess("-p", "no:aiohttp", "-p", "no:pytest_aiohttp").assert_outcomes(passed=1)
