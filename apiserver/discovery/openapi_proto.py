@@ -3,7 +3,7 @@
 A message is a table: which keyword has which number, and how its value is written. What has no place in a table is an
 extension (`x-…`). Messages follow gnostic, quirks included:
 
-- a map is a list of names and values; numbers and booleans that are zero are not written;
+- a map is a list of names and values; what is zero or empty is not written;
 - what may be anything (an enum's values, an extension) is a YAML text. JSON is YAML, but for some characters;
 - in v3 a default is a scalar, and everywhere a schema may stand, a reference may stand as well.
 
@@ -55,7 +55,8 @@ def _each(number: int, encode: Encode) -> Write:
 
 
 def _text(number: int) -> Write:
-    return _field(number, _utf8)
+    write = _field(number, _utf8)
+    return lambda value: write(value) if value else b""
 
 
 def _texts(number: int) -> Write:
@@ -239,7 +240,7 @@ def _schema_v3(value: Json) -> bytes:
 
 _default_number: Final = tag_bytes(1, FIXED64)
 _default_flag: Final = tag_bytes(2, VARINT)
-_default_text: Final = _text(3)
+_default_text: Final = _field(3, _utf8)
 
 
 def _default_v3(value: Json) -> bytes:
@@ -332,11 +333,10 @@ def _as_is(value: Json) -> bytes:
 
 
 _parts: Final = _named(1, _as_is)
-_head_v2: Final = _message(
-    {"swagger": _text(1), "info": _field(2, _INFO_V2), "parameters": _field(10, _named(1, _parameter_v2))}
-)
+_head_v2: Final = _message({"swagger": _text(1), "info": _field(2, _INFO_V2)})
 _paths_v2: Final = _field(8, _named(2, _as_is))
 _definitions_v2: Final = _field(9, _parts)
+_tail_v2: Final = _message({"parameters": _field(10, _named(1, _parameter_v2))})
 _head_v3: Final = _message({"openapi": _text(1), "info": _field(2, _INFO_V3)})
 _paths_v3: Final = _field(4, _parts)
 _components_v3: Final = _field(5, _inside(_parts, 1))
@@ -344,7 +344,7 @@ _components_v3: Final = _field(5, _inside(_parts, 1))
 V2: Final = Writer(
     _schema_v2,
     _path_item_v2,
-    lambda head, paths, schemas: _head_v2(head) + _paths_v2(paths) + _definitions_v2(schemas),
+    lambda head, paths, schemas: _head_v2(head) + _paths_v2(paths) + _definitions_v2(schemas) + _tail_v2(head),
 )
 V3: Final = Writer(
     _schema_v3,

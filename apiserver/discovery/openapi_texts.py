@@ -258,7 +258,7 @@ FIELDS: Final[dict[str, dict[str, str]]] = {
         "source": "Who tells it.",
         "type": "Normal or Warning.",
     },
-    "Lease": _CONTENTS,
+    "Lease": {"metadata": OBJECT_METADATA, "spec": "Who holds it."},
     "LeaseSpec": {
         "acquireTime": "When it was taken.",
         "holderIdentity": "Who holds it.",

@@ -1,0 +1,275 @@
+"""What is published of a custom resource's schema. The rules are those of apiextensions' OpenAPI builder."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apiserver.discovery import openapi_schemas as schemas
+from apiserver.discovery.openapi_schemas import V2, V3, kind_schema, list_schema, lowered, published
+from apiserver.registry.custom import CUSTOM
+from apiserver.registry.resource import Resource
+
+Schema = dict[str, Any]
+
+EITHER = [{"type": "integer"}, {"type": "string"}]
+IOS = {"x-kubernetes-int-or-string": True}
+PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True}
+TEXT = {"type": "string"}
+
+
+def obj(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties}
+
+
+def resource(schema: Schema | None, **more: Any) -> Resource:
+    given = {"group": "example.com", "version": "v1", "plural": "widgets", "singular": "widget", "kind": "Widget"}
+    given |= {"list_kind": "WidgetList", "namespaced": True, "behaviour": CUSTOM, "raw_schema": schema}
+    return Resource(**(given | more))
+
+
+def bare(value: Any) -> Any:
+    """Without descriptions."""
+    if isinstance(value, dict):
+        return {k: bare(v) for k, v in value.items() if k != "description" or not isinstance(v, str)}
+    return [bare(item) for item in value] if isinstance(value, list) else value
+
+
+def metadata(style: str) -> Schema:
+    target = {"$ref": style + "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+    return target if style == V2 else {"allOf": [target]}
+
+
+def type_meta(style: str) -> Schema:
+    return {"apiVersion": TEXT, "kind": TEXT, "metadata": metadata(style)}
+
+
+# -- v3: a subtree that says all by itself stays as it is ------------------------------------------------------------
+
+UNTOUCHED: list[tuple[str, Schema]] = [
+    ("nothing", {}),
+    ("a scalar with validations", {"type": "integer", "format": "int32", "minimum": 1, "maximum": 5.5, "default": 3}),
+    ("a nullable enum", {"type": "string", "nullable": True, "enum": ["a", None]}),
+    ("alternatives", {"type": "object", "oneOf": [{"required": ["a"]}], "not": {"required": ["b"]}, "allOf": [{}]}),
+    ("rules", {"type": "string", "x-kubernetes-validations": [{"rule": "self != ''", "message": "m"}]}),
+    ("a map of anything", {"type": "object", "additionalProperties": True}),
+    ("a closed object", {"type": "object", "additionalProperties": False}),
+    ("a map list", {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+                    "items": obj(k=TEXT)}),
+    ("unknown fields are kept", obj(a=TEXT) | PRESERVE),
+    ("docs and examples", {"type": "string", "title": "t", "externalDocs": {"url": "http://x"}, "example": ""}),
+    ("int-or-string, spelled out", IOS | {"anyOf": EITHER}),
+    ("int-or-string, spelled out among others", IOS | {"allOf": [{"anyOf": EITHER}, {"pattern": "x"}]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "schema"), UNTOUCHED)
+@pytest.mark.parametrize("where", ["itself", "in properties", "in items", "in a map"])
+def test_v3_publishes_it_as_it_is(what: str, schema: Schema, where: str) -> None:
+    whole = {
+        "itself": schema,
+        "in properties": obj(a=schema, b=TEXT),
+        "in items": {"type": "array", "items": schema},
+        "in a map": {"type": "object", "additionalProperties": schema},
+    }[where]
+    assert published(whole) == whole
+
+
+CHANGED_IN_V3: list[tuple[str, Schema, Schema]] = [
+    ("int-or-string says what it is", IOS, IOS | {"anyOf": EITHER}),
+    (
+        "int-or-string with anyOf of its own gets one more condition",
+        IOS | {"anyOf": [{"pattern": "x"}], "allOf": [{"maxLength": 3}]},
+        IOS | {"anyOf": [{"pattern": "x"}], "allOf": [{"anyOf": EITHER}, {"maxLength": 3}]},
+    ),
+    (
+        "the order of integer and string counts",
+        IOS | {"anyOf": EITHER[::-1]},
+        IOS | {"anyOf": EITHER[::-1], "allOf": [{"anyOf": EITHER}]},
+    ),
+    (
+        "other conditions stay",
+        IOS | {"allOf": [{"pattern": "x"}]},
+        IOS | {"allOf": [{"pattern": "x"}], "anyOf": EITHER},
+    ),
+    (
+        "embedded resources have what every object has",
+        EMBEDDED | PRESERVE,
+        EMBEDDED | PRESERVE | {"properties": type_meta(V3), "required": ["kind", "apiVersion"]},
+    ),
+    (
+        "and may say more, but not of metadata",
+        EMBEDDED | {"properties": {"spec": TEXT, "metadata": obj(name=TEXT)}, "required": ["apiVersion", "spec"]},
+        EMBEDDED | {"properties": {"spec": TEXT} | type_meta(V3), "required": ["apiVersion", "spec", "kind"]},
+    ),
+    (
+        "deep down, too",
+        obj(a={"type": "array", "items": {"type": "object", "additionalProperties": obj(b=IOS)}}),
+        obj(
+            a={
+                "type": "array",
+                "items": {"type": "object", "additionalProperties": obj(b=IOS | {"anyOf": EITHER})},
+            }
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "schema", "expected"), CHANGED_IN_V3)
+def test_v3(what: str, schema: Schema, expected: Schema) -> None:
+    assert bare(published(schema)) == expected
+
+
+# -- v2 ---------------------------------------------------------------------------------------------------------------
+
+LOWERED: list[tuple[str, Schema, Schema]] = [
+    ("what v2 knows stays", {"type": "string", "format": "uuid", "pattern": "x"},
+     {"type": "string", "format": "uuid", "pattern": "x"}),
+    ("rules and list types stay", {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"},
+     {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}),
+    ("there are no defaults", {"type": "integer", "default": 0}, {"type": "integer"}),
+    ("there are no alternatives", {"type": "object", "allOf": [{}], "anyOf": [{}], "oneOf": [{}], "not": {}},
+     {"type": "object"}),
+    ("int-or-string is anything", IOS, IOS),
+    ("int-or-string is anything, spelled out or not", IOS | {"anyOf": EITHER}, IOS),
+    ("what is nullable has no type", {"type": "string", "nullable": True, "enum": ["a"]}, {"enum": ["a"]}),
+    ("nor children", obj(a=TEXT) | {"nullable": True, "required": ["a"]}, {"required": ["a"]}),
+    ("a nullable map keeps its values", {"type": "object", "nullable": True, "additionalProperties": TEXT},
+     {"additionalProperties": TEXT}),
+    ("a nullable list has no items", {"type": "array", "nullable": True, "items": TEXT}, {}),
+    ("nullable: false is nothing", {"type": "string", "nullable": False}, {"type": "string"}),
+    ("where unknown fields are kept nothing is said of them", obj(a=TEXT) | PRESERVE, PRESERVE),
+    ("a list that keeps unknown fields is no list", {"type": "array", "items": TEXT} | PRESERVE, PRESERVE),
+    ("a list without items is no list", {"type": "array", "maxItems": 1}, {"maxItems": 1}),
+    ("a scalar that keeps unknown fields is still a scalar", TEXT | PRESERVE, TEXT | PRESERVE),
+    ("a map that keeps unknown fields", {"type": "object", "additionalProperties": TEXT} | PRESERVE,
+     {"additionalProperties": TEXT} | PRESERVE),
+    ("what may be null is not required", obj(a=TEXT | {"nullable": True}, b=TEXT) | {"required": ["a", "b"]},
+     obj(a={}, b=TEXT) | {"required": ["b"]}),
+    ("and then perhaps nothing is", obj(a=TEXT | {"nullable": True}) | {"required": ["a"]}, obj(a={})),
+    ("what is not described is still required", obj(a=TEXT) | {"required": ["z"]}, obj(a=TEXT) | {"required": ["z"]}),
+    ("nothing is required of a map whose values may be null",
+     {"type": "object", "required": ["a"], "additionalProperties": TEXT | {"nullable": True}},
+     {"type": "object", "additionalProperties": {}}),
+    ("an embedded resource", EMBEDDED | {"properties": {"spec": TEXT}},
+     EMBEDDED | {"properties": {"spec": TEXT} | type_meta(V2), "required": ["kind", "apiVersion"]}),
+    ("one of which nothing is known", EMBEDDED | PRESERVE,
+     {"x-kubernetes-embedded-resource": True} | PRESERVE),
+    ("one that may be null is known all the same", EMBEDDED | {"nullable": True, "properties": {"spec": TEXT}},
+     {"x-kubernetes-embedded-resource": True, "properties": type_meta(V2), "required": ["kind", "apiVersion"]}),
+    ("everything, deep down", obj(a={"type": "array", "items": obj(b={"type": "integer", "default": 1})}),
+     obj(a={"type": "array", "items": obj(b={"type": "integer"})})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "schema", "expected"), LOWERED)
+@pytest.mark.parametrize("deep", [False, True])
+def test_v2(what: str, schema: Schema, expected: Schema, *, deep: bool) -> None:
+    if deep and not schema.get("nullable"):
+        schema, expected = obj(a={"type": "array", "items": schema}), obj(a={"type": "array", "items": expected})
+    assert bare(lowered(schema)) == expected
+
+
+@pytest.mark.parametrize("convert", [published, lowered])
+@pytest.mark.parametrize("schema", [row[1] for row in (*CHANGED_IN_V3, *LOWERED)])
+def test_the_definitions_own_schema_is_not_touched(convert: Any, schema: Schema) -> None:
+    before = copy.deepcopy(schema)
+    convert(schema)
+    assert schema == before
+
+
+def trees(children: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
+    flags = {"nullable": st.just(True), "default": st.just(1), "x-kubernetes-preserve-unknown-fields": st.just(True),
+             "allOf": st.just([{"pattern": "x"}]), "required": st.lists(st.sampled_from("ab"), unique=True)}  # fmt: skip
+    return (
+        st.fixed_dictionaries(
+            {"type": st.just("object"), "properties": st.dictionaries(st.sampled_from("abc"), children)}, optional=flags
+        )
+        | st.fixed_dictionaries({"type": st.just("array")}, optional=flags | {"items": children})
+        | st.fixed_dictionaries({"type": st.just("object")}, optional=flags | {"additionalProperties": children})
+    )
+
+
+def nodes(schema: Schema) -> list[Schema]:
+    found = [schema]
+    for one in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(one, dict):
+            found += nodes(one)
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.recursive(st.just(TEXT), trees, max_leaves=12))
+def test_kubectl_can_live_with_every_node_of_v2(schema: Schema) -> None:
+    found = lowered(schema)
+    assert lowered(found) == found
+    for node in nodes(found):
+        assert not {"nullable", "default", "allOf", "anyOf", "oneOf", "not"} & node.keys()
+        assert node.get("type") != "array" or "items" in node
+        assert not node.get("x-kubernetes-preserve-unknown-fields") or not {"properties", "items"} & node.keys()
+
+
+# -- whole kinds ------------------------------------------------------------------------------------------------------
+
+GVK = {"x-kubernetes-group-version-kind": [{"group": "example.com", "kind": "Widget", "version": "v1"}]}
+LIST_GVK = {"x-kubernetes-group-version-kind": [{"group": "example.com", "kind": "WidgetList", "version": "v1"}]}
+
+
+@pytest.mark.parametrize("style", [V2, V3])
+def test_a_kind_has_what_every_object_has_and_says_what_it_is(style: str) -> None:
+    schema = obj(spec=obj(a=TEXT)) | {"description": "d", "required": ["spec"]}
+    found = kind_schema(resource(schema), style)
+    assert found["description"] == "d"
+    assert bare(found) == obj(spec=obj(a=TEXT), **type_meta(style)) | {"required": ["spec"]} | GVK
+    assert all(found["properties"][name]["description"] for name in ("apiVersion", "kind", "metadata"))
+
+
+def test_what_the_schema_says_of_metadata_and_type_is_replaced() -> None:
+    schema = obj(metadata=obj(name=TEXT | {"maxLength": 3}), kind=TEXT | {"enum": ["Widget"]}, apiVersion=TEXT)
+    assert bare(kind_schema(resource(schema), V3)) == obj(**type_meta(V3)) | GVK
+
+
+@pytest.mark.parametrize(
+    ("what", "schema", "style", "expected"),
+    [
+        ("no schema", None, V2, {"type": "object"}),
+        ("no schema", None, V3, {"type": "object"}),
+        ("a schema that says nothing", {"type": "object"}, V3, obj(**type_meta(V3))),
+        ("a root that keeps unknown fields: v2 says nothing at all", obj(a=TEXT) | PRESERVE, V2, {"type": "object"}),
+        ("v3 does", obj(a=TEXT) | PRESERVE, V3, obj(a=TEXT, **type_meta(V3)) | PRESERVE),
+    ],
+)
+def test_a_root(what: str, schema: Schema | None, style: str, expected: Schema) -> None:
+    assert bare(kind_schema(resource(schema), style)) == expected | GVK
+
+
+def test_selectable_fields_are_told_of_the_kind_and_of_its_list() -> None:
+    widget = resource(obj(spec=obj(a=TEXT)), selectable_fields=("spec.a", "spec.b.c"))
+    told = [{"fieldPath": "spec.a"}, {"fieldPath": "spec.b.c"}]
+    for style in (V2, V3):
+        assert kind_schema(widget, style)["x-kubernetes-selectable-fields"] == told
+        assert list_schema(widget, style)["x-kubernetes-selectable-fields"] == told
+    assert "x-kubernetes-selectable-fields" not in kind_schema(resource(None), V3)
+
+
+@pytest.mark.parametrize("style", [V2, V3])
+def test_a_list(style: str) -> None:
+    target = {"$ref": style + "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}
+    items = {"type": "array", "items": {"$ref": style + "com.example.v1.Widget"}}
+    list_meta = target if style == V2 else {"allOf": [target]}
+    expected = obj(apiVersion=TEXT, items=items, kind=TEXT, metadata=list_meta) | {"required": ["items"]} | LIST_GVK
+    found = list_schema(resource(None), style)
+    assert bare(found) == expected
+    assert found["description"] == "WidgetList is a list of Widget"
+    assert all(one["description"] for one in found["properties"].values())
+
+
+def test_names_read_the_group_backwards() -> None:
+    widget = resource(None, group="a.b.example.com", version="v1beta1")
+    assert schemas.name_of(widget) == "com.example.b.a.v1beta1.Widget"
+    assert schemas.name_of(widget, list_=True) == "com.example.b.a.v1beta1.WidgetList"
