@@ -1,23 +1,29 @@
-"""The `noxu` command."""
+"""The `noxu` command: what can be given. What is done about it is in `apiserver.commands`, imported when it is asked for."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Final
 
-from apiserver.config import DEFAULT_HOST, DEFAULT_PORT, Config
+from apiserver.config import DEFAULT_DATA, DEFAULT_HOST, DEFAULT_PORT
+from apiserver.features import GATES
+from apiserver.features import parse as parse_gates
 
-DEFAULT_DATA = Path(".noxu")
+_OUTPUTS: Final = ("text", "json")
 
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="noxu", description="The Kubernetes API for your CustomResourceDefinitions.")
-    top.add_argument("--version", action="version", version=f"noxu {_version()}")
+    top.add_argument("--version", action=_Version, help="print the version, and leave")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _serve(commands.add_parser("serve", help="run the server"))
-    _check(commands.add_parser("check", help="verify a data file"))
+    for name, define, told in _COMMANDS:
+        command = commands.add_parser(name, help=told)
+        command.set_defaults(parser=command)
+        define(command)
     return top
 
 
@@ -37,13 +43,97 @@ def _serve(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tls", action="store_true", help="serve HTTPS (not available yet)")
     command.add_argument("--kubeconfig", type=Path, metavar="FILE", help="written once the server answers")
     command.add_argument(
-        "files", nargs="*", type=Path, metavar="FILE", help="CRDs and objects to load: YAML or JSON files, directories"
+        "--annotate-invalid",
+        action="store_true",
+        help="mark stored objects that their CRD refuses since it was changed, by an annotation",
     )
+    _feature_gates(command)
+    command.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="CRDs and objects to load: YAML or JSON files, directories, - for stdin",
+    )
+
+
+def _feature_gates(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="GATE=BOOL,...",
+        help=f"switch features on or off: {', '.join(GATES)}",
+    )
+
+
+def _validate(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Tell what a server would say to objects, without a server. Exit status 1 if anything is refused."
+    )
+    command.add_argument(
+        "-f",
+        dest="files",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="CRDs and objects: YAML or JSON files, directories, - for stdin; may be given several times",
+    )
+    command.add_argument("--strict", action="store_true", help="unknown and repeated fields are refused")
+    command.add_argument(
+        "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that nothing in the files defines"
+    )
+    _feature_gates(command)
+    command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
+    stored = command.add_argument_group(
+        "stored objects", "Which of them do the CRDs of today refuse? CRDs given with -f count instead of the stored ones."
+    )
+    stored.add_argument("--stored", action="store_true", help="validate the objects that are stored")
+    where = stored.add_mutually_exclusive_group()
+    where.add_argument(
+        "--data", type=Path, metavar="DIR", help=f"in this data directory, of which no server runs (default: {DEFAULT_DATA})"
+    )
+    where.add_argument("--server", metavar="URL", help="in the server that answers there")
+    where.add_argument("--kubeconfig", type=Path, metavar="FILE", help="in the server that this file leads to")
+    stored.add_argument("--context", metavar="NAME", help="of the kubeconfig (default: its current one)")
+    stored.add_argument("--insecure-skip-tls-verify", action="store_true", help="believe any certificate")
+
+
+def _lint(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Tell what a server would say to CRDs, of v1 or v1beta1, and what is to be done about it. "
+        "Exit status 1 if not all of them are structural."
+    )
+    command.add_argument("--fix", action="store_true", help="write the structural v1 form, where there is only one")
+    command.add_argument("--in-place", action="store_true", help="with --fix: into the files instead of to stdout")
+    command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
+    command.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="YAML or JSON files, directories, - for stdin"
+    )
+
+
+def _skeleton(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Print the skeleton of every schema in a file, which says what pruning keeps. Exit status 1 if somewhere it is "
+        "a struct and a map at once."
+    )
+    command.add_argument("--output", choices=("yaml", "json"), default="yaml", help="(default: %(default)s)")
+    command.add_argument("file", type=Path, metavar="FILE", help="CRDs, or a bare OpenAPI v3 schema; - for stdin")
 
 
 def _check(command: argparse.ArgumentParser) -> None:
     command.description = "Verify every row of a data file; exit status 1 if anything is damaged."
     command.add_argument("file", type=Path, metavar="FILE", help="the .db file, or the directory given to --data")
+
+
+_COMMANDS: Final = (
+    ("serve", _serve, "run the server"),
+    ("validate", _validate, "what would a server say to these objects?"),
+    ("lint", _lint, "are CRDs structural, and how do they become so?"),
+    ("skeleton", _skeleton, "print what pruning goes by in a schema"),
+    ("check", _check, "verify a data file"),
+)
 
 
 def _port(text: str) -> int:
@@ -53,59 +143,49 @@ def _port(text: str) -> int:
     return port
 
 
-def _version() -> str:
-    from importlib.metadata import version
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
 
-    return version("noxu")
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:  # noqa: A002 - argparse's name
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"noxu {version('noxu')}")
+        parser.exit()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status: 0 done, 1 refused or failed, 2 wrong arguments."""
-    top = parser()
-    given = top.parse_args(arguments)
-    if given.command == "check":
-        return _run_check(given.file)
-    if given.tls:
-        top.error("--tls is not available yet: the server speaks plain HTTP, on loopback only")
-    config = Config(
-        host=given.host,
-        port=given.port,
-        data=None if given.memory else given.data or DEFAULT_DATA,
-        durability=given.durability,
-        kubeconfig=given.kubeconfig,
-        files=tuple(given.files),
-    )
-    return _run_server(config)
+    given = parser().parse_args(arguments)
+    if complaint := _complaint(given):
+        given.parser.error(complaint)
+    status: int = import_module(f"apiserver.commands.{given.command}").run(given)
+    return status
 
 
-def _run_server(config: Config) -> int:
-    from apiserver import server
-
-    try:
-        server.run(config)
-    except server.StartError as error:
-        print(f"noxu: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _run_check(path: Path) -> int:
-    from storage.check import check
-    from storage.types import Unusable
-
-    try:
-        report = check(path / "noxu.db" if path.is_dir() else path)
-    except Unusable as error:
-        print(f"noxu: {error}", file=sys.stderr)
-        return 1
-    print(
-        f"{report.path}: format {report.version}, revision {report.revision}, compacted to {report.compacted}, "
-        f"{report.keys} keys, {report.rows} rows"
-    )
-    for damage in report.damage:
-        print(f"  damaged: {damage}")
-    print(f"{len(report.damage)} damaged" if report.damage else "sound")
-    return 1 if report.damage else 0
+def _complaint(given: argparse.Namespace) -> str:
+    """What does not go together."""
+    if "feature_gates" in given:
+        try:
+            given.features = parse_gates(given.feature_gates)
+        except ValueError as error:
+            return f"argument --feature-gates: {error}"
+    match given.command:
+        case "validate" if not given.stored and any(
+            (given.data, given.server, given.kubeconfig, given.context, given.insecure_skip_tls_verify)
+        ):
+            return "--data, --server, --kubeconfig and what belongs to them need --stored"
+        case "validate" if not given.stored and not given.files:
+            return "nothing to validate: give -f or --stored"
+        case "serve" if given.tls:
+            return "--tls is not available yet: the server speaks plain HTTP, on loopback only"
+        case "lint" if given.in_place and not given.fix:
+            return "--in-place needs --fix"
+        case "lint" if given.in_place and (given.output == "json" or Path("-") in given.files):
+            return "--in-place goes neither with --output json nor with stdin"
+    return ""
 
 
 if __name__ == "__main__":

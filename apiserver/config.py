@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
-DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 6440
+from apiserver.features import Features
+
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 6440
+DEFAULT_DATA: Final = Path(".noxu")
 
 Durability = Literal["full", "normal"]
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`data` None keeps everything in memory. `port` 0 picks a free one."""
+    """`data` None keeps everything in memory. `port` 0 picks a free one.
+
+    `annotate_invalid`: stored objects that no longer validate are marked (see registry.annotator).
+    """
 
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
@@ -22,3 +28,5 @@ class Config:
     durability: Durability = "full"
     kubeconfig: Path | None = None
     files: tuple[Path, ...] = field(default=())
+    features: Features = Features()
+    annotate_invalid: bool = False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from apiserver.api import codec
 from apiserver.api.errors import ApiError, bad_request
 from apiserver.api.types import Object
-from apiserver.manifests import Document, LoadError, in_order
+from apiserver.manifests import CRD, Document, LoadError, in_order
 from apiserver.registry.entry import key_of
 from apiserver.registry.pipeline import Draft, Operation, Options
 from apiserver.registry.resource import Resource
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MANAGER: Final = "noxu"
 _V1BETA1: Final = "apiextensions.k8s.io/v1beta1"
-_CRD: Final = "CustomResourceDefinition"
 
 log = logging.getLogger("noxu")
 
@@ -43,7 +42,7 @@ def ready(documents: Iterable[Document]) -> list[Document]:
 
 def as_v1(document: Document) -> tuple[Document, list[Note]]:
     """A v1beta1 CRD as v1, with what was changed; anything else as it is. Raises LoadError."""
-    if document.kind != _CRD or document.value.get("apiVersion") != _V1BETA1:
+    if document.kind != CRD or document.value.get("apiVersion") != _V1BETA1:
         return document, []
     from apiserver.crd.lint import fix  # few have old CRDs
 

@@ -20,7 +20,8 @@ from apiserver.api.types import Json, Object
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 STDIN: Final = "-"
-_FIRST: Final = {"CustomResourceDefinition": 0, "Namespace": 1}
+CRD: Final = "CustomResourceDefinition"
+_FIRST: Final = {CRD: 0, "Namespace": 1}
 
 
 class LoadError(Exception):
@@ -175,6 +176,11 @@ def _document(decoded: Decoded, file: str, number: int) -> Document:
 def is_list(value: Json) -> bool:
     """A List of objects."""
     return isinstance(value, dict) and str(value.get("kind")).endswith("List") and isinstance(value.get("items"), list)
+
+
+def is_crd(value: Json) -> bool:
+    """A CRD, of whatever version."""
+    return isinstance(value, dict) and value.get("kind") == CRD
 
 
 def in_order(documents: Iterable[Document]) -> list[Document]:

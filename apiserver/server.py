@@ -23,6 +23,7 @@ from apiserver import loading, manifests
 from apiserver.admission.chain import Chain
 from apiserver.config import Config
 from apiserver.crd.types import GROUP, RESOURCE
+from apiserver.features import Features
 from apiserver.http.app import MAX_HEADER_BYTES, App
 from apiserver.http.documents import Documents
 from apiserver.kubeconfig import write_kubeconfig
@@ -97,7 +98,7 @@ class Server:
         self._closing.callback(listener.close)
         store = await open_store(self.config)
         self._closing.push_async_callback(store.close)
-        self.registry, lifecycles = assemble(store, self.sources)
+        self.registry, lifecycles = assemble(store, self.sources, self.config.features)
         await self._in_background(self.registry.cache.follow())
         for lifecycle in lifecycles:
             await lifecycle.start()
@@ -144,12 +145,14 @@ class Server:
         self._closing.push_async_callback(stop)
 
 
-def assemble(store: Store, sources: Sources) -> tuple[Registry, list[Definitions | Namespaces]]:
+def assemble(
+    store: Store, sources: Sources, features: Features = Features()
+) -> tuple[Registry, list[Definitions | Namespaces]]:
     """The registry over a store, and who looks after definitions and namespaces."""
     catalog = Catalog([definitions_resource(), *built_in_versions()])
     namespaces, definitions = _find(catalog, "", "namespaces"), _find(catalog, GROUP, RESOURCE)
     chain = Chain(namespaces)
-    registry = Registry(store, catalog, sources, chain)
+    registry = Registry(store, catalog, sources, chain, features)
     chain.registry = registry
     definition_life, namespace_life = Definitions(registry, definitions), Namespaces(registry, namespaces)
     registry.lifecycles = {definitions.collection: definition_life, namespaces.collection: namespace_life}

@@ -146,7 +146,7 @@ def validate(draft: Draft) -> None:
     else:
         found += meta.validate_object_meta_update(draft.metadata, old["metadata"])
     if schema is not None:
-        found += _schema_errors(new, old, schema, status=status)
+        found += _schema_errors(new, old, schema, status=status, ratchet=draft.features.ratcheting)
     if resource.scale is not None:
         found += _scale_errors(new, resource.scale, spec=not status)
     if schema is None:
@@ -165,15 +165,17 @@ def _type_errors(resource: Resource, value: Object) -> list[FieldError]:
     return found
 
 
-def _schema_errors(new: Object, old: Object | None, schema: Structural, *, status: bool) -> list[FieldError]:
+def _schema_errors(
+    new: Object, old: Object | None, schema: Structural, *, status: bool, ratchet: bool
+) -> list[FieldError]:
     if old is None:
         return validation.validate(new, schema)
     if not status:
-        return ratcheting.validate_update(new, old, schema)
+        return ratcheting.validate_update(new, old, schema, ratcheting=ratchet)
     inner = schema.properties.get("status")
     if "status" not in new or inner is None:
         return []
-    return ratcheting.validate_update(new["status"], old.get("status"), inner, path="status")
+    return ratcheting.validate_update(new["status"], old.get("status"), inner, path="status", ratcheting=ratchet)
 
 
 def _scale_errors(value: Object, paths: ScalePaths, *, spec: bool) -> list[FieldError]:

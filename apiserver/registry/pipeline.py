@@ -24,6 +24,7 @@ from apiserver.api.gotime import format_time
 from apiserver.api.meta import GroupVersionKind, drop_duplicate_owners, generate_name
 from apiserver.api.types import Object
 from apiserver.apply import manager
+from apiserver.features import Features
 from apiserver.registry import ownership
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
@@ -94,6 +95,7 @@ class Draft:
     options: Options = Options()
     user: User = User()
     sources: Sources = Sources()
+    features: Features = Features()
     admission: Admission = field(default_factory=AdmitAll)
     old: Object | None = None
     namespace: str = ""

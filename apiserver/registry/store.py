@@ -14,6 +14,7 @@ from apiserver.api import codec, errors, field
 from apiserver.api.errors import ApiError, Qualified
 from apiserver.api.gotext import quote
 from apiserver.api.types import Object
+from apiserver.features import Features
 from apiserver.registry import pipeline
 from apiserver.registry.cache import Collection, WatchCache
 from apiserver.registry.catalog import Catalog
@@ -88,12 +89,20 @@ class Lifecycle(Protocol):
 class Registry:
     """All objects of all resources."""
 
-    def __init__(self, store: Store, catalog: Catalog, sources: Sources, admission: Admission) -> None:
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        sources: Sources,
+        admission: Admission,
+        features: Features = Features(),
+    ) -> None:
         self.store = store
         self.cache = WatchCache(store)
         self.catalog = catalog
         self.sources = sources
         self.admission = admission
+        self.features = features
         self.lifecycles: dict[str, Lifecycle] = {}
         self.turns = Turns()
         self.tokens = Tokens()
@@ -109,7 +118,7 @@ class Registry:
         options: Options = Options(),
         user: User = User(),
     ) -> Draft:
-        """A draft that knows this registry's clock and admission."""
+        """A draft that knows this registry's clock, admission and features."""
         return Draft(
             resource,
             operation,
@@ -119,6 +128,7 @@ class Registry:
             options=options,
             user=user,
             sources=self.sources,
+            features=self.features,
             admission=self.admission,
         )
 

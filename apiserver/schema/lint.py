@@ -63,6 +63,10 @@ _ADVICE: Final = {
         "Drop `preserveUnknownFields`, and write `x-kubernetes-preserve-unknown-fields: true` where unknown fields are to "
         "be kept."
     ),
+    "must be false in order to use defaults": (
+        "Drop `preserveUnknownFields`, and write `x-kubernetes-preserve-unknown-fields: true` where unknown fields are to "
+        "be kept."
+    ),
     "must be a valid regular expression": "Patterns are Go regular expressions (RE2): without lookaround and references.",
     "must have a default or be a required property": "List the key under `required`, or give it a default.",
     "must not have unknown fields": "Describe the field in the schema, or take it out of the default.",
