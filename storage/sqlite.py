@@ -101,6 +101,13 @@ class SqliteStore:
 
     async def get(self, key: Key) -> KeyValue | None:
         self._require_open()
+        if (keys := self._keys.get(key.collection)) is not None:
+            newest = keys.get(key, 0)
+            event = self._log.find(newest)
+            if event is not None and event.value is not None:
+                return KeyValue(key, event.value, newest)
+            if not newest:
+                return None
         parameters = [*key, self._log.revision]
         try:
             rows = await self._fetch(database.CURRENT, parameters)

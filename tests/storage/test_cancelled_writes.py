@@ -51,7 +51,7 @@ WRITES: dict[str, Callable[[SqliteStore], Coroutine[Any, Any, object]]] = {
     "create in a collection not yet loaded": lambda store: store.put(Key("h", "", "new"), b"2", expected=0),
     "update": lambda store: store.put(key("there"), b"2", expected=2),
     "delete": lambda store: store.delete(key("there"), expected=2),
-    "refused": lambda store: store.put(key("there"), b"2", expected=0),
+    "refused": lambda store: store.put(Key("h", "", "new"), b"2", expected=5),
     "compact": lambda store: store.compact(2),
 }
 

@@ -186,6 +186,22 @@ async def test_an_update_of_what_memory_no_longer_has_carries_what_it_replaced(
     await store.close()
 
 
+async def test_what_is_in_memory_is_not_read_from_the_file(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sqlite.put(key(1), b"1", expected=0)
+    await sqlite.put(key(2), b"2", expected=0)
+    await sqlite.delete(key(2), expected=3)
+    monkeypatch.setattr(sqlite, "_connection", None)
+    assert await sqlite.get(key(1)) == KeyValue(key(1), b"1", 2)
+    assert await sqlite.get(key(2)) is None
+    assert await sqlite.get(key(3)) is None
+    with pytest.raises(Conflict) as refused:
+        await sqlite.put(key(1), b"3", expected=0)
+    assert refused.value.current == KeyValue(key(1), b"1", 2)
+    monkeypatch.undo()
+
+
 # Long reads, a slice at a time.
 
 
