@@ -1,0 +1,385 @@
+"""The documents as they are published: put together, named, kept, and made anew when a definition changes."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver.api import wire
+from apiserver.discovery import openapi, openapi_paths
+from apiserver.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
+from apiserver.discovery.openapi_schemas import V2, V3
+from apiserver.registry.builtin import built_in_versions
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.custom import versions_of
+from apiserver.registry.definition import definitions_resource
+
+JsonObject = dict[str, Any]
+
+SHARED = Path(__file__).parents[2].parent / "shared"
+BUILT_IN = (*built_in_versions(), definitions_resource())
+START = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+
+
+def crd(
+    kind: str = "Widget", group: str = "example.com", versions: tuple[str, ...] = ("v1",), **more: Any
+) -> JsonObject:
+    plural = kind.lower() + "s"
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": kind + "List"}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}}
+    served = [
+        {"name": name, "served": True, "storage": name == versions[0], "schema": schema, **more} for name in versions
+    ]
+    return {
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": served},
+        "status": {"acceptedNames": names},
+    }
+
+
+def catalog_of(*crds: JsonObject) -> Catalog:
+    return Catalog(BUILT_IN, {one["metadata"]["name"]: versions_of(one, 0) for one in crds})
+
+
+@pytest.fixture
+def published() -> Published:
+    moments = (START + timedelta(minutes=n) for n in range(1000))
+    return Published(lambda: next(moments))
+
+
+def read(document: Document) -> JsonObject:
+    found: JsonObject = json.loads(document.body)
+    return found
+
+
+def at(group_version: str, form: Form = Form.JSON) -> Key:
+    return Key(V3, f"apis/{group_version}", form)
+
+
+def bare(value: Any) -> Any:
+    """Without descriptions."""
+    if isinstance(value, dict):
+        return {k: bare(v) for k, v in value.items() if k != "description" or not isinstance(v, str)}
+    return [bare(item) for item in value] if isinstance(value, list) else value
+
+
+# -- what is in them --------------------------------------------------------------------------------------------------
+
+
+def test_a_document_of_a_group_version_with_custom_resources(published: Published) -> None:
+    found = read(published.build(catalog_of(crd(), crd("Gadget"), crd("Other", "other.com")), at("example.com/v1")))
+    assert list(found) == ["openapi", "info", "paths", "components"]
+    assert found["openapi"] == "3.0.0"
+    assert found["info"] == {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    assert list(found["paths"]) == sorted(found["paths"])
+    assert {path.split("/")[-1] for path in found["paths"]} == {"widgets", "gadgets", "{name}"}
+    schemas = found["components"]["schemas"]
+    assert list(schemas) == sorted(schemas)
+    own = [name for name in schemas if name.startswith("com.example")]
+    assert own == [f"com.example.v1.{name}" for name in ("Gadget", "GadgetList", "Widget", "WidgetList")]
+    assert META + "ObjectMeta" in schemas
+    assert not [name for name in schemas if "autoscaling" in name], "nothing here can be scaled"
+
+
+def test_what_can_be_scaled_brings_the_scale(published: Published) -> None:
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    found = read(published.build(catalog_of(crd(subresources={"scale": scale})), at("example.com/v1")))
+    scales = [name for name in found["components"]["schemas"] if name.startswith("io.k8s.api.")]
+    assert scales == [f"io.k8s.api.autoscaling.v1.{name}" for name in ("Scale", "ScaleSpec", "ScaleStatus")]
+
+
+def test_a_document_of_built_in_kinds(published: Published) -> None:
+    found = read(published.build(catalog_of(), Key(V3, "api/v1")))
+    assert found["info"]["title"] == "Kubernetes"
+    assert "/api/v1/namespaces/{namespace}/configmaps/{name}" in found["paths"]
+    assert "io.k8s.api.core.v1.ConfigMapList" in found["components"]["schemas"]
+    assert "io.k8s.api.coordination.v1.Lease" not in found["components"]["schemas"]
+
+
+def test_v2_has_everything(published: Published) -> None:
+    found = read(published.build(catalog_of(crd(versions=("v1", "v2"))), Key(V2)))
+    assert found["swagger"] == "2.0"
+    names = ("com.example.v1.Widget", "com.example.v2.WidgetList", "io.k8s.api.core.v1.Secret", META + "Status")
+    assert all(name in found["definitions"] for name in names)
+    assert "/apis/example.com/v2/namespaces/{namespace}/widgets/{name}" in found["paths"]
+    assert "/apis/events.k8s.io/v1/events" in found["paths"]
+    assert found["parameters"] == openapi_paths.shared_parameters()
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return own.union(*(references(one) for one in value.values()))
+    return set().union(*(references(one) for one in value)) if isinstance(value, list) else set()
+
+
+def test_every_reference_leads_somewhere(published: Published) -> None:
+    catalog = catalog_of(crd(), crd("Gadget", subresources={"status": {}}))
+    keys = [Key(V2), *(Key(V3, path) for path in read(published.build(catalog, INDEX))["paths"])]
+    for key in keys:
+        found = read(published.build(catalog, key))
+        for reference in references(found):
+            target: Any = found
+            for name in reference.removeprefix("#/").split("/"):
+                target = target[name]
+
+
+def test_the_document_of_the_version(published: Published) -> None:
+    found = read(published.build(catalog_of(), Key(V3, VERSION)))
+    assert list(found["paths"]) == ["/version/"]
+    (schema,) = found["components"]["schemas"].values()
+    assert "gitVersion" in schema["required"]
+
+
+def test_numbers_and_letters_are_written_as_go_writes_them(published: Published) -> None:
+    schema = {"type": "number", "default": 1.0, "maximum": 1e21, "description": "a < b & é \u2028"}
+    body = published.build(
+        catalog_of(crd(schema={"openAPIV3Schema": {"type": "object", "properties": {"n": schema}}})),
+        at("example.com/v1"),
+    ).body
+    assert b'"default":1,' in body
+    assert b'"maximum":1e+21' in body
+    assert rb'"a \u003c b \u0026 ' in body
+
+
+# -- the index, and names ---------------------------------------------------------------------------------------------
+
+
+def test_the_index_names_each_document_by_the_hash_of_its_json(published: Published) -> None:
+    catalog = catalog_of(crd(), crd("Gadget", "other.com", ("v1beta1", "v1")))
+    found = read(published.build(catalog, INDEX))["paths"]
+    assert list(found) == sorted(found)
+    assert {"api/v1", "apis/example.com/v1", "apis/other.com/v1beta1", "apis/other.com/v1", "version"} <= found.keys()
+    for path, entry in found.items():
+        document = published.build(catalog, Key(V3, path))
+        digest = hashlib.sha512(document.body).hexdigest().upper()
+        assert document.hash == digest
+        assert entry == {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+
+
+def test_versions_that_are_not_served_are_not_published(published: Published) -> None:
+    hidden = crd(versions=("v1", "v2"))
+    hidden["spec"]["versions"][1]["served"] = False
+    catalog = catalog_of(hidden)
+    assert published.exists(catalog, "apis/example.com/v1")
+    assert not published.exists(catalog, "apis/example.com/v2")
+    assert "com.example.v2.Widget" not in read(published.build(catalog, Key(V2)))["definitions"]
+
+
+@pytest.mark.parametrize("path", ["", "api", "apis", "apis/example.com", "apis/example.com/v9", "api/v2", "versions"])
+def test_what_does_not_exist(published: Published, path: str) -> None:
+    assert not published.exists(catalog_of(crd()), path)
+
+
+def test_documents_do_not_depend_on_the_order_of_definitions() -> None:
+    one, other = crd(), crd("Gadget")
+    first, second = (
+        Published(lambda: START).build(catalog_of(*crds), at("example.com/v1")) for crds in ([one, other], [other, one])
+    )
+    assert first.body == second.body
+
+
+# -- what is kept -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [INDEX, Key(V2), at("example.com/v1"), at("example.com/v1", Form.PROTOBUF)])
+def test_nothing_is_there_until_it_is_built_and_then_it_stays(published: Published, key: Key) -> None:
+    catalog = catalog_of(crd())
+    assert published.kept(catalog, key) is None
+    built = published.build(catalog, key)
+    assert published.kept(catalog, key) is built
+    assert published.build(catalog, key) is built
+
+
+def test_the_index_builds_what_it_names(published: Published) -> None:
+    catalog = catalog_of(crd())
+    published.build(catalog, INDEX)
+    assert published.kept(catalog, at("example.com/v1")) is not None
+    assert published.kept(catalog, at("example.com/v1", Form.PROTOBUF)) is None
+
+
+def test_a_new_definition_leaves_the_documents_of_other_groups_alone(published: Published) -> None:
+    old = catalog_of(crd())
+    published.build(old, INDEX)
+    before = {path: published.kept(old, Key(V3, path)) for path in ("apis/example.com/v1", "api/v1", "version")}
+    new = old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
+    for path, document in before.items():
+        assert published.kept(new, Key(V3, path)) is document is not None
+    assert published.kept(new, INDEX) is None
+    assert published.kept(new, Key(V2)) is None
+    assert "apis/other.com/v1" in read(published.build(new, INDEX))["paths"]
+
+
+def test_a_changed_definition_has_a_new_document_at_a_new_place(published: Published) -> None:
+    old = catalog_of(crd())
+    before = published.build(old, at("example.com/v1"))
+    new = old.with_definition("widgets.example.com", versions_of(crd(subresources={"status": {}}), 0))
+    assert published.kept(new, at("example.com/v1")) is None
+    after = published.build(new, at("example.com/v1"))
+    assert after.hash != before.hash
+    assert after.made > before.made
+    entry = read(published.build(new, INDEX))["paths"]["apis/example.com/v1"]
+    assert entry == {"serverRelativeURL": after.url("apis/example.com/v1")}
+
+
+def test_a_definition_that_goes_takes_its_documents_with_it(published: Published) -> None:
+    old = catalog_of(crd(), crd("Gadget", "other.com"))
+    published.build(old, INDEX)
+    new = old.with_definition("gadgets.other.com", None)
+    assert not published.exists(new, "apis/other.com/v1")
+    assert "apis/other.com/v1" not in read(published.build(new, INDEX))["paths"]
+    assert published.kept(old, at("other.com/v1")) is None, "and their memory is free"
+    assert "com.other.v1.Gadget" not in read(published.build(new, Key(V2)))["definitions"]
+
+
+def test_of_v2_only_what_changed_is_built_again(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = catalog_of(crd())
+    published.build(old, Key(V2))
+    built: list[str] = []
+    parts = openapi._resource_parts
+    monkeypatch.setattr(openapi, "_resource_parts", lambda one, style: built.append(one.kind) or parts(one, style))
+    new = old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
+    assert "com.other.v1.Gadget" in read(published.build(new, Key(V2)))["definitions"]
+    assert built == ["Gadget"]
+
+
+def test_both_forms_have_one_hash(published: Published) -> None:
+    catalog = catalog_of(crd())
+    for key in (Key(V2), at("example.com/v1"), Key(V3, VERSION)):
+        plain = published.build(catalog, key)
+        protobuf = published.build(catalog, key._replace(form=Form.PROTOBUF))
+        assert protobuf.body != plain.body
+        assert (protobuf.hash, protobuf.made) == (plain.hash, plain.made)
+
+
+def test_many_threads_get_one_document(published: Published) -> None:
+    catalog = catalog_of(crd())
+    found: list[Document] = []
+    threads = [threading.Thread(target=lambda: found.append(published.build(catalog, Key(V2)))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(one is found[0] for one in found)
+
+
+# -- protobuf ---------------------------------------------------------------------------------------------------------
+
+
+def named(data: bytes, number: int) -> dict[str, bytes]:
+    """A map in a message: names and values."""
+    found = {}
+    for item in children(data, number):
+        (name,), value = children(item, 1), children(item, 2)
+        found[name.decode()] = value[0] if value else b""
+    return found
+
+
+def children(data: bytes, number: int) -> list[bytes]:
+    """The fields of that number, all of which have a length."""
+    found, pos = [], 0
+    while pos < len(data):
+        given, kind, pos = wire.tag(data, pos, len(data))
+        after = wire.skip(kind, data, pos, len(data))
+        if given == number:
+            end, start = wire.length(data, pos, len(data))
+            found.append(data[start:end])
+        pos = after
+    return found
+
+
+def test_v2_as_protobuf_has_the_same_paths_definitions_and_parameters(published: Published) -> None:
+    catalog = catalog_of(crd())
+    plain = read(published.build(catalog, Key(V2)))
+    body = published.build(catalog, Key(V2, form=Form.PROTOBUF)).body
+    assert children(body, 1) == [b"2.0"]
+    for number, inside, keyword in ((8, 2, "paths"), (9, 1, "definitions"), (10, 1, "parameters")):
+        (message,) = children(body, number)
+        assert list(named(message, inside)) == list(plain[keyword])
+
+
+def test_v3_as_protobuf_has_the_same_paths_and_schemas(published: Published) -> None:
+    catalog = catalog_of(crd())
+    plain = read(published.build(catalog, at("example.com/v1")))
+    body = published.build(catalog, at("example.com/v1", Form.PROTOBUF)).body
+    (paths,), (components,) = children(body, 4), children(body, 5)
+    assert list(named(paths, 1)) == list(plain["paths"])
+    (schemas,) = children(components, 1)
+    assert list(named(schemas, 1)) == list(plain["components"]["schemas"])
+
+
+# -- the reference ----------------------------------------------------------------------------------------------------
+
+
+def recorded() -> tuple[JsonObject, JsonObject]:
+    """A definition, and the document that the reference published of it."""
+    recordings = SHARED / "recordings" / "discovery.jsonl"
+    if not recordings.exists():
+        pytest.skip("no recordings here")
+    case = next(
+        one
+        for one in map(json.loads, recordings.read_text().rstrip().split("\n"))
+        if one["id"] == "discovery/openapi-v3"
+    )
+    return case["steps"][0]["body"], case["steps"][-1]["expect"]["body"]
+
+
+def without_standard_texts(found: Any, expected: Any) -> Any:
+    """What was found, with the recording's marks where our own words stand."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return {
+            key: expected.get(key)
+            if expected.get(key) == "<standard text>"
+            else without_standard_texts(value, expected.get(key))
+            for key, value in found.items()
+        }
+    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        return [without_standard_texts(*pair) for pair in zip(found, expected, strict=True)]
+    return found
+
+
+def test_the_recorded_document(published: Published) -> None:
+    definition, expected = recorded()
+    definition["status"] = {"acceptedNames": definition["spec"]["names"]}
+    found = read(published.build(catalog_of(definition), at("d2.example.com/v1")))
+    assert without_standard_texts(found, expected) == expected
+
+
+SAMPLED = [
+    "bundles.trust.cert-manager.io",
+    "clusterfederatedtrustdomains.spire.spiffe.io",
+    "dummies.argoproj.io",
+    "gateways.networking.istio.io",
+    "ippools.projectcalico.org",
+    "kafkausers.kafka.strimzi.io",
+    "routes.serving.knative.dev",
+    "scaledobjects.keda.sh",
+]
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_real_definitions(published: Published, name: str) -> None:
+    source, golden = SHARED / "crds" / "crd" / f"{name}.yaml.gz", SHARED / "crds" / "golden" / f"{name}.json.gz"
+    if not source.exists():
+        pytest.skip("not here")
+    yaml = pytest.importorskip("yaml")
+    definition = yaml.load(gzip.decompress(source.read_bytes()), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    names = definition["spec"]["names"]
+    names.setdefault("listKind", names["kind"] + "List")
+    definition["status"] = {"acceptedNames": names}
+    version = next(one["name"] for one in definition["spec"]["versions"] if one["served"])
+    found = read(published.build(catalog_of(definition), at(f"{definition['spec']['group']}/{version}")))
+    expected = json.loads(gzip.decompress(golden.read_bytes()))
+    assert [path for path in found["paths"] if "/" + names["plural"] in path] == expected["openapiV3paths"]
+    for schema, digest in expected["openapiV3"].items():
+        text = json.dumps(bare(found["components"]["schemas"][schema]), sort_keys=True, ensure_ascii=False)
+        assert hashlib.sha256(text.encode()).hexdigest()[:24] == digest
