@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from apiserver.cel import equality
 from apiserver.cel.ast import Call, Expr, Ident, ListLiteral, Literal, MapLiteral, children
-from apiserver.cel.conversions import to_duration, to_timestamp
+from apiserver.cel.conversions import go_type, to_duration, to_timestamp
 from apiserver.cel.environment import Environment
 from apiserver.cel.errors import CelError
 from apiserver.cel.library import formatting
 from apiserver.cel.library.formatting import FormatError
 from apiserver.cel.library.standard import compile_pattern
+from apiserver.cel.numbers import Uint
 from apiserver.cel.source import Problem
 from apiserver.cel.types import Kind, Type, display
 from apiserver.cel.values import MapValue, Value
@@ -155,6 +156,16 @@ def _unfit(verb: str, arg: Expr) -> Expr | None:
     return None
 
 
+_INDEXING: Final = frozenset({"_[_]", "_[?_]"})
+_QUALIFIERS: Final = frozenset({str, int, Uint, bool, float})
+
+
+def check_qualifier(key: Value) -> None:
+    """Raises CelError for what nothing can be indexed with."""
+    if type(key) not in _QUALIFIERS:
+        raise CelError(f"invalid qualifier type: {go_type(key)}")
+
+
 class Constants:
     """`values` of folded nodes; `members` of constant lists that only `in` looks at; `calls` is the walker's to fill."""
 
@@ -206,6 +217,8 @@ def _fold_call(node: Call, environment: Environment, constants: Constants) -> No
             values[node] = False
         elif isinstance(operands[1], ListLiteral) and all(one.type.kind in _PRIMITIVES for one in operands[1].elements):
             constants.members[node] = members
+    elif node.function in _INDEXING and operands[1] in values:
+        check_qualifier(values[operands[1]])
     elif node.function in PATTERN_FUNCTIONS and isinstance(values.get(operands[1]), str):
         compile_pattern(values[operands[1]])
 

@@ -13,8 +13,13 @@ from apiserver.cel.times import Duration, Timestamp
 from apiserver.cel.types import Type
 from apiserver.cel.values import (
     ABSENT,
+    Concatenation,
+    JsonList,
+    JsonObject,
+    MapList,
     MapValue,
     Optional,
+    SetList,
     Value,
     type_of,
 )
@@ -187,3 +192,28 @@ def go_value(value: Value) -> str:
         case Type():
             return types.display(value)
     return str(value)
+
+
+_GO_TYPES: Final = {
+    "int": "types.Int", "uint": "types.Uint", "double": "types.Double", "string": "types.String", "bool": "types.Bool",
+    "bytes": "types.Bytes", "null_type": "types.Null", "google.protobuf.Timestamp": "types.Timestamp",
+    "google.protobuf.Duration": "types.Duration", "optional_type": "*types.Optional", "type": "*types.Type",
+    "list": "*types.baseList", "map": "*types.baseMap",
+}  # fmt: skip
+_GO_COLLECTIONS: Final[dict[type, str]] = {
+    Concatenation: "*types.concatList",
+    SetList: "*common.refValSetList",
+    MapList: "*common.refValMapList",
+    JsonObject: "*common.unstructuredMap",
+}
+_GO_LISTS: Final = {"set": "*common.unstructuredSetList", "map": "*common.unstructuredMapList"}
+
+
+def go_type(value: Value) -> str:
+    """What Go calls the type of a value."""
+    if isinstance(value, JsonList):
+        return _GO_LISTS.get(value.schema.list_type or "", "*common.unstructuredList")
+    if type(value) in _GO_COLLECTIONS:
+        return _GO_COLLECTIONS[type(value)]
+    name = type_of(value).name
+    return _GO_TYPES.get(name) or f"cel.{name.rpartition('.')[2]}"

@@ -13,14 +13,21 @@ class CelError(Exception):
         self.message = message
 
 
-class CostExceeded(Exception):
-    """The evaluation cost more than it may; nothing absorbs this. `cost` is what was counted."""
+class Cancelled(Exception):
+    """The evaluation ends here; nothing absorbs this."""
 
-    message: Final = "operation cancelled: actual cost limit exceeded"
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
-    def __init__(self, cost: int) -> None:
-        super().__init__(self.message)
-        self.cost = cost
+
+class CostExceeded(Cancelled):
+    """The evaluation cost more than it may."""
+
+    MESSAGE: Final = "operation cancelled: actual cost limit exceeded"
+
+    def __init__(self) -> None:
+        super().__init__(self.MESSAGE)
 
 
 NO_SUCH_OVERLOAD: Final = "no such overload"

@@ -9,6 +9,7 @@ from typing import Final
 
 from apiserver.cel import checker, constants, cost, parser, slow
 from apiserver.cel.ast import Expr, children
+from apiserver.cel.codegen import Compiled, Declined, generate
 from apiserver.cel.constants import Constants
 from apiserver.cel.cost import Range
 from apiserver.cel.environment import Environment
@@ -19,6 +20,7 @@ from apiserver.cel.source import failure
 from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.cel.types import Type
 from apiserver.cel.values import Value
+from apiserver.schema.structural import Structural
 
 
 class InstantiationError(Exception):
@@ -87,6 +89,17 @@ class Program:
             with _room():
                 return slow.evaluate(self.tree, self.environment, known, variables, limit)
         return slow.evaluate(self.tree, self.environment, known, variables, limit)
+
+    def generate(self, schema: Structural, *, old_self: bool) -> Compiled | None:
+        """A function for a rule, if it is of a kind that can be generated."""
+        try:
+            return (
+                None
+                if self._is_deep
+                else generate(self.tree, self.environment, self.instantiate(), schema, old_self=old_self)
+            )
+        except Declined:
+            return None
 
 
 def is_deeper(tree: Expr, limit: int) -> bool:

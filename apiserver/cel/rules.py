@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from apiserver.cel import types
+from apiserver.cel.codegen import Compiled
 from apiserver.cel.environment import KUBERNETES, STORED, Environment
 from apiserver.cel.escaping import escape
 from apiserver.cel.program import InstantiationError, Program
@@ -70,6 +71,9 @@ def expression(
     return Expression(text, environment, declared, types.STRING if of_message else types.BOOL)
 
 
+_WARM: Final = 4  # runs after which code is generated
+
+
 class CompiledRule:
     """A rule of a node. `error` and `message_error` are what keeps it, or its messageExpression, from compiling."""
 
@@ -78,6 +82,8 @@ class CompiledRule:
     ) -> None:
         self.rule = rule
         self._schema = schema
+        self._generated: Compiled | None = None
+        self._runs = 0
         optional = bool(rule.optional_old_self)
         self.condition = expression(rule.rule, declared, optional_old_self=optional, stored=stored)
         self.message: Expression | None = None
@@ -96,6 +102,18 @@ class CompiledRule:
     @property
     def message_error(self) -> str:
         return f"messageExpression {self.message.error}" if self.message is not None and self.message.error else ""
+
+    def generated(self, schema: Structural) -> Compiled | None:
+        """The rule as a function (see `codegen`), once it is used often enough. `schema` is how it sees its node."""
+        if self._runs < _WARM:
+            self._runs += 1
+            if self._runs == _WARM:
+                self._generated = self._generate(schema)
+        return self._generated
+
+    def _generate(self, schema: Structural) -> Compiled | None:
+        program = self.condition.program
+        return program.generate(schema, old_self=not self.rule.optional_old_self) if program else None
 
     @cached_property
     def field_path(self) -> str:

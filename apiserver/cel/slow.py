@@ -20,11 +20,10 @@ from apiserver.cel.ast import (
     MapLiteral,
     Select,
 )
-from apiserver.cel.constants import PATTERN_FUNCTIONS as _PATTERN_FUNCTIONS
-from apiserver.cel.constants import Constants, is_member
-from apiserver.cel.conversions import go_value
+from apiserver.cel.constants import PATTERN_FUNCTIONS, Constants, check_qualifier, is_member
+from apiserver.cel.conversions import go_type, go_value
 from apiserver.cel.environment import Environment
-from apiserver.cel.errors import CelError, CostExceeded, no_such_overload
+from apiserver.cel.errors import Cancelled, CelError, CostExceeded, no_such_overload
 from apiserver.cel.numbers import Uint
 from apiserver.cel.spending import LIST_COST, MAP_COST, CallCost, call_cost
 from apiserver.cel.values import (
@@ -60,8 +59,8 @@ def evaluate(
         value = walker.evaluate(tree, None)
     except CelError as error:
         return Outcome(None, error.message, walker.cost)
-    except CostExceeded as exceeded:
-        return Outcome(None, exceeded.message, exceeded.cost)
+    except Cancelled as cancelled:
+        return Outcome(None, cancelled.message, walker.cost)
     return Outcome(value, None, walker.cost)
 
 
@@ -112,7 +111,7 @@ class _Walker:
     def spend(self, cost: int) -> None:
         self.cost += cost
         if self.cost > self.limit:
-            raise CostExceeded(self.cost)
+            raise CostExceeded
 
     def evaluate(self, node: Expr, scope: _Scope | None) -> Value:
         if node in self.constants:
@@ -159,7 +158,7 @@ class _Walker:
                     continue
                 case Call(function="_?_:_"):
                     chosen = node.args[1] if self.condition(node.args[0], scope) else node.args[2]
-                    if chosen in self.constants or not _is_attribute(chosen):
+                    if chosen in self.constants or not is_attribute(chosen):
                         return self.qualify(self.evaluate(chosen, scope), qualifiers, scope)
                     node = chosen
                     continue
@@ -194,11 +193,11 @@ class _Walker:
                     raise
             if not optional:
                 self.spend(price)
-                found = _select(value, key, presence=one.test)
+                found = select(value, key, presence=one.test)
                 if one.test:
                     return found is not ABSENT
             else:
-                found = _select(value, key, presence=True)
+                found = select(value, key, presence=True)
                 if found is ABSENT:
                     return False if one.test or (qualifiers and qualifiers[0].test) else NONE
                 self.spend(price)
@@ -208,7 +207,9 @@ class _Walker:
         return Optional(value) if optional else value
 
     def index(self, node: Expr, scope: _Scope | None) -> Value:
-        return self.resolve(node, [], scope) if _is_attribute(node) else self.evaluate(node, scope)
+        key = self.resolve(node, [], scope) if is_attribute(node) else self.evaluate(node, scope)
+        check_qualifier(key)
+        return key
 
     def look_up(self, name: str, scope: _Scope | None) -> Value:
         while scope is not None:
@@ -283,7 +284,7 @@ class _Walker:
         function = self.environment.functions[node.function]
         operands = node.operands
         dispatched = function.singleton is None and len(node.overloads) != 1 and len(function.overloads) > 1
-        constant_pattern = node.function in _PATTERN_FUNCTIONS and operands[1] in self.constants
+        constant_pattern = node.function in PATTERN_FUNCTIONS and operands[1] in self.constants
         in_turn = len(operands) > 2 or node.function == "format" or dispatched or constant_pattern
         return function.implementation(node.overloads), call_cost(node.function, node.overloads), in_turn
 
@@ -371,7 +372,7 @@ class _Walker:
     def comprehension(self, node: Comprehension, scope: _Scope | None) -> Value:
         items = self.evaluate(node.range, scope)
         inner = _Scope(node, scope)
-        for first, second in _entries(items, two=bool(node.variable2)):
+        for first, second in entries(items, two=bool(node.variable2)):
             inner.variables[node.variable] = first
             if node.variable2:
                 inner.variables[node.variable2] = second
@@ -393,7 +394,7 @@ def _held(value: Value, what: str) -> Value:
     return value.value
 
 
-def _is_attribute(node: Expr) -> bool:
+def is_attribute(node: Expr) -> bool:
     if isinstance(node, Call):
         return node.function in ("_[_]", "_[?_]", "_?._", "_?_:_")
     return isinstance(node, (Ident, Select))
@@ -413,7 +414,7 @@ def _is_conditional(node: Expr) -> bool:
                 return False
 
 
-def _select(value: Value, key: Value, *, presence: bool) -> Value:
+def select(value: Value, key: Value, *, presence: bool) -> Value:
     """`value[key]`; ABSENT instead of an error if it is only looked for."""
     if isinstance(value, MAPS):
         found = value.find(key)
@@ -450,14 +451,7 @@ def _position(key: Value) -> int:
     raise CelError(f"unsupported index type '{type_of(key).name}' in list")
 
 
-_GO_NAMES: Final = {
-    "int": "types.Int", "uint": "types.Uint", "double": "types.Double", "string": "types.String", "bool": "types.Bool",
-    "bytes": "types.Bytes", "null_type": "types.Null", "google.protobuf.Timestamp": "types.Timestamp",
-    "google.protobuf.Duration": "types.Duration", "optional_type": "*types.Optional", "type": "*types.Type",
-}  # fmt: skip
-
-
-def _entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
+def entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
     """What a comprehension runs over: elements or keys; with two variables indices or keys, and values."""
     if isinstance(items, JsonList):
         schema = items.items
@@ -469,7 +463,7 @@ def _entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
         if not two:
             return ((key, None) for key in items)
         return ((key, _found(items, key)) for key in items)
-    name = _GO_NAMES.get(type_of(items).name, type_of(items).name)
+    name = go_type(items)
     if two:
         raise CelError(f"unsupported comprehension range type: {name}")
     raise CelError(f"got '{name}', expected iterable type")

@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Final, TypeAlias
 
+from apiserver.cel.conversions import go_type
+from apiserver.cel.errors import Cancelled, CelError
 from apiserver.cel.library.formats import Format
-from apiserver.cel.numbers import MAX_UINT64
+from apiserver.cel.numbers import MAX_UINT64, Uint
+from apiserver.cel.times import Duration, Timestamp
 from apiserver.cel.types import BYTES, STRING
 from apiserver.cel.values import LISTS, MAPS, Opaque, Value, size, type_of
 
@@ -28,7 +31,7 @@ def traversal(length: int) -> int:
     return ceil(length * TRAVERSAL)
 
 
-def _one(_: Sequence[Value], __: Value) -> int:
+def nominal(_: Sequence[Value], __: Value) -> int:
     return 1
 
 
@@ -132,9 +135,20 @@ def _flattened(args: Sequence[Value], _: Value) -> int:
     return _allocated(float(args[1]) if len(args) == 2 else 1.0, size(args[0]))
 
 
+_ADDERS: Final = frozenset({int, Uint, float, str, bytes, Duration, Timestamp})
+
+
+def _not_a_list(value: Value) -> Cancelled:
+    name = "*types.Err" if isinstance(value, CelError) else go_type(value)
+    method = "Contains" if type(value) in _ADDERS else "Add"
+    return Cancelled(f"internal error: interface conversion: {name} is not traits.Lister: missing method {method}")
+
+
 def _compared_with_itself(position: int) -> CallCost:
     def cost(args: Sequence[Value], _: Value) -> int:
         items = args[position]
+        if not isinstance(items, LISTS):  # upstream takes it for granted
+            raise _not_a_list(items)
         length = size(items)
         if not length:
             return _allocated(2.0, 0)
@@ -194,7 +208,7 @@ _LAST: Final[dict[str, CallCost]] = {  # the language's own
     "contains_string": _contains,
 }
 _EXCEPTIONS: Final[dict[tuple[str, str], CallCost]] = {
-    ("ip", "cidr_ip"): _one,
+    ("ip", "cidr_ip"): nominal,
     ("containsIP", "cidr_contains_ip_string"): _contains_address_text,
     ("containsCIDR", "cidr_contains_cidr_string"): _contains_network_text,
 }
@@ -208,5 +222,5 @@ def call_cost(function: str, overloads: Sequence[str]) -> CallCost:
         or _EXCEPTIONS.get((function, chosen))
         or _BY_FUNCTION.get(function)
         or _LAST.get(chosen)
-        or _one
+        or nominal
     )

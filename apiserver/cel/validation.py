@@ -27,10 +27,12 @@ from apiserver.api.field import (
 )
 from apiserver.api.gotext import quote
 from apiserver.api.types import Json
+from apiserver.cel.codegen import UNDECIDED, Exceeded
 from apiserver.cel.errors import NO_SUCH_OVERLOAD, CostExceeded
 from apiserver.cel.escaping import escape
 from apiserver.cel.rules import OLD_SELF, SELF, CompiledRule, spaceless
 from apiserver.cel.schema_types import DeclType, decl_type, with_type_and_object_meta
+from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.cel.values import NONE, Optional, Value, from_json_or_failed
 from apiserver.schema.ratcheting import Correlated
 from apiserver.schema.structural import Rule, Structural
@@ -230,6 +232,19 @@ class _Run:
                 continue
             if old is None and condition.uses_old_self and not rule.rule.optional_old_self:
                 continue
+            generated = rule.generated(node.seen)
+            if generated is not None:
+                try:
+                    cost = generated(new, old)
+                except UNDECIDED:
+                    pass
+                except Exceeded as exceeded:
+                    if exceeded.cost <= self.budget:
+                        _NodeRun(self, node, trail, new, old, ratchet).failed_to_run(rule.rule, CostExceeded.MESSAGE)
+                else:
+                    if 0 <= cost <= self.budget and cost <= PER_CALL_LIMIT:
+                        self.budget -= cost
+                        continue
             run = run or _NodeRun(self, node, trail, new, old, ratchet)
             run.rule(rule)
 
@@ -276,7 +291,7 @@ class _NodeRun:
 
     def failed_to_run(self, rule: Rule, error: str) -> None:
         told = _told(rule)
-        exceeded = error == CostExceeded.message
+        exceeded = error == CostExceeded.MESSAGE
         if exceeded:
             why = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {told}"
         elif error.startswith(NO_SUCH_OVERLOAD):
@@ -311,7 +326,7 @@ class _NodeRun:
         complaint = ""
         if outcome.cost > self.run.budget:
             complaint = _NO_BUDGET_FOR_MESSAGE
-        elif outcome.error == CostExceeded.message:
+        elif outcome.error == CostExceeded.MESSAGE:
             expression = quote(rule.rule.message_expression)
             complaint = f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {expression}"
         if complaint:

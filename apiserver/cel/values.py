@@ -270,7 +270,7 @@ def _array(raw: Json, schema: Structural) -> Value:
 def _string(raw: Json, schema: Structural) -> Value:
     if not isinstance(raw, str):
         raise CelError(f"invalid data, expected string, got {_go_type(raw)}")
-    read = _FORMATS.get(schema.validation.format)
+    read = FORMATS.get(schema.validation.format)
     return raw if read is None else read(raw)
 
 
@@ -330,7 +330,7 @@ def read_bytes(text: str) -> bytes:
         raise CelError(f"Invalid byte formatted string {text}: {error}") from None
 
 
-_FORMATS: Final[dict[str, Callable[[str], Value]]] = {
+FORMATS: Final[dict[str, Callable[[str], Value]]] = {
     "duration": read_duration,
     "date": read_date,
     "date-time": read_date_time,

@@ -112,8 +112,6 @@ def compare(left: Value, right: Value) -> int:
         left, right = left.nanos, right.nanos
     elif kind is Timestamp:
         left, right = left.moment, right.moment
-    elif kind is str:  # Go compares bytes
-        left, right = left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
     return int(left > right) - int(left < right)
 
 
