@@ -19,7 +19,8 @@ from apiserver.apply.typed import BadItem, deduced, item_of
 from apiserver.apply.types import DEDUCED, ListType, MapType, Type
 
 MAX_SHAPES: Final = 1000
-"""Of a map type. What clients use as keys is theirs to choose, so the memory of them has an end."""
+MAX_NAMES: Final = 4096
+"""Of a map type, and characters of all keys of a shape. Keys are the client's to choose: the memory of them ends."""
 
 Look: TypeAlias = Callable[[Json], FieldSet]
 """The node of a non-empty map (or of a non-empty list) of a type, itself included. Raises Unsure."""
@@ -73,9 +74,11 @@ def _of_map(kind: MapType | None) -> Look:
         key = (*one, *map(type, one.values()))
         shape = shapes.get(key)
         if shape is None:
-            if len(shapes) == MAX_SHAPES:
-                shapes.clear()
-            shape = shapes[key] = _shape(one, kind)
+            shape = _shape(one, kind)
+            if sum(map(len, one)) <= MAX_NAMES:
+                if len(shapes) == MAX_SHAPES:
+                    shapes.clear()
+                shapes[key] = shape
         leaves, children = shape
         if not children:
             return MEMBER if atomic else leaves
