@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib.metadata
 import ipaddress
 import logging
@@ -227,6 +228,8 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with kubeconfig_place(config) as path:
         async with Server(config, documents) as server:
+            gc.collect()
+            gc.freeze()  # what was made at the start stays: looking at it again and again makes long pauses
             write_kubeconfig(path, server.url)
             out(banner(config, server.url, path))
             sys.stdout.flush()

@@ -171,7 +171,7 @@ async def get(call: Call) -> Answer:
     revision = options.parse_revision(first(call.query, "resourceVersion"), errors.plain_error)
     if revision:
         await fresh(call.registry, revision)
-    entry = await call.registry.get(call.resource, call.info.namespace, call.info.name)
+    entry = await call.registry.get(call.resource, call.namespace, call.info.name)
     return await call.answer(entry, accepted)
 
 
@@ -319,14 +319,14 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
         now = format_time(call.now())
         applied = manager.apply(old, config.value, tracker, manager=given.field_manager, force=given.force, now=now)
         new: Object = copy(applied)
-        new["metadata"].setdefault("name", call.info.name)
         return new
 
     async def revise(old: Object | None) -> Draft:
         new = await call.work(merged, old)
         draft = call.draft("UPDATE" if old else "CREATE", codec.Decoded(new), given)
+        draft.owned = True
         await pipeline.run(draft, pipeline.APPLIED)
-        draft.arrived = draft.owned = True
+        draft.arrived = True
         return draft
 
     async def make() -> Draft:
