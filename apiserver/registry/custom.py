@@ -61,7 +61,7 @@ class CustomResources:
                 new["status"] = copy(old["status"])
             else:
                 new.pop("status", None)
-        if old is not None and not equal(_without_metadata(new), _without_metadata(old)):
+        if old is not None and (draft.lost or not equal(_without_metadata(new), _without_metadata(old))):
             draft.metadata["generation"] = (old["metadata"].get("generation") or 0) + 1
 
     def validate(self, draft: Draft) -> None:

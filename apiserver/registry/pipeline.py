@@ -29,6 +29,7 @@ from apiserver.registry import ownership
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
+from apiserver.schema.pruning import prune
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
@@ -116,7 +117,7 @@ class Draft:
     arrived: bool = False
     """ARRIVE has been run."""
     owned: bool = False
-    """managedFields are as they should be."""
+    """managedFields are as they should be: the object was applied."""
     trace: list[Step] | None = None
 
     def did(self, stage: str, paths: list[str] | None = None, detail: str = "") -> None:
@@ -128,6 +129,11 @@ class Draft:
         """`metadata` of the new object, created if it was not sent."""
         metadata: Object = self.new.setdefault("metadata", {})
         return metadata
+
+    @property
+    def lost(self) -> bool:
+        """Whether what was applied had fields that went. Upstream prunes these when it reads: each apply is a change."""
+        return self.owned and bool(self.unknown)
 
     @property
     def typed(self) -> bool:
@@ -145,6 +151,14 @@ def decode(draft: Draft) -> None:
     except ValueError as error:
         raise _undecodable(draft, str(error)) from None
     draft.did("prune", draft.unknown)
+
+
+def prune_applied(draft: Draft) -> None:
+    """Typing has refused unknown fields, but not below an `object` that describes none: these go, and nobody is told."""
+    schema = draft.resource.schema
+    if schema is not None:
+        draft.unknown = prune(draft.new, schema, root=True)
+        draft.did("prune", draft.unknown)
 
 
 def refuse_unknown(draft: Draft) -> None:
@@ -189,7 +203,8 @@ def address(draft: Draft) -> None:
     if draft.operation == "CREATE":
         for name in _SYSTEM_FIELDS:
             metadata.pop(name, None)
-        return
+        if not draft.owned:
+            return  # what is applied has its name in the URL
     given = metadata.get("name")
     if not given:
         text = f"the name of the object ({draft.name} based on URL) was undeterminable: name must be provided"
@@ -293,8 +308,8 @@ ADMIT: Final[tuple[Stage, ...]] = (unite_owners, own, admit, prune_again)
 SETTLE: Final[tuple[Stage, ...]] = (identify, prepare, validate, admit_validating, keep_times)
 WRITE_STAGES: Final = ARRIVE + ADMIT + SETTLE
 _WAITING: Final = frozenset(stage for stage in WRITE_STAGES if iscoroutinefunction(stage))
-APPLIED: Final[tuple[Stage, ...]] = (address, default)
-"""ARRIVE for what server-side apply has merged: it was typed by the schema, and has nothing to be pruned."""
+APPLIED: Final[tuple[Stage, ...]] = (prune_applied, address, default)
+"""ARRIVE for what server-side apply has merged: it was typed by the schema."""
 
 
 async def arrive(draft: Draft) -> None:
