@@ -16,6 +16,7 @@ import gc
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 LIGHT: Final = 16 * 1024  # bytes of JSON; the dearest take a few microseconds each
@@ -31,7 +32,7 @@ async def work(weight: int, do: Callable[P, T], *args: P.args, **kwargs: P.kwarg
     """Do it here if its weight, in bytes, is light, in the thread if it is heavy."""
     if weight <= LIGHT:
         return do(*args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_thread, lambda: do(*args, **kwargs))
+    return await asyncio.get_running_loop().run_in_executor(_thread, _pauses.during, partial(do, *args, **kwargs))
 
 
 class Turns:
@@ -50,7 +51,7 @@ class Turns:
 
 
 class _Pauses:
-    """While there are heavy requests the garbage collector pauses.
+    """While there is heavy work, and while heavy requests have their turn, the garbage collector pauses.
 
     It stops everything to visit every container there is, and a million of them take longer than the loop may wait.
     Decoded objects are no garbage that it would be needed for.
@@ -73,6 +74,13 @@ class _Pauses:
             self._wanted -= 1
             if self._wanted == 0 and self._resume:
                 gc.enable()
+
+    def during(self, do: Callable[[], T]) -> T:
+        self.begin()
+        try:
+            return do()
+        finally:
+            self.end()
 
 
 _pauses: Final = _Pauses()
