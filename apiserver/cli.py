@@ -87,12 +87,16 @@ def _validate(command: argparse.ArgumentParser) -> None:
     _feature_gates(command)
     command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
     stored = command.add_argument_group(
-        "stored objects", "Which of them do the CRDs of today refuse? CRDs given with -f count instead of the stored ones."
+        "stored objects",
+        "Which of them do the CRDs of today refuse? CRDs given with -f count instead of the stored ones.",
     )
     stored.add_argument("--stored", action="store_true", help="validate the objects that are stored")
     where = stored.add_mutually_exclusive_group()
     where.add_argument(
-        "--data", type=Path, metavar="DIR", help=f"in this data directory, of which no server runs (default: {DEFAULT_DATA})"
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help=f"in this data directory, of which no server runs (default: {DEFAULT_DATA})",
     )
     where.add_argument("--server", metavar="URL", help="in the server that answers there")
     where.add_argument("--kubeconfig", type=Path, metavar="FILE", help="in the server that this file leads to")

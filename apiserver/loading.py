@@ -32,7 +32,10 @@ def ready(documents: Iterable[Document]) -> list[Document]:
     """Documents in the order in which they are to be loaded, CRDs as v1. Raises LoadError."""
     found = []
     for document in in_order(documents):
-        current, notes = as_v1(document)
+        try:
+            current, notes = as_v1(document)
+        except LoadError as error:
+            raise LoadError(f"{document.source}: {document.name}: {error}") from None
         if notes:
             changed = "".join(f"\n  {note}" for note in notes)
             log.warning("%s: %s is a v1beta1 CRD, read as v1:%s", document.source, document.name, changed)
@@ -50,7 +53,7 @@ def as_v1(document: Document) -> tuple[Document, list[Note]]:
     if fixed.crd is None:
         violations = "".join(f"\n  {violation}" for violation in fixed.violations)
         raise LoadError(
-            f"{document.source}: {document.name} is a v1beta1 CRD, and there is no v1 form of it that servers take:"
+            "there is no form of this v1beta1 CRD that servers take, who want v1:"
             f"{violations}\n`noxu lint {document.file}` says what to do"
         )
     return document._replace(value=fixed.crd), fixed.notes

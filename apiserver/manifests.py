@@ -52,13 +52,18 @@ class Document(NamedTuple):
         return kind if isinstance(kind, str) else ""
 
     @property
+    def namespace(self) -> str:
+        return self._metadata("namespace")
+
+    @property
     def name(self) -> str:
-        """What the object calls itself, for people: `default/a`, `a`, or what its name begins with."""
+        """The name, or what it is to begin with."""
+        return self._metadata("name") or self._metadata("generateName")
+
+    def _metadata(self, field: str) -> str:
         metadata = self.value.get("metadata")
-        if not isinstance(metadata, dict):
-            return ""
-        name = metadata.get("name") or metadata.get("generateName") or ""
-        return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else str(name)
+        found = metadata.get(field) if isinstance(metadata, dict) else None
+        return found if isinstance(found, str) else ""
 
 
 class Part(NamedTuple):

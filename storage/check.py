@@ -59,7 +59,7 @@ def check(path: str | PathLike[str]) -> Report:
     if not file.is_file():
         raise Unusable(f"{file} is not a file")
     try:
-        with _opened(file) as connection:
+        with opened(file) as connection:
             return _report(str(file), connection)
     except database.FAILURES as error:
         code = database.result_code(error)
@@ -75,7 +75,7 @@ def check(path: str | PathLike[str]) -> Report:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+def opened(file: Path) -> Iterator[sqlite3.Connection]:
     """A read transaction: nobody else can use the file meanwhile. Side files that SQLite makes for it go again."""
     wal, shm = Path(f"{file}-wal"), Path(f"{file}-shm")
     made = [path for path in (wal, shm) if not path.exists()]
