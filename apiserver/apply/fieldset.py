@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -312,6 +312,14 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
                 out[element] = inner = dict(ours)
                 frames.append((inner, theirs))
     return root
+
+
+def united(sets: Sequence[FieldSet]) -> FieldSet:
+    """What is in any of them. Two and two, so that thousands take no more than their size."""
+    while len(sets) > 1:
+        pairs = zip(sets[::2], sets[1::2], strict=False)
+        sets = [union(left, right) for left, right in pairs] + ([sets[-1]] if len(sets) % 2 else [])
+    return sets[0]
 
 
 _Frame: TypeAlias = tuple[FieldSet, FieldSet, FieldSet, FieldSet, Element]  # left, right, result, its parent, its place

@@ -33,6 +33,7 @@ from apiserver.apply.fieldset import (
     paths,
     recursive_difference,
     union,
+    united,
 )
 from apiserver.apply.merging import merge, remove
 from apiserver.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
@@ -213,6 +214,7 @@ def _capped(managers: Managers) -> Managers:
     if surplus <= 0:
         return managers
     first: dict[str, Manager] = {}
+    parts: dict[Manager, list[FieldSet]] = {}
     for manager in sorted(updaters, key=lambda one: (managers[one].time, one.identifier)):
         if surplus <= 0:
             break
@@ -222,9 +224,17 @@ def _capped(managers: Managers) -> Managers:
             continue
         bucket = Manager(ANCIENT_CHANGES, "Update", version)
         owned = managers.pop(manager)
-        there = managers.get(bucket) or managers.pop(first[version])
-        managers[bucket] = Owned(union(owned.fields, there.fields), version, owned.time)
+        there = bucket if bucket in managers else first[version]
+        together = parts.pop(there, [managers[there].fields])
+        together += parts.pop(manager, [owned.fields])
+        parts[bucket] = together
+        if there is not bucket:
+            del managers[there]
+        managers[bucket] = Owned({}, version, owned.time)
         surplus -= 1
+    for bucket, together in parts.items():
+        owned = managers[bucket]
+        managers[bucket] = Owned(united(together), owned.version, owned.time)
     return managers
 
 
