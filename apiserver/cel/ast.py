@@ -188,17 +188,17 @@ def copy(node: Expr) -> Expr:
             return Select(pos, copy(node.operand), node.field, node.test)
         case Call():
             target = None if node.target is None else copy(node.target)
-            return Call(pos, node.function, list(map(copy, node.args)), target)
+            return Call(pos, node.function, [copy(one) for one in node.args], target)
         case ListLiteral():
-            return ListLiteral(pos, list(map(copy, node.elements)), node.optional)
+            return ListLiteral(pos, [copy(one) for one in node.elements], node.optional)
         case MapLiteral():
-            return MapLiteral(pos, list(map(_copy_entry, node.entries)))
+            return MapLiteral(pos, [_copy_entry(one) for one in node.entries])
         case Message():
-            return Message(pos, node.name, list(map(_copy_entry, node.entries)))
+            return Message(pos, node.name, [_copy_entry(one) for one in node.entries])
         case Comprehension():
             variables = (node.variable, node.variable2)
-            initial, condition, step, result = map(copy, (node.initial, node.condition, node.step, node.result))
-            over = copy(node.range)
+            over, initial = copy(node.range), copy(node.initial)
+            condition, step, result = copy(node.condition), copy(node.step), copy(node.result)
             return Comprehension(pos, over, variables, node.accumulator, initial, condition, step, result, node.macro)
         case _:
             return Missing(pos)
@@ -206,3 +206,22 @@ def copy(node: Expr) -> Expr:
 
 def _copy_entry(entry: Entry) -> Entry:
     return Entry(entry.pos, copy(entry.key), copy(entry.value), entry.optional)
+
+
+def is_deeper(tree: Expr, limit: int) -> bool:
+    """Are there more than `limit` nodes above each other?"""
+    level = [tree]
+    for _ in range(limit):
+        level = [inner for node in level for inner in children(node)]
+        if not level:
+            return False
+    return True
+
+
+def is_larger(tree: Expr, limit: int) -> bool:
+    """Does it have more than `limit` nodes?"""
+    todo, count = [tree], 0
+    while todo and count <= limit:
+        count += 1
+        todo += children(todo.pop())
+    return count > limit

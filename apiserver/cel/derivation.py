@@ -13,6 +13,8 @@ from apiserver.cel.lexer import Span, Token
 from apiserver.cel.recovery import MAX_DEPTH, GivenUp, Tree, read
 from apiserver.cel.source import BEFORE, NOWHERE, Problem
 
+TOO_DEEP: Final = "max recursion depth exceeded"
+
 
 def derive(text: str, tokens: list[Token], gaps: list[Span]) -> tuple[Expr, list[Problem]]:
     """The expression, and all that is wrong with it."""
@@ -25,8 +27,7 @@ def derive(text: str, tokens: list[Token], gaps: list[Span]) -> tuple[Expr, list
     try:
         derived = deriver.expression(tree.tree("expr"))
     except _TooDeep:
-        too_deep = Problem(NOWHERE, "max recursion depth exceeded")
-        return missing, [*problems, *deriver.build.problems, too_deep]
+        return missing, [*problems, *deriver.build.problems, Problem(NOWHERE, TOO_DEEP)]
     return derived, [*problems, *deriver.build.problems]
 
 

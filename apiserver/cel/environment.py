@@ -111,8 +111,9 @@ KUBERNETES: Final = environment(
     lists.EXTENSION,
 )
 # What stored expressions may use beyond that: functions that came after the compatibility version.
+ONLY_STORED: Final = {"includes": Function("includes", [lists.INCLUDES])}
 STORED: Final = Environment(
-    {**KUBERNETES.functions, "includes": Function("includes", [lists.INCLUDES])},
+    {**KUBERNETES.functions, **ONLY_STORED},
     KUBERNETES.variables,
     KUBERNETES.type_names,
     KUBERNETES.unusable_type_names,

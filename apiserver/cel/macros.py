@@ -21,9 +21,11 @@ from apiserver.cel.ast import (
     MapLiteral,
     Select,
     copy,
+    is_larger,
 )
 
 _OLD_ACCUMULATOR: Final = "__result__"  # still not allowed as the name of a variable
+_MAX_COPIED: Final = 10_000  # nodes; a chain of optMaps doubles with every link, and upstream runs out of memory
 SORT_INPUT: Final = "@__sortBy_input__"
 
 
@@ -151,6 +153,8 @@ def _opt_map(macro: str) -> Expansion:
         variable, mapped = args
         if not isinstance(variable, Ident):
             raise MacroError(variable.pos, f"{macro}() variable name must be a simple identifier")
+        if is_larger(target, _MAX_COPIED):
+            raise MacroError(pos, f"{macro}() is applied to too large an expression")
         value = Call(pos, "value", [], copy(target))
         some: Expr = bind(pos, variable.name, value, mapped, Ident(pos, variable.name))
         if macro == "optMap":

@@ -2,7 +2,7 @@
 
 A recursive descent over the tokens, with the places that cel-go gives its nodes. It knows how to say what is wrong
 with a literal, a reserved word or a macro; where the grammar itself is violated it gives up, and `recovery` — slow, and
-a model of ANTLR's parser — finds the words. Very long expressions go there as well: the limits on nesting are ANTLR's.
+a model of ANTLR's parser — finds the words. Very deep expressions go there as well: the limits on nesting are ANTLR's.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from apiserver.cel.ast import (
     MapLiteral,
     Message,
     Select,
+    is_deeper,
 )
 from apiserver.cel.builder import FUNCTIONS, LOGIC, RELATIONS, RESERVED, SIGNED, Builder, read_literal
-from apiserver.cel.derivation import derive
+from apiserver.cel.derivation import TOO_DEEP, derive
 from apiserver.cel.lexer import Token, tokenize
 from apiserver.cel.recovery import MAX_DEPTH
 from apiserver.cel.source import NOWHERE, Problem, failure
 
 MAX_CODE_POINTS: Final = 100_000
 _SHORT: Final = 2 * MAX_DEPTH  # so few tokens cannot nest operators deeper than MAX_DEPTH
-_MAX_NESTING: Final = 100  # of brackets, that is read here
+_SHALLOW: Final = 200  # nodes above each other; then operators are not nested deeper either
+_ABYSMAL: Final = 8 * MAX_DEPTH  # even if all were macros, which put several nodes above each other
+_MAX_NESTING: Final = 80  # of brackets, that is read here: one takes a rule three levels deeper at most
 
 _PRECEDENCE: Final = {
     "||": 1, "&&": 2, **dict.fromkeys(RELATIONS, 3), "+": 4, "-": 4, "*": 5, "/": 5, "%": 5,
@@ -42,17 +45,21 @@ def parse(text: str) -> Expr:
         limit = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"
         raise failure(text, [Problem(NOWHERE, limit)])
     tokens, gaps = tokenize(text)
-    if not gaps and len(tokens) <= _SHORT:
+    if not gaps:
         reader = _Reader(tokens)
         try:
             tree = reader.expression()
             reader.expect("EOF")
-        except _Unreadable:
+        except (_Unreadable, RecursionError):
             pass
         else:
-            if reader.build.problems:
-                raise failure(text, reader.build.problems)
-            return tree
+            problems = reader.build.problems
+            if not problems and len(tokens) > _SHORT and is_deeper(tree, _ABYSMAL):
+                problems = [Problem(NOWHERE, TOO_DEEP)]
+            if problems:
+                raise failure(text, problems)
+            if len(tokens) <= _SHORT or not is_deeper(tree, _SHALLOW):
+                return tree
     tree, problems = derive(text, tokens, gaps)
     if problems:
         raise failure(text, problems)

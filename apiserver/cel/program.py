@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from apiserver.cel import checker, constants, cost, parser, slow
-from apiserver.cel.ast import Expr, children
+from apiserver.cel.ast import is_deeper
 from apiserver.cel.codegen import Compiled, Declined, generate
 from apiserver.cel.constants import Constants
 from apiserver.cel.cost import Range
@@ -28,7 +28,7 @@ class InstantiationError(Exception):
 
 
 _DEEP: Final = 40  # nodes below each other that surely fit into the usual stack
-_STACK: Final = 10_000  # Python frames; a few a level, of which there are at most `recovery.MAX_DEPTH`
+_STACK: Final = 6_000  # Python frames; a few a level, of which there are at most `recovery.MAX_DEPTH`
 
 
 @contextmanager
@@ -100,12 +100,3 @@ class Program:
             )
         except Declined:
             return None
-
-
-def is_deeper(tree: Expr, limit: int) -> bool:
-    level = [tree]
-    for _ in range(limit):
-        level = [inner for node in level for inner in children(node)]
-        if not level:
-            return False
-    return True

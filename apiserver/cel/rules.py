@@ -12,7 +12,7 @@ from typing import Final
 
 from apiserver.cel import types
 from apiserver.cel.codegen import Compiled
-from apiserver.cel.environment import KUBERNETES, STORED, Environment
+from apiserver.cel.environment import KUBERNETES, ONLY_STORED, STORED, Environment
 from apiserver.cel.escaping import escape
 from apiserver.cel.program import InstantiationError, Program
 from apiserver.cel.schema_types import DeclType, decl_type
@@ -62,13 +62,26 @@ class Expression:
         self.program = program
 
 
-@lru_cache(_MEMORY)
 def expression(
     text: str, declared: DeclType, *, of_message: bool = False, optional_old_self: bool = False, stored: bool = False
 ) -> Expression:
     """`stored`: expressions that are stored already may use more functions than new ones."""
-    environment = _environment(declared, STORED if stored else KUBERNETES, optional_old_self)
+    base = STORED if stored and any(name in text for name in ONLY_STORED) else KUBERNETES
+    return _expression(text, declared, base, of_message, optional_old_self)
+
+
+@lru_cache(_MEMORY)
+def _expression(
+    text: str, declared: DeclType, base: Environment, of_message: bool, optional_old_self: bool
+) -> Expression:
+    environment = _environment(declared, base, optional_old_self)
     return Expression(text, environment, declared, types.STRING if of_message else types.BOOL)
+
+
+def forget() -> None:
+    """Forget all compiled expressions."""
+    _expression.cache_clear()
+    _environment.cache_clear()
 
 
 _WARM: Final = 4  # runs after which code is generated

@@ -6,9 +6,10 @@ with these sizes. What cannot be typed (no `type`, arrays and maps of such) is N
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
+from weakref import WeakValueDictionary
 
 from apiserver.cel import types
 from apiserver.cel.escaping import KEYWORDS, escape
@@ -23,9 +24,12 @@ _DATE_SIZES: Final = (12, 12)
 _DATE_TIME_SIZES: Final = (21, 32)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class DeclType:
-    """`fields` are keyed by their escaped names; `element` is what a list or map holds."""
+    """`fields` are keyed by their escaped names; `element` is what a list or map holds.
+
+    There is one of a kind (see `_declare`): what is known about a type is known wherever it occurs.
+    """
 
     scalar: Type | None = None
     fields: dict[str, DeclType] | None = None
@@ -33,11 +37,18 @@ class DeclType:
     is_map: bool = False
     max_elements: int = 0
     min_size: int = 1
+    _named: dict[str, Type] = field(default_factory=dict)
 
     def named(self, name: str) -> Type:
         """The checker's type. Objects are known by where they stand below the root's name."""
         if self.scalar is not None:
             return self.scalar
+        known = self._named.get(name)
+        if known is None:
+            known = self._named[name] = self._name(name)
+        return known
+
+    def _name(self, name: str) -> Type:
         if self.fields is not None:
             return Type(Kind.STRUCT, name, declaration=self)
         assert self.element is not None
@@ -57,9 +68,30 @@ class DeclType:
         return MAX_REQUEST_BYTES // (self.min_size + 1)
 
 
-_BOOL: Final = DeclType(types.BOOL, min_size=4)
-_INT: Final = DeclType(types.INT)
-_DOUBLE: Final = DeclType(types.DOUBLE)
+_declared: WeakValueDictionary[tuple[object, ...], DeclType] = WeakValueDictionary()
+
+
+def _declare(
+    scalar: Type | None = None,
+    *,
+    fields: dict[str, DeclType] | None = None,
+    element: DeclType | None = None,
+    is_map: bool = False,
+    max_elements: int = 0,
+    min_size: int = 1,
+) -> DeclType:
+    """The type that is such."""
+    members = None if fields is None else tuple(fields.items())
+    key = (scalar, members, element, is_map, max_elements, min_size)
+    known = _declared.get(key)
+    if known is None:
+        known = _declared[key] = DeclType(scalar, fields, element, is_map, max_elements, min_size)
+    return known
+
+
+_BOOL: Final = _declare(types.BOOL, min_size=4)
+_INT: Final = _declare(types.INT)
+_DOUBLE: Final = _declare(types.DOUBLE)
 
 
 def decl_type(schema: Structural, *, is_root: bool = False) -> DeclType | None:
@@ -67,7 +99,7 @@ def decl_type(schema: Structural, *, is_root: bool = False) -> DeclType | None:
     if schema.int_or_string:
         limit = schema.validation.max_length
         longest = MAX_REQUEST_BYTES - 2 if limit is None else max(limit, 0) * 4
-        return DeclType(types.DYN, max_elements=longest)
+        return _declare(types.DYN, max_elements=longest)
     if is_root:
         schema = with_type_and_object_meta(schema)
     match schema.type:
@@ -92,7 +124,7 @@ def _list(schema: Structural) -> DeclType | None:
         return None
     limit = schema.validation.max_items
     most = (MAX_REQUEST_BYTES - 2) // (element.min_size + 1) if limit is None else max(limit, 0)
-    return DeclType(element=element, max_elements=most, min_size=_NULL_OR_EMPTY)
+    return _declare(element=element, max_elements=most, min_size=_NULL_OR_EMPTY)
 
 
 def _map(schema: Structural, values: Structural) -> DeclType | None:
@@ -101,7 +133,7 @@ def _map(schema: Structural, values: Structural) -> DeclType | None:
         return None
     limit = schema.validation.max_properties
     most = (MAX_REQUEST_BYTES - 2) // (element.min_size + 6) if limit is None else max(limit, 0)
-    return DeclType(element=element, is_map=True, max_elements=most, min_size=_NULL_OR_EMPTY)
+    return _declare(element=element, is_map=True, max_elements=most, min_size=_NULL_OR_EMPTY)
 
 
 def _object(schema: Structural) -> DeclType:
@@ -117,7 +149,7 @@ def _object(schema: Structural) -> DeclType:
             fields[identifier] = declared
         if name in required and one.default is MISSING:
             min_size += len(name.encode()) + declared.min_size + 4
-    return DeclType(fields=fields, min_size=min_size)
+    return _declare(fields=fields, min_size=min_size)
 
 
 def _string(validation: ValueValidation) -> DeclType:
@@ -125,7 +157,7 @@ def _string(validation: ValueValidation) -> DeclType:
     match validation.format:
         case "byte":
             longest = MAX_REQUEST_BYTES - 2 if limit is None else limit
-            return DeclType(types.BYTES, max_elements=longest, min_size=_NULL_OR_EMPTY)
+            return _declare(types.BYTES, max_elements=longest, min_size=_NULL_OR_EMPTY)
         case "duration":
             return _sized(types.DURATION, _DURATION_SIZES)
         case "date":
@@ -138,11 +170,11 @@ def _string(validation: ValueValidation) -> DeclType:
         longest = max((len(one.encode()) for one in validation.enum if isinstance(one, str)), default=0)
     else:
         longest = MAX_REQUEST_BYTES - 2
-    return DeclType(types.STRING, max_elements=longest, min_size=_NULL_OR_EMPTY)
+    return _declare(types.STRING, max_elements=longest, min_size=_NULL_OR_EMPTY)
 
 
 def _sized(scalar: Type, sizes: tuple[int, int]) -> DeclType:
-    return DeclType(scalar, min_size=sizes[0], max_elements=sizes[1])
+    return _declare(scalar, min_size=sizes[0], max_elements=sizes[1])
 
 
 @lru_cache(1024)

@@ -60,7 +60,13 @@ class Validator:
 
     def __init__(self, schema: Structural, *, root: bool = True) -> None:
         """`root`: is it the schema of a resource, or of an embedded one? Then apiVersion, kind and metadata are there."""
-        self._node = _Node(schema, decl_type(schema, is_root=root), root=root) if has_rules(schema) else None
+        self._schema = schema
+        self._root = root
+
+    @cached_property
+    def _node(self) -> _Node | None:
+        schema, root = self._schema, self._root
+        return _Node(schema, decl_type(schema, is_root=root), root=root) if has_rules(schema) else None
 
     def validate(
         self,

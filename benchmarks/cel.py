@@ -1,0 +1,166 @@
+"""How long CEL rules take: `python -m benchmarks.cel`.
+
+Runs are of a rule on a value, by generated code and by the walker; compiling is of all the rules of a CRD. Times are
+the best of several rounds. With CRDs in a sibling folder `shared/crds`, the largest rule sets there are compiled too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import yaml
+
+from apiserver.api.types import Json, Object
+from apiserver.cel import rules
+from apiserver.cel.schema_rules import SchemaRules
+from apiserver.cel.schema_types import decl_type
+from apiserver.cel.validation import Validator
+from apiserver.cel.values import from_json_or_failed
+from apiserver.crd import types, update, validation
+from apiserver.crd.defaults import default
+from apiserver.schema.structural import Structural, parse
+
+ROUNDS = 7
+CRDS = Path(__file__).parents[1].parent / "shared" / "crds" / "crd"
+NAME = {"type": "string", "maxLength": 63}
+ITEM: Object = {"type": "object", "properties": {"name": NAME, "weight": {"type": "integer"}}}
+SCHEMA: Object = {
+    "type": "object",
+    "properties": {
+        "replicas": {"type": "integer"},
+        "limit": {"type": "integer"},
+        "name": NAME,
+        "port": {"x-kubernetes-int-or-string": True},
+        "labels": {"type": "object", "additionalProperties": NAME, "maxProperties": 100},
+        "items": {"type": "array", "maxItems": 100, "items": ITEM},
+    },
+}
+VALUE: Object = {
+    "replicas": 3,
+    "limit": 5,
+    "name": "web-1",
+    "port": 80,
+    "labels": {f"label-{n}": "x" for n in range(10)},
+    "items": [{"name": f"item-{n}", "weight": n} for n in range(100)],
+}
+RULES = {
+    "a comparison": "self.replicas <= self.limit",
+    "presence": "!has(self.name) || self.replicas > 0",
+    "a pattern": "self.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+    "int or string": "self.port == 80 || self.port == 'http'",
+    "labels": "self.labels.all(k, k.startsWith('label-') && self.labels[k] == 'x')",
+    "all() over 100 objects": "self.items.all(i, i.weight >= 0)",
+    "all() over 100 names": "self.items.all(i, i.name.size() < 64 && i.name.startsWith('item'))",
+    "filter and size": "self.items.filter(i, i.weight > 50).size() < 60",
+    "unique names": "self.items.all(i, self.items.exists_one(j, i.name == j.name))",
+}
+
+
+def best(run: Callable[[], object], *, at_least: float = 0.02) -> float:
+    """Microseconds a run."""
+    fastest = float("inf")
+    for _ in range(ROUNDS):
+        count, start = 0, time.perf_counter()
+        while True:
+            run()
+            count += 1
+            spent = time.perf_counter() - start
+            if spent >= at_least:
+                break
+        fastest = min(fastest, spent / count)
+    return fastest * 1e6
+
+
+def run_times() -> Iterator[str]:
+    schema: Structural = parse(SCHEMA)
+    declared = decl_type(schema)
+    assert declared is not None
+    variables = {"self": from_json_or_failed(VALUE, schema)}
+    yield f"{'':26}{'generated':>12}{'walker':>12}{'validator':>12}   (µs)"
+    for name, rule in RULES.items():
+        program = rules.expression(rule, declared).program
+        assert program is not None, rule
+        generated = program.generate(schema, old_self=True)
+        assert generated is not None, rule
+        cost = program.evaluate(variables).cost
+        assert generated(VALUE, None) == cost, rule
+        validator = Validator(parse({**SCHEMA, "x-kubernetes-validations": [{"rule": rule}]}), root=False)
+        for _ in range(10):
+            assert not validator.validate(VALUE).errors
+        times = (
+            best(lambda run=generated: run(VALUE, None)),  # type: ignore[misc]
+            best(lambda run=program: run.evaluate(variables)),  # type: ignore[misc]
+            best(lambda run=validator: run.validate(VALUE)),  # type: ignore[misc]
+        )
+        yield f"{name:26}{times[0]:12.2f}{times[1]:12.1f}{times[2]:12.1f}   cost {cost}"
+
+
+def made_up_crd(count: int) -> Object:
+    """As many rules, on nodes of their own."""
+    texts = list(RULES.values())[:-1]
+    nodes = ({**SCHEMA["properties"], f"only{n}": NAME} for n in range(count))
+    properties: Json = {
+        f"p{n}": {"type": "object", "properties": node, "x-kubernetes-validations": [{"rule": texts[n % len(texts)]}]}
+        for n, node in enumerate(nodes)
+    }
+    version = {
+        "name": "v1", "served": True, "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+    }  # fmt: skip
+    names = {"plural": "foos", "kind": "Foo"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]},
+    }
+
+
+class Timed(SchemaRules):
+    """Counts the rules, and how long they take."""
+
+    spent = 0.0
+    count = 0
+
+    def check(self, site):  # type: ignore[no-untyped-def]
+        start = time.perf_counter()
+        found = super().check(site)
+        Timed.spent += time.perf_counter() - start
+        Timed.count += len(site.schema.rules)
+        return found
+
+
+def compile_time(crd: Object) -> tuple[int, float]:
+    """How many rules, and milliseconds with nothing remembered."""
+    decoded = types.decode(crd)
+    prepared = update.prepare_for_create(default(decoded.value))
+    fastest = float("inf")
+    for _ in range(ROUNDS):
+        rules.forget()
+        Timed.spent, Timed.count = 0.0, 0
+        assert not validation.validate(prepared, checkers=Timed)
+        fastest = min(fastest, Timed.spent)
+    return Timed.count, fastest * 1000
+
+
+def compile_times() -> Iterator[str]:
+    crds = {"made up": made_up_crd(166)}
+    for name in ("httproutes.gateway.networking.k8s.io", "grpcroutes.gateway.networking.k8s.io"):
+        file = CRDS / f"{name}.yaml.gz"
+        if file.exists():
+            crds[name] = yaml.load(gzip.decompress(file.read_bytes()), Loader=yaml.CSafeLoader)
+    for name, crd in crds.items():
+        count, spent = compile_time(crd)
+        yield f"{name:40}{count:4} rules{spent:8.1f} ms"
+
+
+if __name__ == "__main__":
+    print("Running")
+    for line in run_times():
+        print(" ", line)
+    print("Compiling")
+    for line in compile_times():
+        print(" ", line)
