@@ -109,6 +109,12 @@ class Server:
         except LoadError as error:
             raise StartError(str(error)) from None
         await self._in_background(compact_for_ever(store))
+        if self.config.annotate_invalid:
+            from apiserver.registry.annotator import Annotator  # few want it
+
+            annotator = Annotator(self.registry, _find(self.registry.catalog, GROUP, RESOURCE))
+            await annotator.start()
+            self._closing.push_async_callback(annotator.stop)
         await self._serve(listener)
 
     async def _in_background(self, work: Awaitable[None]) -> None:
