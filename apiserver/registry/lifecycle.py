@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from apiserver.api.gotime import format_time
 from apiserver.api.types import Object
+from apiserver.api.values import equal
 from apiserver.apply import manager
 from apiserver.crd import conditions
 from apiserver.crd.conditions import Condition
@@ -21,12 +22,21 @@ from apiserver.registry.cache import Change, Collection
 from apiserver.registry.custom import versions_of
 from apiserver.registry.deletion import delete_all, until_empty
 from apiserver.registry.entry import Entry, key_of, made, object_at
-from apiserver.registry.resource import Resource
+from apiserver.registry.heavy import LIGHT, work
+from apiserver.registry.resource import Resource, Versions
 from apiserver.registry.store import Registry
 from storage.types import Revision
 
 MANAGER: Final = "kube-apiserver"
 APPROVAL_DELAY: Final = 0.004  # seconds
+
+
+class _Seen(NamedTuple):
+    """A definition as one entry has it, and what it serves: None is nothing. `versions`: None if they are as they were."""
+
+    crd: Object
+    served: Object | None = None
+    versions: Versions | None = None
 
 
 class Definitions:
@@ -47,7 +57,7 @@ class Definitions:
         """Load all definitions into the catalog, and go on with those that were left half done."""
         self._collection = await self.registry.collection(self.resource)
         for entry in list(self._collection.entries.values()):
-            self._serve(entry)
+            self._serve(entry, self._look(entry))
             self._wake(entry.key.name)
         self._collection.watchers[self] = None
         await asyncio.gather(*self._settling.values())
@@ -64,7 +74,8 @@ class Definitions:
         for change in changes:
             name = change.key.name
             if change.entry is not None:
-                self._serve(change.entry)
+                if len(change.entry.stored) <= LIGHT:  # else it takes long, and is done while settling
+                    self._serve(change.entry, self._look(change.entry))
             else:
                 self._withdraw(name)
                 group = self._names.pop(name, {}).get("group")
@@ -79,24 +90,34 @@ class Definitions:
 
     # -- serving
 
-    def _serve(self, entry: Entry) -> None:
-        """Bring the catalog up to date with one definition."""
-        name = entry.key.name
+    def _look(self, entry: Entry) -> _Seen:
         crd = object_at(entry, self.resource)
-        self._names[name] = {"group": crd["spec"]["group"], "status": {"acceptedNames": crd["status"]["acceptedNames"]}}
         if not conditions.is_true(crd, "Established"):
+            return _Seen(crd)
+        served = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
+        if equal(self._served.get(entry.key.name), served):
+            return _Seen(crd, served)
+        return _Seen(crd, served, versions_of(crd, entry.revision))
+
+    def _look_long(self, entry: Entry) -> _Seen:
+        """For the thread: all that is big is made here, and not when it is first needed."""
+        seen = self._look(entry)
+        for one in seen.versions.all if seen.versions else ():
+            one.prepare()
+        return seen
+
+    def _serve(self, entry: Entry, seen: _Seen) -> None:
+        """Bring the catalog up to date with one definition."""
+        name, (crd, served, versions) = entry.key.name, seen
+        self._names[name] = {"group": crd["spec"]["group"], "status": {"acceptedNames": crd["status"]["acceptedNames"]}}
+        if served is None:
             self._withdraw(name)
             return
-        terminating = conditions.is_true(crd, "Terminating")
-        now_served = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
-        if self._served.get(name) == now_served:
-            self.registry.catalog.defined[name].terminating = terminating
-            return
-        versions = versions_of(crd, entry.revision)
-        versions.terminating = terminating
-        self._served[name] = now_served
-        self.registry.catalog = self.registry.catalog.with_definition(name, versions)
-        self.registry.cache.end_watches(versions.storage.collection)
+        if versions is not None:
+            self._served[name] = served
+            self.registry.catalog = self.registry.catalog.with_definition(name, versions)
+            self.registry.cache.end_watches(versions.storage.collection)
+        self.registry.catalog.defined[name].terminating = conditions.is_true(crd, "Terminating")
 
     def _withdraw(self, name: str) -> None:
         if self._served.pop(name, None) is None:
@@ -131,7 +152,14 @@ class Definitions:
         entry = self._collection.entries.get(key_of(self.resource, "", name))
         if entry is None:
             return False
-        crd = object_at(entry, self.resource)
+        if len(entry.stored) > LIGHT:
+            seen = await work(len(entry.stored), self._look_long, entry)
+            if self._collection.entries.get(entry.key) is not entry:
+                return True
+            self._serve(entry, seen)
+            crd = seen.crd
+        else:
+            crd = object_at(entry, self.resource)
         if crd["metadata"].get("deletionTimestamp") and conditions.CLEANUP_FINALIZER in crd["metadata"].get(
             "finalizers", ()
         ):
@@ -160,7 +188,7 @@ class Definitions:
         finally:
             del self._judging[name]
         while (entry := self._collection.entries.get(key_of(self.resource, "", name))) is not None:
-            crd = object_at(entry, self.resource)
+            crd = await work(len(entry.stored), object_at, entry, self.resource)
             approved = conditions.approved(crd)
             if approved is None or conditions.is_set(crd, approved):
                 return
@@ -169,10 +197,15 @@ class Definitions:
                 return
 
     async def _store(self, entry: Entry, crd: Object) -> bool:
-        """Write a status, as the manager that upstream's controllers are; False if somebody else was faster."""
+        """Write a status; False if somebody else was faster."""
+        return await self.registry.replace(entry, await work(len(entry.stored), self._updated, entry, crd))
+
+    def _updated(self, entry: Entry, crd: Object) -> Entry:
+        """The entry with another status, which the manager that upstream's controllers are owns."""
         tracker = ownership.tracker(self.resource, "status")
-        owned = manager.update(object_at(entry, self.resource), crd, tracker, manager=MANAGER, now=self._now())
-        return await self.registry.replace(entry, made(entry.key, self.resource, owned))
+        live = object_at(entry, self.resource)
+        owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=self._now())
+        return made(entry.key, self.resource, {**crd, "metadata": owned["metadata"]})
 
     def _now(self) -> str:
         return format_time(self.registry.sources.now())
@@ -213,7 +246,7 @@ class Definitions:
     async def _mark(self, name: str, condition: Condition, *, done: bool = False) -> None:
         """Set the Terminating condition; when `done`, take our finalizer away, and with the last one the definition."""
         while (entry := self._collection.entries.get(key_of(self.resource, "", name))) is not None:
-            crd = object_at(entry, self.resource)
+            crd = await work(len(entry.stored), object_at, entry, self.resource)
             conditions.set_condition(crd, condition, self._now())
             if done:
                 metadata = crd["metadata"]
@@ -226,6 +259,10 @@ class Definitions:
                     continue
             if await self._store(entry, crd):
                 return
+
+
+def _without_spec(crd: Object) -> Object:
+    return {name: value for name, value in crd.items() if name != "spec"}
 
 
 def advance(crd: Object, others: Iterable[Object], now: str) -> bool:

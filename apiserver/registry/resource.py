@@ -164,6 +164,10 @@ class Resource:
         status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None
         return status is None or status.default is MISSING
 
+    def prepare(self) -> None:
+        """Make now what is otherwise made when it is first needed."""
+        _ = self.schema, self.has_embedded, self.stores_shown
+
     @property
     def has_status(self) -> bool:
         return "status" in self.subresources
