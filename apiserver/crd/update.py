@@ -5,10 +5,13 @@ Status is for /status, spec for everything else. A version that is stored once i
 
 from __future__ import annotations
 
+from typing import Final
+
 from apiserver.api.gotext import quote
 from apiserver.api.meta import OBJECT_META
 from apiserver.api.structs import arrange, zero
 from apiserver.api.types import Object
+from apiserver.api.values import copy
 from apiserver.crd.internal import Internal, internal, nodes, same
 from apiserver.crd.lists import LIST_TYPE, single_items
 from apiserver.crd.types import SPEC, STATUS
@@ -45,6 +48,27 @@ def _storing(crd: Object) -> Object:
     if version is None or version in stored:
         return crd
     return {**crd, "status": {**crd["status"], "storedVersions": [*stored, version]}}
+
+
+def drop_optional_old_self(new: Object, old: Object | None) -> Object:
+    """Upstream's dropDisabledFields where ratcheting is switched off: `optionalOldSelf` goes, unless it was there."""
+    if old is not None and _rules_with(_OPTIONAL, old["spec"]):
+        return new
+    spec = copy(new["spec"])
+    for rule in _rules_with(_OPTIONAL, spec):
+        del rule[_OPTIONAL]
+    return {**new, "spec": spec}
+
+
+_OPTIONAL: Final = "optionalOldSelf"
+
+
+def _rules_with(field: str, spec: Object) -> list[Object]:
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in spec["versions"] or []]
+    rules = [
+        rule for one in schemas if one for node in nodes(one) for rule in node.get("x-kubernetes-validations") or []
+    ]
+    return [rule for rule in rules if rule.get(field) is not None]
 
 
 def warnings(new: Object, old: Object | None = None) -> list[str]:

@@ -41,6 +41,8 @@ class Definitions:
         return types.written(value)
 
     def prepare(self, draft: Draft) -> None:
+        if not draft.features.ratcheting:
+            draft.new = update.drop_optional_old_self(draft.new, draft.old)
         if draft.old is None:
             draft.new = update.prepare_for_create(draft.new)
         elif draft.subresource == "status":
