@@ -13,7 +13,6 @@ from typing import Final
 
 from apiserver.api import gourl
 from apiserver.schema import patterns
-from apiserver.schema.mailbox import is_address
 from apiserver.schema.networks import is_cidr, is_ipv4, is_ipv6, is_mac
 
 Check = Callable[[str], bool]
@@ -175,10 +174,16 @@ def _uuid(third: str, fourth: str = f"{_HEX}{{4}}") -> Check:
     return _matches(f"{_HEX}{{8}}-?{_HEX}{{4}}-?{third}-?{fourth}-?{_HEX}{{12}}")
 
 
+def _is_email(text: str) -> bool:
+    from apiserver.schema.mailbox import is_address  # its patterns take long to compile, and few need them
+
+    return is_address(text)
+
+
 _CHECKS: Final[Mapping[str, Check]] = {  # by name without dashes
     "bsonobjectid": _matches(f"{_HEX}{{24}}"),
     "uri": _is_uri,
-    "email": is_address,
+    "email": _is_email,
     "hostname": _is_hostname,
     "ipv4": lambda text: "." in text and (is_ipv4(text, sloppy=True) or is_ipv6(text, sloppy=True)),
     "ipv6": is_ipv6,
