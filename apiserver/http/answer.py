@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
 class Answer:
     """`body` is the whole body, or chunks that are made while they are sent."""
 
-    body: bytes | Iterable[bytes]
+    body: bytes | AsyncIterable[bytes]
     status: int = 200
     content_type: str = JSON
     headers: Headers = NOT_CACHED

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import AsyncIterable, Iterable
 from http import HTTPStatus
 from typing import Final
 
@@ -206,18 +206,18 @@ async def _send(request: web_request.BaseRequest, answer: Answer, warnings: list
 
 
 async def _send_chunks(
-    request: web_request.BaseRequest, chunks: Iterable[bytes], headers: CIMultiDict[str], *, gzip: bool
+    request: web_request.BaseRequest, chunks: AsyncIterable[bytes], headers: CIMultiDict[str], *, gzip: bool
 ) -> web_response.StreamResponse:
     """A body that is made while it is sent; others get their turn between two chunks."""
-    response = web_response.StreamResponse(headers=headers)
-    response.enable_chunked_encoding()
     compressor = zlib.compressobj(1, wbits=31) if gzip else None
     if gzip:
         headers["Content-Encoding"] = "gzip"
         headers.add("Vary", "Accept-Encoding")
+    response = web_response.StreamResponse(headers=headers)
+    response.enable_chunked_encoding()
     await response.prepare(request)
     if request.method != "HEAD":
-        for chunk in chunks:
+        async for chunk in chunks:
             await response.write(compressor.compress(chunk) if compressor else chunk)
             await asyncio.sleep(0)
         if compressor:

@@ -185,7 +185,8 @@ async def list_(call: Call) -> Answer:
     accepted = call.accepted()
     wanted = list_options(call, watch=False)
     listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
-    return responses.list_answer(listing, call.resource, accepted, include=call.include(accepted), now=call.now())
+    include = call.include(accepted)
+    return await responses.list_answer(listing, call.resource, accepted, include=include, now=call.now())
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -399,4 +400,5 @@ async def delete_collection(call: Call) -> Answer:
     listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
     keys = [entry.key for entry in listing.entries]
     await delete_keys(call.registry, call.resource, keys, given, call.admit_delete(given))
-    return responses.list_answer(listing, call.resource, accepted, include=call.include(accepted), now=call.now())
+    include = call.include(accepted)
+    return await responses.list_answer(listing, call.resource, accepted, include=include, now=call.now())

@@ -6,7 +6,7 @@ can let others work in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -19,11 +19,13 @@ from apiserver.http.negotiation import PROTOBUF, YAML, Accepted
 from apiserver.http.printers import built_in_columns
 from apiserver.http.table import Columns
 from apiserver.registry import kinds
-from apiserver.registry.entry import Entry, body_at
+from apiserver.registry.entry import Entry, body_at, is_read
+from apiserver.registry.heavy import work
 from apiserver.registry.listing import Listing
 from apiserver.registry.resource import Resource
 
-CHUNK: Final = 128
+CHUNK: Final = 128  # objects
+CHUNK_BYTES: Final = 512 * 1024
 
 _columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
 
@@ -89,18 +91,29 @@ def value_answer(
     return Answer(encode(value, accepted, sort_keys=sort_keys), status, accepted.content_type)
 
 
-def list_answer(listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime) -> Answer:
+async def list_answer(
+    listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime
+) -> Answer:
     """A list of entries."""
-    plain = is_plain(accepted)
-    metadata = _list_metadata(listing, custom=resource.behaviour.sorted_keys)
-    if plain:
-        chunks = _plain_list(listing.entries, resource, metadata)
-        return Answer(b"".join(chunks) if len(listing.entries) <= CHUNK else chunks, 200, accepted.content_type)
-    items = (codec.decode_stored(body_at(entry, resource)) for entry in listing.entries)
+    metadata, entries = _list_metadata(listing, custom=resource.behaviour.sorted_keys), listing.entries
+    if not is_plain(accepted):
+        weight = sum([len(entry.stored) for entry in entries])
+        body = await work(weight, _converted_list, entries, metadata, resource, accepted, include, now)
+        return Answer(body, 200, accepted.content_type)
+    chunks = _plain_list(entries, resource, metadata)
+    if len(entries) <= CHUNK and sum([len(entry.stored) for entry in entries]) <= CHUNK_BYTES:
+        return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
+    return Answer(chunks, 200, accepted.content_type)
+
+
+def _converted_list(
+    entries: list[Entry], metadata: Object, resource: Resource, accepted: Accepted, include: str, now: datetime
+) -> bytes:
+    items = (codec.decode_stored(body_at(entry, resource)) for entry in entries)
     if accepted.convert is not None:
         value = table.convert_list(items, metadata, accepted.convert, columns_of(resource), now, include)
-        return Answer(encode(value, accepted), 200, accepted.content_type)
-    return Answer(encode(_list_object(list(items), resource, metadata), accepted), 200, accepted.content_type)
+        return encode(value, accepted)
+    return encode(_list_object(list(items), resource, metadata), accepted)
 
 
 def _list_metadata(listing: Listing, *, custom: bool) -> Object:
@@ -118,18 +131,35 @@ def _list_object(items: list[Json], resource: Resource, metadata: Object) -> Obj
     return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
 
 
-def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> Iterator[bytes]:
+async def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
     shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
     at = (
         shell.rindex(b"[]") + 1
         if not resource.behaviour.sorted_keys
         else shell.index(b'"items":[]') + len(b'"items":[')
     )
-    yield shell[:at]
-    for start in range(0, len(entries), CHUNK):
-        bodies = b",".join([body_at(entry, resource) for entry in entries[start : start + CHUNK]])
-        yield b"," + bodies if start else bodies
-    yield shell[at:] + b"\n"
+    separator = shell[:at]
+    for some in _portions(entries):
+        unread = sum([len(entry.stored) for entry in some if not is_read(entry, resource)])
+        yield separator + await work(unread, _joined, some, resource)
+        separator = b","
+    yield (b"" if entries else separator) + shell[at:] + b"\n"
+
+
+def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
+    """As many at a time as are written in a few milliseconds."""
+    start = size = 0
+    for n, entry in enumerate(entries):
+        if n - start == CHUNK or size > CHUNK_BYTES:
+            yield entries[start:n]
+            start, size = n, 0
+        size += len(entry.stored)
+    if entries:
+        yield entries[start:]
+
+
+def _joined(entries: list[Entry], resource: Resource) -> bytes:
+    return b",".join([body_at(entry, resource) for entry in entries])
 
 
 def converter(
