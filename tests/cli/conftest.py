@@ -1,0 +1,132 @@
+"""Commands run in this process, in a directory of their own; and files to give to them."""
+
+from __future__ import annotations
+
+import io
+import json
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from apiserver import cli
+from apiserver.api.types import Json, Object
+
+
+class Ran(NamedTuple):
+    """What a command did."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Json:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+Write = Callable[[str, Any], Path]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`run("lint crd.yaml")`; wrong arguments are status 2. `stdin` is what stands there."""
+
+    def ran(line: str, stdin: str = "") -> Ran:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        capsys.readouterr()
+        try:
+            status = cli.main(line.split())
+        except SystemExit as left:
+            assert isinstance(left.code, int)
+            status = left.code
+        return Ran(status, *capsys.readouterr())
+
+    return ran
+
+
+@pytest.fixture
+def write(here: Path) -> Write:
+    """A file in the working directory: text as it stands but for its indentation, anything else as JSON."""
+
+    def written(name: str, content: Any) -> Path:
+        path = here / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(content).lstrip("\n") if isinstance(content, str) else json.dumps(content))
+        return path
+
+    return written
+
+
+def of(**properties: Json) -> Object:
+    """A schema of an object with these fields."""
+    return {"type": "object", "properties": properties}
+
+
+def spec_of(**properties: Json) -> Object:
+    """The schema of a resource whose spec has these fields."""
+    return of(spec=of(**properties))
+
+
+@pytest.fixture
+def crd() -> Callable[..., Object]:
+    """`crd(size={"type": "integer"})`: widgets whose spec has these fields; `schema` is the whole of it."""
+
+    def made(schema: Object | None = None, *, scope: str = "Namespaced", **properties: Json) -> Object:
+        version = {"name": "v1", "served": True, "storage": True}
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {
+                "group": "example.com",
+                "scope": scope,
+                "names": {"plural": "widgets", "kind": "Widget"},
+                "versions": [{**version, "schema": {"openAPIV3Schema": schema or spec_of(**properties)}}],
+            },
+        }
+
+    return made
+
+
+@pytest.fixture
+def old_crd() -> Callable[..., Object]:
+    """A CRD of v1beta1 with this schema."""
+
+    def made(schema: Object, **spec: Json) -> Object:
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1beta1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {
+                "group": "example.com",
+                "version": "v1",
+                "names": {"plural": "widgets", "kind": "Widget"},
+                "preserveUnknownFields": False,
+                "validation": {"openAPIV3Schema": schema},
+                **spec,
+            },
+        }
+
+    return made
+
+
+@pytest.fixture
+def widget() -> Callable[..., Object]:
+    """`widget("a", size=1)`; `namespace` if it is to say so."""
+
+    def made(name: str, namespace: str = "", **spec: Json) -> Object:
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+        return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+
+    return made
