@@ -35,7 +35,7 @@ from apiserver.cel.schema_types import DeclType, decl_type, with_type_and_object
 from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.cel.values import NONE, Optional, Value, from_json_or_failed
 from apiserver.schema.ratcheting import Correlated
-from apiserver.schema.structural import Rule, Structural
+from apiserver.schema.structural import Rule, Structural, has_rules
 
 BUDGET: Final = 10_000_000
 """What all rules of an object may cost together."""
@@ -86,14 +86,6 @@ class Validator:
             except _Exhausted:
                 run.budget = -1
         return Verdict(run.errors, run.warnings, run.budget)
-
-
-def has_rules(schema: Structural) -> bool:
-    """Are there rules at a node or below?"""
-    if schema.rules:
-        return True
-    below = [*schema.properties.values(), schema.items, schema.values]
-    return any(one is not None and has_rules(one) for one in below)
 
 
 _NOT_TYPED: Final = "rule compiler initialization error: failed to convert to declType for CEL validation rules"

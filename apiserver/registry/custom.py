@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from apiserver.api import field, meta, names
 from apiserver.api.field import FieldError, Path
@@ -18,6 +18,9 @@ from apiserver.schema import embedded, listtype, ratcheting, validation
 from apiserver.schema.defaulting import default, drop_nulls
 from apiserver.schema.pruning import prune
 from apiserver.schema.structural import Structural
+
+if TYPE_CHECKING:
+    from apiserver.cel.validation import Validator
 
 MAX_REPLICAS: Final = 2**31 - 1
 
@@ -61,7 +64,7 @@ class CustomResources:
                 new["status"] = copy(old["status"])
             else:
                 new.pop("status", None)
-        if old is not None and (draft.lost or not equal(_without_metadata(new), _without_metadata(old))):
+        if old is not None and not equal(_without_metadata(new), _without_metadata(old)):
             draft.metadata["generation"] = (old["metadata"].get("generation") or 0) + 1
 
     def validate(self, draft: Draft) -> None:
@@ -129,32 +132,56 @@ def _text_at(value: Json, path: Path) -> str:
 
 
 def validate(draft: Draft) -> None:
-    """All that can be wrong with an object, in upstream's order: type, metadata, schema, scale, embedded, lists."""
+    """All that can be wrong with an object, in upstream's order: type, metadata, schema, scale, embedded, lists, rules."""
     new, old, resource = draft.new, draft.old, draft.resource
-    schema, found = resource.schema, draft.errors
+    schema = resource.schema
     status = draft.subresource == "status"
     if old is not None:  # the generic checks of every update come first
-        found += meta.validate_object_meta(
+        draft.errors += meta.validate_object_meta(
             draft.metadata, namespaced=resource.namespaced, name_rule=names.path_segment_name
         )
-        found += meta.validate_object_meta_update(draft.metadata, old["metadata"])
-    if wrong_type := _type_errors(resource, new):
-        found += wrong_type
-        return
-    if old is None:
-        found += meta.validate_object_meta(draft.metadata, namespaced=resource.namespaced)
-    else:
-        found += meta.validate_object_meta_update(draft.metadata, old["metadata"])
+        draft.errors += meta.validate_object_meta_update(draft.metadata, old["metadata"])
+    found = _type_errors(resource, new) or _content_errors(draft, status=status)
     if schema is not None:
-        found += _schema_errors(new, old, schema, status=status, ratchet=draft.features.ratcheting)
+        if resource.has_embedded and not status:
+            found += embedded.validate(new, schema)
+        if old is None or not listtype.has_errors(old, schema):  # KEP-4008: lists that were wrong may stay wrong
+            found += listtype.validate(new, schema)
+        if resource.rules is not None:
+            _judge_by_rules(draft, resource.rules, schema, found)
+    draft.errors += found
+
+
+def _content_errors(draft: Draft, *, status: bool) -> list[FieldError]:
+    new, old, resource = draft.new, draft.old, draft.resource
+    if old is None:
+        found = meta.validate_object_meta(draft.metadata, namespaced=resource.namespaced)
+    else:
+        found = meta.validate_object_meta_update(draft.metadata, old["metadata"])
+    if resource.schema is not None:
+        found += _schema_errors(new, old, resource.schema, status=status, ratchet=draft.features.ratcheting)
     if resource.scale is not None:
         found += _scale_errors(new, resource.scale, spec=not status)
-    if schema is None:
+    return found
+
+
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+
+
+def _judge_by_rules(draft: Draft, rules: Validator, schema: Structural, found: list[FieldError]) -> None:
+    """x-kubernetes-validations, unless what was found makes them meaningless."""
+    if validation.blocks_rules(found):
+        found.append(field.invalid("<nil>", None, _NOT_CHECKED))
         return
-    if resource.has_embedded and not status:
-        found += embedded.validate(new, schema)
-    if old is None or not listtype.has_errors(old, schema):  # KEP-4008: lists that were wrong may stay wrong
-        found += listtype.validate(new, schema)
+    correlation = None
+    if draft.old is not None and draft.features.ratcheting:
+        correlation = ratcheting.Correlated(draft.new, draft.old, schema)
+    verdict = rules.validate(draft.new, draft.old, correlation=correlation)
+    found += verdict.errors
+    draft.warnings += verdict.warnings
 
 
 def _type_errors(resource: Resource, value: Object) -> list[FieldError]:

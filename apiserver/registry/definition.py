@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from apiserver.api import meta, names
+from apiserver.api.field import FieldError, Path
 from apiserver.api.structs import Struct
-from apiserver.api.types import Object
+from apiserver.api.types import Json, Object
 from apiserver.crd import defaults, types, update, validation
+from apiserver.crd.schemas import RuleChecker, RuleSite
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource, Versions
+from apiserver.schema.structural import Structural, has_rules
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -53,14 +56,16 @@ class Definitions:
     def validate(self, draft: Draft) -> None:
         new, old = draft.new, draft.old
         if old is None:
-            draft.errors += validation.validate(new)
+            draft.errors += validation.validate(new, checkers=rule_checker)
         else:
             draft.errors += meta.validate_object_meta(
                 new["metadata"], namespaced=False, name_rule=names.path_segment_name
             )
             draft.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
-            judge = validation.validate_status_update if draft.subresource == "status" else validation.validate_update
-            draft.errors += judge(new, old)
+            if draft.subresource == "status":
+                draft.errors += validation.validate_status_update(new, old)
+            else:
+                draft.errors += validation.validate_update(new, old, checkers=rule_checker)
         if not draft.errors and not draft.subresource:
             draft.warnings += update.warnings(new, old)
 
@@ -72,6 +77,28 @@ class Definitions:
 
     def unknown_field_label(self, name: str) -> str:
         return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+
+def rule_checker(
+    root: Structural, *, stored_rules: frozenset[str], stored_messages: frozenset[str], limit_each: bool
+) -> RuleChecker:
+    """Who judges the x-kubernetes-validations of a schema."""
+    if not has_rules(root):
+        return _NoRules()
+    from apiserver.cel.schema_rules import SchemaRules  # few need the engine, and it is large
+
+    return SchemaRules(root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each)
+
+
+class _NoRules:
+    def check(self, site: RuleSite) -> list[FieldError]:
+        return []
+
+    def check_default(self, schema: Structural, default: Json, path: Path, root: bool) -> list[FieldError]:
+        return []
+
+    def totals(self, path: Path) -> list[FieldError]:
+        return []
 
 
 def definitions_resource() -> Versions:

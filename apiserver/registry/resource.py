@@ -16,9 +16,10 @@ from apiserver.api.errors import Qualified
 from apiserver.api.structs import Struct
 from apiserver.api.types import Object
 from apiserver.schema.embedded import has_embedded
-from apiserver.schema.structural import MISSING, Structural, parse
+from apiserver.schema.structural import MISSING, Structural, has_rules, parse
 
 if TYPE_CHECKING:
+    from apiserver.cel.validation import Validator
     from apiserver.registry.pipeline import Draft
 
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -144,6 +145,15 @@ class Resource:
     def schema(self) -> Structural | None:
         """The structural schema, parsed when first needed; None if there is none."""
         return None if self.raw_schema is None else parse(self.raw_schema)
+
+    @cached_property
+    def rules(self) -> Validator | None:
+        """The rules of the schema (x-kubernetes-validations); None if it has none."""
+        if self.schema is None or not has_rules(self.schema):
+            return None
+        from apiserver.cel.validation import Validator  # few need the engine, and it is large
+
+        return Validator(self.schema)
 
     @cached_property
     def stored_head(self) -> bytes:

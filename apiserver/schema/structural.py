@@ -274,3 +274,11 @@ _VALIDATIONS: Final[_Fields] = {
     "anyOf": ("any_of", _branches),
     "not": ("not_", _nested),
 }
+
+
+def has_rules(schema: Structural) -> bool:
+    """Are there x-kubernetes-validations at a node or below?"""
+    if schema.rules:
+        return True
+    below = (*schema.properties.values(), schema.items, schema.values)
+    return any(one is not None and has_rules(one) for one in below)

@@ -12,7 +12,6 @@ from conformance import recordings
 from conformance.client import Client
 
 WAITING = {
-    "cel": "rules are not evaluated yet",
     "conversion": "conversion webhooks are not called yet",
     "policies": "admission policies are not evaluated yet",
     "webhooks": "admission webhooks are not called yet",
