@@ -41,6 +41,10 @@ def _terminating(draft: Draft) -> ApiError:
     namespace = draft.namespace
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     error = errors.forbidden(draft.resource.what, draft.metadata.get("name", ""), why)
-    cause = {"reason": "NamespaceTerminating", "message": f"namespace {namespace} is being terminated", "field": "metadata.namespace"}
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
     error.details = {**(error.details or {}), "causes": [cause]}
     return error

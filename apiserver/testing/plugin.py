@@ -40,9 +40,7 @@ def noxu_session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     yield from _server(request.config, tmp_path_factory, [])
 
 
-def _server(
-    config: pytest.Config, tmp_path_factory: pytest.TempPathFactory, sources: list[Source]
-) -> Iterator[Noxu]:
+def _server(config: pytest.Config, tmp_path_factory: pytest.TempPathFactory, sources: list[Source]) -> Iterator[Noxu]:
     from apiserver.testing.handle import Noxu  # a plugin is imported in every pytest run on the machine
 
     with Noxu(tmp_path_factory.mktemp("noxu"), [*config.getini("noxu_manifests"), *sources]) as server:
