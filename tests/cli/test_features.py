@@ -1,0 +1,52 @@
+"""--feature-gates, as upstream's flag is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apiserver.features import Features, parse
+
+ON, OFF = Features(ratcheting=True), Features(ratcheting=False)
+
+FLAGS: list[tuple[list[str], Features]] = [
+    ([], ON),
+    ([""], ON),
+    (["CRDValidationRatcheting=false"], OFF),
+    (["CRDValidationRatcheting=true"], ON),
+    (["CRDValidationRatcheting=F"], OFF),
+    (["CRDValidationRatcheting=0"], OFF),
+    ([" CRDValidationRatcheting = false ,"], OFF),
+    (["CRDValidationRatcheting=false,CRDValidationRatcheting=true"], ON),
+    (["CRDValidationRatcheting=true", "CRDValidationRatcheting=false"], OFF),
+]
+
+
+@pytest.mark.parametrize(("flags", "features"), FLAGS)
+def test_flags(flags: list[str], features: Features) -> None:
+    assert parse(flags) == features
+
+
+REFUSED: list[tuple[str, str]] = [
+    ("CRDValidationRatcheting", "missing bool value for CRDValidationRatcheting"),
+    ("CRDValidationRatcheting=", "invalid value of CRDValidationRatcheting=: it is true or false"),
+    ("CRDValidationRatcheting=off", "invalid value of CRDValidationRatcheting=off: it is true or false"),
+    ("Other=true", "unrecognized feature gate: Other (there is: CRDValidationRatcheting)"),
+    (
+        "CRDValidationRatcheting=true,Other=false",
+        "unrecognized feature gate: Other (there is: CRDValidationRatcheting)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("flag", "why"), REFUSED)
+@pytest.mark.parametrize("command", ["serve", "validate -f x"])
+def test_flags_that_are_refused(run: Callable[..., Any], command: str, flag: str, why: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
+        parse([flag])
+    ran = run(f"{command} --feature-gates {flag}")
+    assert ran.status == 2
+    assert ran.err.endswith(f"noxu {command.split()[0]}: error: argument --feature-gates: {why}\n")

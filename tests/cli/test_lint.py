@@ -1,0 +1,298 @@
+"""`noxu lint`: verdicts, advice, and files that are mended."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver.api import codec
+from apiserver.api.types import Object
+
+Make = Callable[..., Any]
+
+GOOD = {"type": "integer"}
+UNTYPED = {"minimum": 1, "properties": {}}  # a number and an object: that could be meant in two ways
+
+
+def test_a_structural_crd(run: Make, write: Make, crd: Make) -> None:
+    write("crd.json", crd(size=GOOD))
+    assert run("lint crd.json") == (0, "crd.json: widgets.example.com (v1): structural\n", "")
+
+
+def test_every_violation_is_told_with_its_path_and_what_to_do(run: Make, write: Make, crd: Make) -> None:
+    write("crd.json", crd(size={}, colour={"type": "string", "pattern": "("}))
+    ran = run("lint crd.json")
+    assert ran.status == 1
+    assert ran.out.splitlines() == [
+        "crd.json: widgets.example.com (v1): 2 violations",
+        '  spec.validation.openAPIV3Schema.properties[spec].properties[colour].pattern: Invalid value: "(": must be a '
+        "valid regular expression, but isn't: error parsing regexp: missing closing ): `(`",
+        "    Patterns are Go regular expressions (RE2): without lookaround and references.",
+        "  spec.validation.openAPIV3Schema.properties[spec].properties[size].type: Required value: must not be empty for "
+        "specified object fields",
+        "    Give it a `type`. If it may be anything, write `x-kubernetes-preserve-unknown-fields: true`; for an integer "
+        "or a string write `x-kubernetes-int-or-string: true`.",
+        "  (spec.validation is what servers call a schema that all versions have in common)",
+    ]
+
+
+def test_rules_are_compiled(run: Make, write: Make, crd: Make) -> None:
+    schema = {"type": "object", "x-kubernetes-validations": [{"rule": "self.spec.nix > 1"}]}
+    write("crd.json", crd(schema))
+    assert "compilation failed" in run("lint crd.json").out
+
+
+def test_a_structural_crd_of_v1beta1_is_told_that_it_is_old(run: Make, write: Make, old_crd: Make) -> None:
+    write("old.json", old_crd({"type": "object"}))
+    assert run("lint old.json") == (
+        0,
+        "old.json: widgets.example.com (v1beta1): structural; `noxu lint --fix` writes it as v1, which is all that servers "
+        "take\n",
+        "",
+    )
+
+
+def test_files_directories_and_stdin(run: Make, write: Make, crd: Make) -> None:
+    write("d/one.json", crd(size=GOOD))
+    write("d/two.json", {"apiVersion": "v1", "kind": "List", "items": [crd(size=GOOD), {"kind": "Pod"}]})
+    ran = run("lint d -", stdin=json.dumps(crd(size={})))
+    assert ran.status == 1
+    lines = [line for line in ran.out.splitlines() if not line.startswith(" ")]
+    assert lines == [
+        "d/two.json: skipped, Pod  is no CustomResourceDefinition",
+        "d/one.json: widgets.example.com (v1): structural",
+        "d/two.json: widgets.example.com (v1): structural",
+        "stdin: widgets.example.com (v1): 1 violation",
+    ]
+
+
+def test_what_cannot_be_read_does_not_keep_the_rest_from_being_looked_at(run: Make, write: Make, crd: Make) -> None:
+    write("good.json", crd(size=GOOD))
+    write("bad.yaml", "a: [")
+    ran = run("lint bad.yaml none.yaml good.json")
+    assert ran.status == 1
+    assert ran.out == "good.json: widgets.example.com (v1): structural\n"
+    assert ran.err == (
+        "bad.yaml: yaml: line 1: did not find expected node content\nnone.yaml: no such file or directory\n"
+    )
+
+
+def test_without_a_crd_it_says_so(run: Make, write: Make) -> None:
+    write("pod.yaml", "kind: Pod")
+    ran = run("lint pod.yaml")
+    assert (ran.status, ran.err) == (0, "noxu: no CustomResourceDefinition in there\n")
+
+
+NO_CRDS: list[tuple[str, Object, str]] = [
+    ("of no version", {"kind": "CustomResourceDefinition"}, 'apiVersion: Unsupported value: ""'),
+    ("of another version", {"apiVersion": "apiextensions.k8s.io/v2", "kind": "CustomResourceDefinition"}, 'apiVersion: Unsupported value: "apiextensions.k8s.io/v2"'),
+    ("with a spec that is none", {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": 3}, "json: cannot unmarshal number into Go struct field"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "why"), [row[1:] for row in NO_CRDS], ids=[row[0] for row in NO_CRDS])
+@pytest.mark.parametrize("options", ["", "--fix", "--output json", "--fix --output json"])
+def test_what_only_says_that_it_is_a_crd(run: Make, write: Make, value: Object, why: str, options: str) -> None:
+    write("crd.json", value)
+    ran = run(f"lint crd.json {options}")
+    assert ran.status == 1
+    told = ran.out + ran.err
+    if "json" in options:
+        told = "\n".join(f"{one['field']}: {one['message']}" for one in ran.json["crds"][0]["violations"])
+    assert why in told
+
+
+def test_machines_get_everything_at_once(run: Make, write: Make, crd: Make) -> None:
+    write(
+        "a.json", {"kind": "List", "items": [crd(size=GOOD), crd(size={}), {"kind": "Pod", "metadata": {"name": "p"}}]}
+    )
+    write("bad.json", "{")
+    ran = run("lint --output json a.json bad.json")
+    assert ran.status == 1
+    assert ran.err == ""
+    good, wrong = ran.json["crds"]
+    assert good == {
+        "file": "a.json", "document": 1, "name": "widgets.example.com", "apiVersion": "apiextensions.k8s.io/v1",
+        "structural": True, "violations": [], "fixable": True,
+    }  # fmt: skip
+    assert (wrong["structural"], wrong["fixable"]) == (False, True)
+    assert wrong["violations"] == [
+        {
+            "field": "spec.validation.openAPIV3Schema.properties[spec].properties[size].type",
+            "reason": "FieldValueRequired",
+            "message": "Required value: must not be empty for specified object fields",
+            "advice": "Give it a `type`. If it may be anything, write `x-kubernetes-preserve-unknown-fields: true`; for an "
+            "integer or a string write `x-kubernetes-int-or-string: true`.",
+        }
+    ]
+    assert ran.json["skipped"] == [{"file": "a.json", "document": 1, "kind": "Pod", "name": "p"}]
+    assert ran.json["unreadable"] == [{"file": "bad.json", "document": 1, "message": "unexpected end of JSON input"}]
+
+
+def test_machines_get_the_mended_crd_and_what_was_changed(run: Make, write: Make, crd: Make) -> None:
+    write("a.json", crd(size={"minimum": 1}))
+    ran = run("lint --fix --output json a.json")
+    [finding] = ran.json["crds"]
+    assert ran.status == 0
+    assert finding["changes"] == [
+        {
+            "path": "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size]",
+            "text": "type: number added",
+        }
+    ]
+    assert finding["fixed"] == crd(size={"type": "number", "minimum": 1})
+
+
+# -- mending
+
+
+def documents(text: str) -> list[Object]:
+    return [codec.decode_yaml(part.encode()).value for part in text.split("---\n")]
+
+
+def test_mended_crds_go_to_stdout_and_notes_to_stderr(run: Make, write: Make, crd: Make, old_crd: Make) -> None:
+    write("a.json", crd(size=GOOD))
+    write("b.json", old_crd({"properties": {"spec": {"type": "object"}}}, scope="Cluster"))
+    ran = run("lint --fix a.json b.json")
+    assert ran.status == 0
+    good, mended = documents(ran.out)
+    assert good == crd(size=GOOD), "nothing is added to what is good"
+    assert mended == crd({"type": "object", "properties": {"spec": {"type": "object"}}}, scope="Cluster")
+    assert ran.err.splitlines() == [
+        "b.json: widgets.example.com (v1beta1): apiVersion: apiextensions.k8s.io/v1beta1 became apiextensions.k8s.io/v1",
+        "b.json: widgets.example.com (v1beta1): spec.versions[0].schema.openAPIV3Schema: type: object added",
+    ]
+
+
+def test_what_is_mended_lints_clean(run: Make, write: Make, old_crd: Make) -> None:
+    write("old.json", old_crd({"properties": {"spec": {"properties": {"a": {"pattern": "x"}}}}}))
+    assert run("lint old.json").status == 1
+    write("new.yaml", run("lint --fix old.json").out)
+    assert run("lint new.yaml").status == 0
+    assert run("lint --fix new.yaml").err == ""
+
+
+def test_a_crd_without_a_structural_form_is_left_out_and_told(run: Make, write: Make, crd: Make) -> None:
+    write("a.json", {"kind": "List", "items": [crd(size=UNTYPED), crd(size=GOOD)]})
+    ran = run("lint --fix a.json")
+    assert ran.status == 1
+    assert documents(ran.out) == [crd(size=GOOD)]
+    assert ran.err.startswith("a.json: widgets.example.com (v1): has no structural form, left as it is\n  spec.")
+    assert "Give it a `type`." in ran.err
+
+
+def test_what_servers_fill_in_is_left_to_them(run: Make, write: Make, crd: Make) -> None:
+    mended = crd(size={"minimum": 1})
+    mended["spec"] |= {
+        "names": {"plural": "widgets", "kind": "Widget", "singular": "wid"},
+        "preserveUnknownFields": False,
+    }
+    mended["metadata"]["creationTimestamp"] = None
+    mended["status"] = {"acceptedNames": {"kind": "", "plural": ""}, "conditions": [], "storedVersions": []}
+    write("a.json", mended)
+    [written] = documents(run("lint --fix a.json").out)
+    assert written.keys() == {"apiVersion", "kind", "metadata", "spec"}
+    assert written["metadata"] == {"name": "widgets.example.com"}
+    assert written["spec"].keys() == {"group", "scope", "names", "versions"}
+    assert written["spec"]["names"] == {"plural": "widgets", "kind": "Widget", "singular": "wid"}
+
+
+IN_PLACE = """
+    # Copyright: nobody
+
+    # More about it.
+    apiVersion: apiextensions.k8s.io/v1beta1   # old
+    kind: CustomResourceDefinition
+    metadata: {name: widgets.example.com}
+    spec:
+      group: example.com
+      version: v1
+      preserveUnknownFields: false
+      names: {plural: widgets, kind: Widget}
+    --- # the next one
+    # stays   as it is
+    kind:   Pod
+    ---
+"""
+
+
+def test_a_file_is_rewritten_and_its_other_documents_stay(run: Make, write: Make, here: Path) -> None:
+    path = write("old.yaml", IN_PLACE)
+    path.chmod(0o640)
+    ran = run("lint --fix --in-place old.yaml")
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err.endswith("old.yaml: rewritten\n")
+    assert path.read_text() == (
+        "# Copyright: nobody\n\n# More about it.\n"
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: widgets.example.com\n"
+        "spec:\n  group: example.com\n  names:\n    kind: Widget\n    plural: widgets\n  scope: Namespaced\n"
+        "  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema:\n        type: object\n"
+        "        x-kubernetes-preserve-unknown-fields: true\n    served: true\n    storage: true\n"
+        "--- # the next one\n# stays   as it is\nkind:   Pod\n---\n"
+    )
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [one.name for one in here.iterdir()] == ["old.yaml"]
+    assert run("lint --fix --in-place old.yaml") == (0, "", "")
+
+
+def test_json_stays_json_and_lists_stay_lists(run: Make, write: Make, crd: Make) -> None:
+    pod = {"kind": "Pod", "a": 1}
+    path = write("a.json", {"kind": "List", "items": [pod, crd(size={"minimum": 1}), {"kind": "List", "items": [crd(size={"maximum": 1})]}]})  # fmt: skip
+    assert run("lint --fix --in-place a.json").status == 0
+    assert json.loads(path.read_text()) == {
+        "kind": "List",
+        "items": [
+            pod,
+            crd(size={"type": "number", "minimum": 1}),
+            {"kind": "List", "items": [crd(size={"type": "number", "maximum": 1})]},
+        ],
+    }
+
+
+def test_what_has_no_structural_form_stays_in_the_file(run: Make, write: Make, crd: Make) -> None:
+    bad, mendable = json.dumps(crd(size=UNTYPED)), json.dumps(crd(size={"minimum": 1}))
+    path = write("a.yaml", f"{bad}\n---\n{mendable}\n---\na: [\n")
+    ran = run("lint --fix --in-place a.yaml")
+    assert ran.status == 1
+    before, mended, after = path.read_text().split("---\n")
+    assert (before, after) == (f"{bad}\n", "a: [\n")
+    assert codec.decode_yaml(mended.encode()).value == crd(size={"type": "number", "minimum": 1})
+    assert "a.yaml, document 3: yaml: line 2: did not find expected node content" in ran.err
+
+
+def test_files_with_nothing_to_mend_are_not_written(run: Make, write: Make, crd: Make) -> None:
+    path = write("d/a.json", crd(size=GOOD))
+    os.utime(path, (1, 1))
+    assert run("lint --fix --in-place d") == (0, "", "")
+    assert path.stat().st_mtime == 1
+
+
+def test_a_link_stays_a_link(run: Make, write: Make, crd: Make, here: Path) -> None:
+    target = write("target.json", crd(size={"minimum": 1}))
+    (here / "link.json").symlink_to(target)
+    assert run("lint --fix --in-place link.json").status == 0
+    assert (here / "link.json").is_symlink()
+    assert json.loads(target.read_text()) == crd(size={"type": "number", "minimum": 1})
+
+
+def test_files_that_are_not_there(run: Make) -> None:
+    assert run("lint --fix --in-place none.yaml") == (1, "", "noxu: none.yaml: no such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("lint", "the following arguments are required: FILE"),
+        ("lint --in-place a.yaml", "--in-place needs --fix"),
+        ("lint --fix --in-place -", "--in-place goes neither with --output json nor with stdin"),
+        ("lint --fix --in-place --output json a", "--in-place goes neither with --output json nor with stdin"),
+    ],
+)
+def test_arguments_that_make_no_sense(run: Make, line: str, why: str) -> None:
+    ran = run(line)
+    assert (ran.status, ran.err.splitlines()[-1]) == (2, f"noxu lint: error: {why}")

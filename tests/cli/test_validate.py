@@ -1,0 +1,331 @@
+"""`noxu validate`: what a server would say, without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver.api.codec import MAX_BODY
+from apiserver.api.errors import ApiError
+from apiserver.api.types import Json, Object
+from apiserver.testing.handle import Noxu
+
+Make = Callable[..., Any]
+
+SIZE = {"type": "integer", "minimum": 1}
+TOO_SMALL = "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"
+TOO_SMALL_7 = "spec.size: Invalid value: 3: spec.size in body should be greater than or equal to 7"
+
+
+def results(ran: Any) -> list[str]:
+    return [one["result"] for one in ran.json["objects"]]
+
+
+def test_one_block_for_each_object_in_the_order_of_the_files(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("objects.json", {"kind": "List", "items": [widget("a", size=1), widget("b", "attic", size=0)]})
+    write("crd.json", crd(size=SIZE, title={"type": "string"}))
+    write("more.yaml", f"# nothing\n---\n{json.dumps(widget('c', size='x', title=3))}")
+    ran = run("validate -f objects.json -f crd.json -f more.yaml")
+    assert (ran.status, ran.err) == (1, "")
+    assert ran.out.splitlines() == [
+        "objects.json: Widget default/a: valid",
+        "objects.json: Widget attic/b: refused",
+        f"  {TOO_SMALL}",
+        "crd.json: CustomResourceDefinition widgets.example.com: valid",
+        "more.yaml, document 2: Widget default/c: refused",
+        '  spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"',
+        '  spec.title: Invalid value: "integer": spec.title in body must be of type string: "integer"',
+        "4 objects: 2 valid, 2 refused, 0 skipped",
+    ]
+
+
+def test_nothing_refused_is_status_0(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("d/a.json", widget("a", size=1))
+    write("d/crd.json", crd(size=SIZE))
+    assert run("validate -f d").status == 0
+
+
+def test_machines_get_the_status_that_a_server_answers_with(
+    run: Make, write: Make, crd: Make, widget: Make, noxu: Noxu
+) -> None:
+    noxu.apply(crd(size=SIZE))
+    with pytest.raises(ApiError) as refusal:
+        noxu.apply(widget("a", size=0))
+    write("crd.json", crd(size=SIZE))
+    write("a.json", widget("a", size=0))
+    ran = run("validate --output json -f crd.json -f a.json")
+    assert ran.status == 1
+    assert ran.json["summary"] == {"objects": 2, "valid": 1, "refused": 1, "skipped": 0}
+    assert ran.json["objects"][1] == {
+        "file": "a.json", "document": 1, "apiVersion": "example.com/v1", "kind": "Widget", "namespace": "default",
+        "name": "a", "result": "refused", "warnings": [], "status": refusal.value.status,
+    }  # fmt: skip
+    assert ran.json["objects"][0]["status"] is None
+
+
+# What becomes of an object `a` when the CRD is there, and how it is told.
+OBJECTS: list[tuple[str, Json, str, list[str]]] = [
+    ("without a name", {"metadata": {}}, "refused", ["name or generateName is required"]),
+    ("with a wrong name", {"metadata": {"name": "A"}}, "refused", ["a lowercase RFC 1123 subdomain must consist of"]),
+    ("to be named", {"metadata": {"generateName": "a-"}}, "valid", []),
+    ("of a wrong namespace", {"metadata": {"name": "a", "namespace": "A"}}, "refused", ['namespaces "A" not found']),
+    ("with metadata that is none", {"metadata": 3}, "refused", ["cannot be handled as a Widget"]),
+    ("with an unknown field", {"spec": {"size": 1, "color": 1}}, "valid", ['warning: unknown field "spec.color"']),
+    ("with a label that is none", {"metadata": {"name": "a", "labels": {"a": "b c"}}}, "refused", ["metadata.labels: Invalid value"]),
+    ("with nothing in it", {}, "valid", []),
+    ("out of a cluster", {"metadata": {"name": "a", "resourceVersion": "7", "uid": "u", "generation": 4}}, "valid", ["warning: metadata.resourceVersion is left out here"]),
+    ("of another version", {"apiVersion": "example.com/v2"}, "refused", ['no matches for kind "Widget" in version "example.com/v2": load its CRD, too']),
+    ("of no version", {"apiVersion": None}, "refused", ['no matches for kind "Widget" in version "None"']),
+    ("with a finalizer that is no name", {"metadata": {"name": "a", "finalizers": ["x y"]}}, "refused", ["metadata.finalizers: Invalid value"]),
+    ("with a finalizer of nobody", {"metadata": {"name": "a", "finalizers": ["x"]}}, "valid", ["prefer a domain-qualified finalizer name"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "result", "told"), [row[1:] for row in OBJECTS], ids=[row[0] for row in OBJECTS])
+def test_an_object(
+    run: Make, write: Make, crd: Make, widget: Make, changes: Object, result: str, told: list[str]
+) -> None:
+    write("crd.json", crd(size=SIZE))
+    write("a.json", {**widget("a", size=1), **changes})
+    ran = run("validate -f crd.json -f a.json")
+    lines = ran.out.splitlines()[1:-1]
+    assert lines[0].endswith(f": {result}")
+    assert len(lines) == 1 + len(told)
+    assert all(text in line for text, line in zip(told, lines[1:], strict=True))
+    assert ran.status == (1 if result == "refused" else 0)
+
+
+def test_strict_refuses_what_is_warned_of_otherwise(run: Make, write: Make, crd: Make) -> None:
+    write("crd.json", crd(size=SIZE))
+    write(
+        "a.yaml",
+        """
+        apiVersion: example.com/v1
+        kind: Widget
+        metadata: {name: a}
+        spec:
+          size: 1
+          size: 2
+          color: red
+    """,
+    )
+    ran = run("validate -f crd.json -f a.yaml --output json")
+    assert ran.status == 0
+    assert ran.json["objects"][1]["warnings"] == ['line 6: key "size" already set in map', 'unknown field "spec.color"']
+    ran = run("validate --strict -f crd.json -f a.yaml --output json")
+    assert ran.status == 1
+    assert ran.json["objects"][1]["status"]["message"] == (
+        'Widget in version "v1" cannot be handled as a Widget: strict decoding error: yaml: unmarshal errors:\n'
+        '  line 6: key "size" already set in map, unknown field "spec.color"'
+    )
+    text = run("validate --strict -f crd.json -f a.yaml").out
+    assert '\n    line 6: key "size" already set in map, unknown' in text, "all lines of a message are indented"
+
+
+def test_kinds_that_nothing_defines(run: Make, write: Make) -> None:
+    write("a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}")
+    ran = run("validate -f a.yaml")
+    assert ran.status == 1
+    assert ran.out == (
+        "a.yaml: Deployment b/a: refused\n"
+        '  no matches for kind "Deployment" in version "apps/v1": load its CRD, too\n'
+        "1 objects: 0 valid, 1 refused, 0 skipped\n"
+    )
+    ran = run("validate -f a.yaml --ignore-unknown-kinds")
+    assert (ran.status, ran.out) == (
+        0,
+        "a.yaml: Deployment b/a: skipped\n1 objects: 0 valid, 0 refused, 1 skipped\n",
+    )
+
+
+def test_kinds_that_every_server_has_need_no_crd(run: Make, write: Make) -> None:
+    write("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 3}")
+    assert "cannot unmarshal number into Go struct field ConfigMap.data of type string" in run("validate -f a.yaml").out
+
+
+def test_namespaces_among_the_files_are_created_and_others_are_made_up(
+    run: Make, write: Make, crd: Make, widget: Make
+) -> None:
+    write("d/a.json", widget("a", "attic", size=1))
+    write("d/b.json", widget("b", "cellar", size=1))
+    write("d/crd.json", crd(size=SIZE))
+    write("d/ns.json", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "attic"}})
+    assert results(run("validate -f d --output json")) == ["valid"] * 4
+
+
+def test_objects_of_the_whole_cluster_are_in_no_namespace(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd(scope="Cluster", size=SIZE))
+    write("a.json", widget("a", "attic", size=1))
+    assert "a.json: Widget a: valid\n" in run("validate -f crd.json -f a.json").out
+
+
+def test_what_cannot_be_read_is_refused_and_the_rest_goes_on(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd(size=SIZE))
+    write("a.yaml", f"a: [\n---\nb: 1\n---\n{json.dumps(widget('a', size=1))}\n")
+    ran = run("validate -f none -f a.yaml -f crd.json")
+    assert ran.status == 1
+    assert ran.out.splitlines() == [
+        "none: refused",
+        "  no such file or directory",
+        "a.yaml: refused",
+        "  yaml: line 1: did not find expected node content",
+        "a.yaml, document 2: refused",
+        "  not a Kubernetes object: it has no kind",
+        "a.yaml, document 3: Widget default/a: valid",
+        "crd.json: CustomResourceDefinition widgets.example.com: valid",
+        "5 objects: 2 valid, 3 refused, 0 skipped",
+    ]
+
+
+def test_what_is_too_big_for_a_request(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd(text={"type": "string"}))
+    write("a.json", widget("a", text="x" * MAX_BODY))
+    ran = run("validate -f crd.json -f a.json")
+    assert f"  Request entity too large: limit is {MAX_BODY}\n" in ran.out
+
+
+# -- twice is an update
+
+
+def test_an_object_that_occurs_twice_is_an_update(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    rules = [{"rule": "self.size >= oldSelf.size", "message": "it never shrinks"}]
+    spec = {"type": "object", "properties": {"size": SIZE}, "x-kubernetes-validations": rules}
+    write("crd.json", crd({"type": "object", "properties": {"spec": spec}}))
+    sizes = [widget("a", size=2), widget("a", size=3), widget("b", size=1), widget("a", size=1)]
+    write("a.json", {"kind": "List", "items": sizes})
+    ran = run("validate -f crd.json -f a.json")
+    assert ran.status == 1
+    assert ran.out.splitlines()[1:] == [
+        "a.json: Widget default/a: valid",
+        "a.json: Widget default/a: valid",
+        "a.json: Widget default/b: valid",
+        "a.json: Widget default/a: refused",
+        "  spec: Invalid value: it never shrinks",
+        "5 objects: 4 valid, 1 refused, 0 skipped",
+    ]
+
+
+def test_rules_of_the_schema_are_run(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    rules = [{"rule": "self.size % 2 == 0", "messageExpression": "self.size < 4 ? 'odd, and small' : 'odd'"}]
+    spec = {"type": "object", "properties": {"size": SIZE}, "x-kubernetes-validations": rules}
+    write("crd.json", crd({"type": "object", "properties": {"spec": spec}}))
+    write("a.json", {"kind": "List", "items": [widget("a", size=2), widget("b", size=3)]})
+    ran = run("validate -f crd.json -f a.json")
+    assert ran.status == 1
+    assert ran.out.splitlines()[1:-1] == [
+        "a.json: Widget default/a: valid",
+        "a.json: Widget default/b: refused",
+        "  spec: Invalid value: odd, and small",
+    ]
+
+
+def test_immutable_things_are(run: Make, write: Make) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "type": "Opaque"}
+    write("a.json", {"kind": "List", "items": [secret, {**secret, "type": "other"}]})
+    ran = run("validate -f a.json")
+    assert '  type: Invalid value: "other": field is immutable' in ran.out
+
+
+def test_crds_that_occur_twice_are_updates_of_crds(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    cluster = crd(size=SIZE, scope="Cluster")
+    write("d/1.json", crd(size=SIZE))
+    write("d/2.json", widget("a", size=0))
+    write("d/3.json", crd(size={"type": "integer"}))
+    write("d/4.json", cluster)
+    ran = run("validate -f d")
+    assert [line for line in ran.out.splitlines() if "refused" in line] == [
+        "d/4.json: CustomResourceDefinition widgets.example.com: refused",
+        "4 objects: 3 valid, 1 refused, 0 skipped",
+    ]
+    assert '  spec.scope: Invalid value: "Cluster": field is immutable' in ran.out
+
+
+# -- CRDs
+
+
+def test_a_crd_that_is_refused_takes_its_objects_with_it(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd(size={}))
+    write("a.json", widget("a", size=1))
+    ran = run("validate -f crd.json -f a.json")
+    assert ran.status == 1
+    assert "CustomResourceDefinition widgets.example.com: refused\n  spec.validation.openAPIV3Schema" in ran.out
+    assert '  no matches for kind "Widget" in version "example.com/v1": load its CRD, too\n' in ran.out
+
+
+def test_a_crd_whose_names_are_taken_is_accepted_and_not_served(run: Make, write: Make, crd: Make) -> None:
+    other = crd(size=SIZE)
+    other["metadata"]["name"], other["spec"]["names"]["plural"] = "wodgets.example.com", "wodgets"
+    write("crds.json", {"kind": "List", "items": [crd(size=SIZE), other]})
+    ran = run("validate --output json -f crds.json")
+    first, second = ran.json["objects"]
+    assert (first["warnings"], second["result"]) == ([], "valid")
+    assert second["warnings"] == [
+        'not served: NamesAccepted is False: "WidgetList" is already in use',
+        "not served: Established is False: not all names are accepted",
+    ]
+
+
+def test_deprecated_versions_are_warned_of(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    deprecated = crd(size=SIZE)
+    deprecated["spec"]["versions"][0] |= {"deprecated": True, "deprecationWarning": "use gears"}
+    write("crd.json", deprecated)
+    write("a.json", widget("a", size=0))
+    assert f"  {TOO_SMALL}\n  warning: use gears\n" in run("validate -f crd.json -f a.json").out
+
+
+def test_a_crd_of_v1beta1_is_read_as_v1(run: Make, write: Make, old_crd: Make, widget: Make) -> None:
+    write("crd.json", old_crd({"properties": {"spec": {"type": "object", "properties": {"size": SIZE}}}}))
+    write("a.json", widget("a", size=0))
+    ran = run("validate -f crd.json -f a.json")
+    assert ran.out.splitlines()[:4] == [
+        "crd.json: CustomResourceDefinition widgets.example.com: valid",
+        "  warning: apiVersion: apiextensions.k8s.io/v1beta1 became apiextensions.k8s.io/v1",
+        "  warning: spec.versions[0].schema.openAPIV3Schema: type: object added",
+        "a.json: Widget default/a: refused",
+    ]
+
+
+def test_a_crd_of_v1beta1_without_a_structural_form_is_refused(run: Make, write: Make, old_crd: Make) -> None:
+    write(
+        "crd.json",
+        old_crd({"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}, {"type": "object"}]}}}),
+    )
+    ran = run("validate -f crd.json")
+    assert ran.status == 1
+    lines = ran.out.splitlines()
+    assert lines[:2] == [
+        "crd.json: CustomResourceDefinition widgets.example.com: refused",
+        "  there is no form of this v1beta1 CRD that servers take, who want v1:",
+    ]
+    assert lines[2].startswith("    spec.validation.openAPIV3Schema.properties[a]")
+    assert lines[-2] == "  `noxu lint crd.json` says what to do"
+
+
+# -- arguments
+
+
+ARGUMENTS: list[tuple[str, str]] = [
+    ("validate", "nothing to validate: give -f or --stored"),
+    ("validate -f a --data b", "--data, --server, --kubeconfig and what belongs to them need --stored"),
+    ("validate -f a --server b", "--data, --server, --kubeconfig and what belongs to them need --stored"),
+    ("validate -f a --context b", "--data, --server, --kubeconfig and what belongs to them need --stored"),
+    ("validate --stored --data a --server b", "argument --server: not allowed with argument --data"),
+    ("validate a", "unrecognized arguments: a"),
+]
+
+
+@pytest.mark.parametrize(("line", "why"), ARGUMENTS)
+def test_arguments_that_make_no_sense(run: Make, line: str, why: str) -> None:
+    ran = run(line)
+    assert ran.status == 2
+    assert ran.err.splitlines()[-1].endswith(f"error: {why}")
+
+
+def test_nothing_is_left_behind(run: Make, write: Make, crd: Make, here: Path) -> None:
+    write("crd.json", crd(size=SIZE))
+    run("validate -f crd.json")
+    assert [one.name for one in here.iterdir()] == ["crd.json"]
