@@ -181,7 +181,8 @@ class _Checker:
         if found is None:
             self.report(pos, f"undefined field '{name}'")
             return types.ERROR
-        return found.named(f"{struct.name}.{name}")
+        identifier, inner = found
+        return inner.named(f"{struct.name}.{identifier}")
 
     # Calls
 

@@ -130,7 +130,9 @@ class CompiledRule:
 
     @cached_property
     def field_path(self) -> str:
-        """Where failures are told to be, below the node."""
+        """Where failures are told to be, below the node. Upstream forgets it if the messageExpression is wrong."""
+        if self.message_error:
+            return ""
         try:
             return resolve(self.rule.field_path, self._schema).path
         except ValueError:

@@ -56,11 +56,14 @@ class DeclType:
             return types.map_of(types.STRING, self.element.named(f"{name}.@elem"))
         return types.list_of(self.element.named(f"{name}.@idx"))
 
-    def find(self, name: str) -> DeclType | None:
-        """A field of an object. Keywords are found without their underscores too."""
+    def find(self, name: str) -> tuple[str, DeclType] | None:
+        """A field of an object, and its identifier. Keywords are found without their underscores too."""
         assert self.fields is not None
-        found = self.fields.get(name)
-        return self.fields.get(f"__{name}__") if found is None and name in KEYWORDS else found
+        for identifier in (name, f"__{name}__") if name in KEYWORDS else (name,):
+            found = self.fields.get(identifier)
+            if found is not None:
+                return identifier, found
+        return None
 
     @property
     def max_cardinality(self) -> int:

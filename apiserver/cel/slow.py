@@ -286,7 +286,10 @@ class _Walker:
         dispatched = function.singleton is None and len(node.overloads) != 1 and len(function.overloads) > 1
         constant_pattern = node.function in PATTERN_FUNCTIONS and operands[1] in self.constants
         in_turn = len(operands) > 2 or node.function == "format" or dispatched or constant_pattern
-        return function.implementation(node.overloads), call_cost(node.function, node.overloads), in_turn
+        run = function.implementation(node.overloads)
+        if constant_pattern:
+            run = on_text(run)
+        return run, call_cost(node.function, node.overloads), in_turn
 
     def pay(self, price: CallCost, args: list[Value], result: Value) -> None:
         self.spend(price(args, result))
@@ -392,6 +395,17 @@ def _held(value: Value, what: str) -> Value:
     if not isinstance(value, Optional):
         raise CelError(f"cannot initialize optional {what} from non-optional value {go_value(value)}")
     return value.value
+
+
+def on_text(run: Callable[..., Value]) -> Callable[..., Value]:
+    """A function with a pattern known beforehand: it is asked for nothing but texts."""
+
+    def call(*args: Value) -> Value:
+        if type(args[0]) is not str:
+            raise no_such_overload()
+        return run(*args)
+
+    return call
 
 
 def is_attribute(node: Expr) -> bool:

@@ -14,16 +14,13 @@ from apiserver.api.errors import aggregate
 from apiserver.api.types import Json, Object
 from apiserver.api.values import copy
 from apiserver.cel.schema_rules import SchemaRules
-from apiserver.cel.validation import Validator
 from apiserver.crd import types, update, validation
 from apiserver.crd.defaults import default as default_crd
 from apiserver.crd.schemas import RULES
-from apiserver.schema import listtype, ratcheting
-from apiserver.schema import validation as values
-from apiserver.schema.defaulting import default, drop_nulls
-from apiserver.schema.pruning import prune
-from apiserver.schema.ratcheting import Correlated
-from apiserver.schema.structural import Structural, parse
+from apiserver.registry import pipeline
+from apiserver.registry.custom import versions_of
+from apiserver.registry.pipeline import Draft
+from apiserver.registry.resource import Resource
 
 CASES = Path(__file__).parents[2].parent / "shared" / "cel-cases" / "cases.jsonl"
 
@@ -65,13 +62,14 @@ def verdict(case: Object) -> tuple[str, str]:
     if errors := validation.validate(prepared, checkers=SchemaRules):
         kind = "compile_error" if RULES in str(errors) else "schema_error"
         return kind, f"CustomResourceDefinition is invalid: {aggregate(map(str, errors))}"
-    schema = parse(root)
+    prepared["status"]["acceptedNames"] = {**names, "listKind": "ThingList"}
+    resource = versions_of(prepared, 0).storage
     old = case.get("oldObject")
     if old is not None:
         old = thing(case, old)
-        if complaint := admit(schema, old, None):
+        if complaint := admit(resource, old, None):
             return "old_invalid", complaint
-    complaint = admit(schema, thing(case, case["object"]), old)
+    complaint = admit(resource, thing(case, case["object"]), old)
     return ("invalid", complaint) if complaint else ("valid", "")
 
 
@@ -88,21 +86,20 @@ def schema_of(case: Object) -> Object:
 
 
 def thing(case: Object, value: Json) -> Object:
-    meta = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x"}}
+    meta: Object = {
+        "apiVersion": "example.com/v1",
+        "kind": "Thing",
+        "metadata": {"name": "x", "uid": "1", "resourceVersion": "1"},
+    }
     if not case.get("isRoot"):
         return {**meta, "spec": copy(value)}
     meta["metadata"] |= value.get("metadata") or {}
     return {**copy(value), **meta}
 
 
-def admit(schema: Structural, value: Object, old: Object | None) -> str:
-    """The pipeline of an object, as far as these cases need it; in place."""
-    prune(value, schema, root=True)
-    drop_nulls(value, schema)
-    default(value, schema)
-    errors = values.validate(value, schema) if old is None else ratcheting.validate_update(value, old, schema)
-    errors += listtype.validate(value, schema)
-    if not values.blocks_rules(errors):
-        correlation = None if old is None else Correlated(value, old, schema)
-        errors += Validator(schema).validate(value, old, correlation=correlation).errors
-    return f"Thing is invalid: {aggregate(map(str, errors))}" if errors else ""
+def admit(resource: Resource, value: Object, old: Object | None) -> str:
+    """What the pipeline of a write says to an object."""
+    draft = Draft(resource, "UPDATE" if old else "CREATE", value, old=old)
+    for stage in (pipeline.decode, pipeline.default, resource.behaviour.validate):
+        stage(draft)
+    return f"Thing is invalid: {aggregate(map(str, draft.errors))}" if draft.errors else ""
