@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from apiserver.cel import checker, constants, cost, parser, slow
-from apiserver.cel.ast import is_deeper
+from apiserver.cel.ast import Expr, is_deeper
 from apiserver.cel.codegen import Compiled, Declined, generate
 from apiserver.cel.constants import Constants
 from apiserver.cel.cost import Range
@@ -89,6 +89,11 @@ class Program:
             with _room():
                 return slow.evaluate(self.tree, self.environment, known, variables, limit)
         return slow.evaluate(self.tree, self.environment, known, variables, limit)
+
+    def evaluate_part(self, part: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
+        """Run a node of its tree that stands in no macro."""
+        with _room():
+            return slow.evaluate(part, self.environment, self.instantiate(), variables, limit)
 
     def generate(self, schema: Structural, *, old_self: bool) -> Compiled | None:
         """A function for a rule, if it is of a kind that can be generated."""

@@ -10,6 +10,7 @@ may stay (ratcheting).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
@@ -34,6 +35,7 @@ from apiserver.cel.rules import OLD_SELF, SELF, CompiledRule, spaceless
 from apiserver.cel.schema_types import DeclType, decl_type, with_type_and_object_meta
 from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.cel.values import NONE, Optional, Value, from_json_or_failed
+from apiserver.cel.witness import witness
 from apiserver.schema.ratcheting import Correlated
 from apiserver.schema.structural import Rule, Structural, has_rules
 
@@ -47,12 +49,26 @@ _NO_BUDGET_FOR_MESSAGE: Final = (
 )
 
 
+class FailedRule(NamedTuple):
+    """A rule that said no, at the node of that path, and what it saw there."""
+
+    path: Path
+    rule: CompiledRule
+    variables: Mapping[str, Value]
+
+    def witness(self) -> dict[str, str]:
+        """The values of the attributes in the rule, by their texts."""
+        program = self.rule.condition.program
+        return witness(program, self.variables) if program is not None else {}
+
+
 class Verdict(NamedTuple):
     """`remaining` is what is left of the budget, negative if it did not suffice."""
 
     errors: list[FieldError]
     warnings: list[str]
     remaining: int
+    failed: list[FailedRule]
 
 
 class Validator:
@@ -85,7 +101,7 @@ class Validator:
                 run.node(self._node, (path,), new, old, _Ratchet(correlation, None))
             except _Exhausted:
                 run.budget = -1
-        return Verdict(run.errors, run.warnings, run.budget)
+        return Verdict(run.errors, run.warnings, run.budget, run.failed)
 
 
 _NOT_TYPED: Final = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
@@ -191,6 +207,7 @@ class _Run:
         self.budget = budget
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
+        self.failed: list[FailedRule] = []
 
     def node(self, node: _Node, trail: _Trail, new: Json, old: Json, ratchet: _Ratchet) -> None:
         if new is None:
@@ -279,12 +296,13 @@ class _NodeRun:
     def rule(self, rule: CompiledRule) -> None:
         program = rule.condition.program
         assert program is not None
-        optional = rule.rule.optional_old_self
-        outcome = program.evaluate(self.variables_with_optional if optional else self.variables)
+        variables = self.variables_with_optional if rule.rule.optional_old_self else self.variables
+        outcome = program.evaluate(variables)
         self.run.afford(outcome.cost, self.trail, self.node)
         if outcome.error is not None:
             self.failed_to_run(rule.rule, outcome.error)
         elif outcome.value is not True:
+            self.run.failed.append(FailedRule(_path(self.trail), rule, variables))
             self.failed(rule)
 
     def failed_to_run(self, rule: Rule, error: str) -> None:
