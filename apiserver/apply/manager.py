@@ -362,7 +362,9 @@ def _withdrawn(merged: Object, last: Owned, managers: Managers, me: Manager, ver
     what was not `me`'s to remove.
     """
     tracker = versions.tracker
-    if last.version == tracker.version and not difference(last.fields, managers[me].fields):
+    if not difference(last.fields, managers[me].fields) and all(
+        owned.version == tracker.version for owned in (last, *managers.values())
+    ):
         return merged
     try:
         merged_there = versions.at(merged, last.version)

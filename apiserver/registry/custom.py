@@ -112,6 +112,7 @@ def _only_status(new: Object, old: Object) -> Object:
     value.pop("status", None)
     if "status" in new:
         value["status"] = new["status"]
+    value["metadata"].pop("managedFields", None)
     if "managedFields" in new["metadata"]:
         value["metadata"]["managedFields"] = new["metadata"]["managedFields"]
     return value

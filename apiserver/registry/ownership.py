@@ -11,7 +11,7 @@ from apiserver.api.structs import zero
 from apiserver.api.types import Object
 from apiserver.apply import scale
 from apiserver.apply.fieldset import FieldSet, Path, field, of
-from apiserver.apply.tracker import Tracker
+from apiserver.apply.tracker import Tracker, relabel
 from apiserver.apply.types import Type, of_schema, of_struct
 from apiserver.registry.resource import Resource, Versions
 
@@ -28,15 +28,18 @@ def tracker(resource: Resource, subresource: str) -> Tracker:
 
 
 def _make(resource: Resource, subresource: str) -> Tracker:
+    """As upstream has it: custom resources are compared at other versions as they are, so that ownership cannot be
+    worked out where these do not know a field, and the main resource's reset fields are those of its version only."""
     versions = resource.versions
     struct = resource.behaviour.struct
+    reset = versions.all if subresource else (resource,)
     return Tracker(
         resource.api_version,
         resource.kind,
         {one.api_version: _type(one) for one in versions.all},
-        convert=lambda value, api_version: _convert(versions, value, api_version),
+        convert=relabel if struct is None else lambda value, api_version: _convert(versions, value, api_version),
         subresource=subresource,
-        resets={one.api_version: _reset_fields(one.behaviour.reset_fields(one, subresource)) for one in versions.all},
+        resets={one.api_version: _reset_fields(one.behaviour.reset_fields(one, subresource)) for one in reset},
         empty={} if struct is None else zero(struct),
         custom=struct is None,
     )

@@ -29,7 +29,6 @@ from apiserver.registry import ownership
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
-from apiserver.schema.pruning import prune
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
@@ -131,11 +130,6 @@ class Draft:
         return metadata
 
     @property
-    def lost(self) -> bool:
-        """Whether what was applied had fields that went. Upstream prunes these when it reads: each apply is a change."""
-        return self.owned and bool(self.unknown)
-
-    @property
     def typed(self) -> bool:
         """Whether the object says it is what the resource holds; otherwise there is nothing to prune or default by."""
         return self.new.get("kind") == self.resource.kind and self.new.get("apiVersion") == self.resource.api_version
@@ -153,12 +147,10 @@ def decode(draft: Draft) -> None:
     draft.did("prune", draft.unknown)
 
 
-def prune_applied(draft: Draft) -> None:
-    """Typing has refused unknown fields, but not below an `object` that describes none: these go, and nobody is told."""
-    schema = draft.resource.schema
-    if schema is not None:
-        draft.unknown = prune(draft.new, schema, root=True)
-        draft.did("prune", draft.unknown)
+def retype(draft: Draft) -> None:
+    """Merged objects of built-in kinds become structs again, in which null is nothing."""
+    if draft.resource.behaviour.struct is not None:
+        decode(draft)
 
 
 def refuse_unknown(draft: Draft) -> None:
@@ -285,6 +277,16 @@ def keep_times(draft: Draft) -> None:
         draft.new = manager.keep_times(draft.old, draft.new)
 
 
+def prune_applied(draft: Draft) -> None:
+    """Typing what was applied has left nulls, and unknown fields below an `object` that describes none.
+
+    Upstream drops these as it stores: they have been validated, and each time they are applied the object changes.
+    """
+    if draft.owned and draft.resource.behaviour.struct is None:
+        draft.new, removed = draft.resource.behaviour.decode(draft.resource, draft.new)
+        draft.did("prune what was applied", removed)
+
+
 def validate(draft: Draft) -> None:
     draft.resource.behaviour.validate(draft)
     if draft.errors:
@@ -305,10 +307,10 @@ async def admit_validating(draft: Draft) -> None:
 
 ARRIVE: Final[tuple[Stage, ...]] = (decode, refuse_unknown, address, default)
 ADMIT: Final[tuple[Stage, ...]] = (unite_owners, own, admit, prune_again)
-SETTLE: Final[tuple[Stage, ...]] = (identify, prepare, validate, admit_validating, keep_times)
+SETTLE: Final[tuple[Stage, ...]] = (identify, prepare, validate, admit_validating, keep_times, prune_applied)
 WRITE_STAGES: Final = ARRIVE + ADMIT + SETTLE
 _WAITING: Final = frozenset(stage for stage in WRITE_STAGES if iscoroutinefunction(stage))
-APPLIED: Final[tuple[Stage, ...]] = (prune_applied, address, default)
+APPLIED: Final[tuple[Stage, ...]] = (retype, address, default)
 """ARRIVE for what server-side apply has merged: it was typed by the schema."""
 
 

@@ -228,12 +228,14 @@ def test_every_field_that_anybody_set_is_owned(history: Any) -> None:
     owned: Any = {}
     for entry in owners(value).values():
         owned = union(owned, entry)
-    there = leaves(to_set({"spec": without_empty_maps(value.get("spec", {}))}, KIND))
+    there = leaves(to_set(without_empty_maps({"spec": value.get("spec")}), KIND))
     assert difference(there, ensure_named(owned, KIND)) == {}
 
 
 def without_empty_maps(value: Any) -> Any:
-    """What updates have emptied is nobody's: nobody has set it so."""
+    """What updates have emptied, in an item of a list too, is nobody's: nobody has set it so."""
+    if isinstance(value, list):
+        return [without_empty_maps(one) for one in value]
     if not isinstance(value, dict):
         return value
     return {name: child for name, one in value.items() if (child := without_empty_maps(one)) != {}}
