@@ -1,9 +1,10 @@
 """Watch: a stream of events about one collection (upstream's pkg/endpoints/handlers/watch.go and its watch cache).
 
 An event is made into bytes once per representation and those bytes go to every watcher, all events of one commit in
-one write. Delivery never waits: what a slow connection does not take is queued by reference, and a client that takes
-nothing for `STALLED_AFTER` seconds, or falls `MAX_PENDING` events behind, is cut off. It resumes from the last
-resourceVersion that it has seen.
+one write. Delivery never waits: changes that a slow connection does not take, and those of objects that are too big to
+be worked on in the loop, are queued by reference. A client that takes nothing for `STALLED_AFTER` seconds, or falls
+`MAX_PENDING` changes or `MAX_PENDING_BYTES` behind, is cut off. It resumes from the last resourceVersion that it has
+seen.
 """
 
 from __future__ import annotations
@@ -11,28 +12,32 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, Literal, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Literal, Protocol, TypeVar
 
 from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
 from apiserver.http.options import ListOptions, parse_revision
 from apiserver.registry.cache import Change, Collection
-from apiserver.registry.entry import Entry, body_at, object_at
-from apiserver.registry.listing import Selection, fresh
+from apiserver.registry.entry import Entry, body_at, is_read, object_at
+from apiserver.registry.heavy import LIGHT, work
+from apiserver.registry.listing import Selection, fresh, wanted
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
-from storage.types import Compacted, Event, Prefix, Revision
+from storage.types import Compacted, Corrupt, Event, Prefix, Revision
 
 MIN_TIMEOUT: Final = 1800.0  # seconds; a watch without timeoutSeconds lasts one to two times this
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
 HIGH_WATER: Final = 128 * 1024  # bytes that a connection may leave unsent before its events are queued
-MAX_PENDING: Final = 10_000  # events queued for a connection that does not take them
+MAX_PENDING: Final = 10_000  # changes queued for a connection that does not take them
+MAX_PENDING_BYTES: Final = 32 * 1024 * 1024  # of their objects, which others may hold as well
 STALLED_AFTER: Final = 5.0  # seconds without taking anything
 CHUNK: Final = 128  # events between two pauses
+CHUNK_BYTES: Final = 128 * 1024
 
+T = TypeVar("T")
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 
 
@@ -59,6 +64,10 @@ class Representation:
         self.resource = resource
         self.key: object = resource
 
+    def weight(self, entry: Entry) -> int:
+        """How many bytes there are to be worked on to show an entry."""
+        return 0 if is_read(entry, self.resource) else len(entry.stored)
+
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
         """`change` is None for the initial state."""
         if change is None:
@@ -78,6 +87,9 @@ class Converted(Representation):
     def __init__(self, resource: Resource, make: Callable[[Object], bytes]) -> None:
         super().__init__(resource)
         self._make = make
+
+    def weight(self, entry: Entry) -> int:
+        return len(entry.stored)
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
         return frame(kind, self._make(object_at(entry, self.resource)))
@@ -104,33 +116,41 @@ class Stream:
         self.pipe = pipe
         self.after: Revision = 0  # events up to this revision are not for us
         self._partition = selection.partition
-        self._pending: list[bytes] = []
+        self._pending: list[Change] = []
+        self._pending_bytes = 0
+        self._ends = 0  # how often the collection's watches had been ended when this one began
         self._queueing = True
         self._wake = asyncio.Event()
         self._ended = False
-        self._overrun = False
 
     # -- the cache's side
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
-        frames = self.frames(changes)
-        if not frames:
-            return
-        if self._queueing:
-            self._pending += frames
-            self._overrun = len(self._pending) > MAX_PENDING
-        elif self._write(frames) > HIGH_WATER:
+        if not self._queueing and all(change.weight <= LIGHT for change in changes):
+            frames = b"".join(self.frames(changes))
+            if len(frames) <= CHUNK_BYTES:
+                if frames and self._write(frames) > HIGH_WATER:
+                    self._queueing = True
+                    self._wake.set()
+                return
+        mine = [change for change in changes if self._partition in (None, change.key.partition)]
+        if mine:
             self._queueing = True
-        if self._queueing:
+            self._pending += mine
+            self._pending_bytes += sum([change.weight for change in mine])
             self._wake.set()
+
+    @property
+    def _overrun(self) -> bool:
+        return len(self._pending) > MAX_PENDING or self._pending_bytes > MAX_PENDING_BYTES
 
     def end(self) -> None:
         self._ended = True
         self._wake.set()
 
-    def _write(self, frames: list[bytes]) -> int:
+    def _write(self, frames: bytes) -> int:
         try:
-            return self.pipe.write(b"".join(frames))
+            return self.pipe.write(frames)
         except ConnectionError:
             self.end()
             return 0
@@ -157,17 +177,17 @@ class Stream:
         """Stream until the time is up, the resource changes, or the client does not keep up."""
         deadline = time.monotonic() + seconds
         collection = await self.registry.collection(self.selection.resource)
+        self._ends = collection.ends
         try:
-            collection = await self._start(collection, options)
-        except Compacted as compacted:
-            await self._error(too_old(self.after, compacted.revision))
-            return
-        try:
+            await self._start(collection, options)
             await self._live(deadline, bookmarks=options.bookmarks)
+        except (Compacted, Corrupt) as gap:
+            oldest = gap.revision if isinstance(gap, Compacted) else self.registry.cache.revision
+            await self._error(too_old(self.after, oldest))
         finally:
             collection.watchers.pop(self, None)
 
-    async def _start(self, collection: Collection, options: ListOptions) -> Collection:
+    async def _start(self, collection: Collection, options: ListOptions) -> None:
         """Send the initial state or the history asked for; from then on the cache delivers. Raises Compacted."""
         revision = self.after
         if revision and not options.initial_events:
@@ -176,42 +196,53 @@ class Stream:
             rest = collection.since(revision)
             if rest is None:
                 rest = await self._catch_up(collection, revision)
-            collection.watchers[self] = None
-            await self._send(self.frames(rest))
-            return collection
+            self._join(collection)
+            await self._send_changes(rest)
+            return
         if revision:
             await fresh(self.registry, revision)
         entries = [collection.entries[key] for key in collection.select(self._partition)]
         at, self.after = self.registry.cache.revision, 0
-        collection.watchers[self] = None
+        self._join(collection)
         if options.initial_events is not False:
-            wanted = [entry for entry in entries if self.selection.everything or self.selection.wants(entry)]
-            for start in range(0, len(wanted), CHUNK):
-                await self._send(
-                    [self.representation.event("ADDED", one, None) for one in wanted[start : start + CHUNK]]
-                )
+            shown = entries if self.selection.everything else await wanted(entries, self.selection)
+            for some in portions(shown, lambda entry: len(entry.stored)):
+                await self._send(await work(sum(map(self.representation.weight, some)), self._added, some))
             if options.initial_events and options.bookmarks:
                 await self._send([self.representation.bookmark(at, initial_end=True)])
-        return collection
+
+    def _join(self, collection: Collection) -> None:
+        """From now on the cache delivers; unless the collection's watches were ended while this one was starting."""
+        if collection.ends == self._ends:
+            collection.watchers[self] = None
+        else:
+            self.end()
+
+    def _added(self, entries: Sequence[Entry]) -> list[bytes]:
+        return [self.representation.event("ADDED", entry, None) for entry in entries]
 
     async def _catch_up(self, collection: Collection, revision: Revision) -> list[Change]:
         """Send history from the store until the cache's recent changes take over; those that are left to send."""
         prefix = Prefix(self.selection.resource.collection, self._partition)
         async for batch in self.registry.store.watch(prefix, after=revision):
-            await self._send(self.frames([_change(event) for event in batch.events]))
+            await self._send_changes([_change(event) for event in batch.events])
+            self.after = batch.revision  # the store's log may be ahead of the cache, which shall not send it again
             rest = collection.since(batch.revision)
             if rest is not None:
-                return [change for change in rest if change.revision > batch.revision]
+                return rest
         raise Compacted(revision)
 
     async def _live(self, deadline: float, *, bookmarks: bool) -> None:
         next_bookmark = _next_bookmark(time.monotonic(), deadline) if bookmarks else deadline
-        while not self._ended and not self._overrun:
+        while not self._ended:
             if self._pending:
-                frames, self._pending = self._pending, []
-                await self._send(frames)
+                changes, self._pending, self._pending_bytes = self._pending, [], 0
+                await self._send_changes(changes)
                 continue
-            self._queueing = False
+            if self._queueing:
+                await self._drain()
+                self._queueing = bool(self._pending)
+                continue
             self._wake.clear()
             now = time.monotonic()
             if now >= deadline:
@@ -226,19 +257,48 @@ class Stream:
             except TimeoutError:
                 continue
 
-    async def _send(self, frames: list[bytes]) -> None:
+    async def _send_changes(self, changes: Sequence[Change]) -> None:
+        for some in portions(changes, lambda change: change.weight):
+            await self._send(await work(sum(map(self._weight, some)), self.frames, some))
+
+    def _weight(self, change: Change) -> int:
+        """How many bytes there are to be worked on to show a change, if it is to be shown."""
+        if all(entry is None or self.selection.knows(entry) for entry in (change.entry, change.before)):
+            entry = change.entry or change.before
+            return self.representation.weight(entry) if entry else 0
+        return change.weight
+
+    async def _send(self, frames: Sequence[bytes]) -> None:
         """Write, and give the client time to take it. Raises ConnectionError if it does not."""
-        for start in range(0, len(frames), CHUNK):
-            self.pipe.write(b"".join(frames[start : start + CHUNK]))
-            try:
-                async with asyncio.timeout(STALLED_AFTER):
-                    await self.pipe.drain()
-            except TimeoutError:
-                raise ConnectionError("the client does not take its events") from None
+        for some in portions(frames, len):
+            self.pipe.write(b"".join(some))
+            await self._drain()
             await asyncio.sleep(0)
+
+    async def _drain(self) -> None:
+        """Return when the client has taken most of what was sent. Raises ConnectionError if it does not keep up."""
+        try:
+            async with asyncio.timeout(STALLED_AFTER):
+                await self.pipe.drain()
+        except TimeoutError:
+            raise ConnectionError("the client does not take its events") from None
+        if self._overrun:
+            raise ConnectionError("the client takes its events too slowly")
 
     async def _error(self, error: ApiError) -> None:
         await self._send([frame("ERROR", codec.encode(error.status, sort_keys=False))])
+
+
+def portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """As many at a time as take a few milliseconds: at most CHUNK, and CHUNK_BYTES but for the last one's."""
+    start = total = 0
+    for n, item in enumerate(items):
+        if n - start == CHUNK or total > CHUNK_BYTES:
+            yield items[start:n]
+            start, total = n, 0
+        total += size(item)
+    if items:
+        yield items[start:]
 
 
 def start_revision(options: ListOptions) -> Revision:

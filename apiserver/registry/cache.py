@@ -15,15 +15,16 @@ from typing import Final, Protocol
 
 from apiserver.registry.entry import Entry
 from storage.store import Store
-from storage.types import Batch, Compacted, Event, Key, KeyValue, Prefix, Revision
+from storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Prefix, Revision
 
 RECENT: Final = 1024  # changes kept per collection for watches that resume; older ones come from the store's log
+RECENT_BYTES: Final = 32 * 1024 * 1024  # of all their objects
 
 
 class Change:
     """One event as watchers see it. `before` is the old state under the change's revision, `entry` the new one."""
 
-    __slots__ = ("before", "entry", "frames", "key", "revision")
+    __slots__ = ("before", "entry", "frames", "key", "revision", "weight")
 
     def __init__(self, key: Key, revision: Revision, entry: Entry | None, before: Entry | None) -> None:
         self.key = key
@@ -31,6 +32,7 @@ class Change:
         self.entry = entry
         self.before = before
         self.frames: dict[object, bytes] = {}  # what was already built, by representation
+        self.weight = max(len(one.stored) if one else 0 for one in (entry, before))
 
 
 class Watcher(Protocol):
@@ -50,11 +52,12 @@ class Collection:
         self.name = name
         self.entries: dict[Key, Entry] = {}
         self.keys: list[Key] = []
-        self.recent: deque[Change] = deque(maxlen=RECENT)
+        self.recent: deque[Change] = deque()
+        self.recent_bytes = 0
         self.floor: Revision = 0  # `recent` holds every change after this revision
         self.changed: Revision = 0  # the revision of the newest change
         self.watchers: dict[Watcher, None] = {}
-        self.loaded = False
+        self.ends = 0  # how often all watches were ended: one that began before cannot join any more
 
     def apply(self, event: Event, made: Entry | None = None) -> Change:
         """`made` is the entry that a writer expects of its write, and has prepared."""
@@ -74,9 +77,12 @@ class Collection:
         elif self.entries.pop(key, None) is not None:
             del self.keys[bisect_left(self.keys, key)]
         change = Change(key, event.revision, entry, old.at(event.revision) if old else None)
-        if len(self.recent) == RECENT:
-            self.floor = self.recent[0].revision
         self.recent.append(change)
+        self.recent_bytes += change.weight
+        while len(self.recent) > RECENT or self.recent_bytes > RECENT_BYTES:
+            forgotten = self.recent.popleft()
+            self.recent_bytes -= forgotten.weight
+            self.floor = forgotten.revision
         self.changed = event.revision
         return change
 
@@ -114,6 +120,7 @@ class WatchCache:
         self._waiting: deque[tuple[Revision, asyncio.Future[None]]] = deque()
         self._pending: dict[str, list[Event]] = {}
         self._made: dict[Key, Entry] = {}
+        self._gaps = 0
 
     async def follow(self) -> None:
         """Apply the log for ever. If it is cut off under us everything is forgotten, and loaded anew on demand."""
@@ -122,11 +129,17 @@ class WatchCache:
                 async for batch in self.store.watch(after=self.revision):
                     self._apply(batch)
                 return
-            except Compacted as compacted:
-                self.revision = max(compacted.revision, self.store.revision)
-                for collection in self._collections.values():
-                    self._end(collection)
-                self._collections.clear()
+            except (Compacted, Corrupt):
+                self._forget(self.store.revision)
+
+    def _forget(self, revision: Revision) -> None:
+        """Go on from `revision`; what happened before it is not known."""
+        self.revision = revision
+        self._gaps += 1
+        for collection in self._collections.values():
+            self._end(collection)
+        self._collections.clear()
+        self._wake()
 
     def _apply(self, batch: Batch) -> None:
         changed: dict[Collection, list[Change]] = {}
@@ -141,6 +154,10 @@ class WatchCache:
         for collection, changes in changed.items():
             for watcher in list(collection.watchers):
                 watcher.deliver(changes, batch.revision)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Tell those who wait for a revision that has been reached."""
         while self._waiting and self._waiting[0][0] <= self.revision:
             future = self._waiting.popleft()[1]
             if not future.done():
@@ -179,12 +196,15 @@ class WatchCache:
         return await asyncio.shield(task)
 
     async def _load(self, name: str) -> Collection:
-        pending = self._pending[name] = []
-        try:
-            page = await self.store.list(Prefix(name))
-            await self.reached(page.revision)
-        finally:
-            del self._pending[name]
+        gaps = -1
+        while gaps != self._gaps:  # else changes between the page and now were missed
+            gaps = self._gaps
+            pending = self._pending[name] = []
+            try:
+                page = await self.store.list(Prefix(name))
+                await self.reached(page.revision)
+            finally:
+                del self._pending[name]
         collection = Collection(name)
         collection.fill(page.items)
         collection.floor = collection.changed = page.revision
@@ -201,6 +221,7 @@ class WatchCache:
             self._end(collection)
 
     def _end(self, collection: Collection) -> None:
+        collection.ends += 1
         watchers, collection.watchers = list(collection.watchers), {}
         for watcher in watchers:
             watcher.end()

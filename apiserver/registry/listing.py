@@ -12,17 +12,20 @@ import base64
 import binascii
 import json
 import posixpath
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Json
 from apiserver.registry.entry import Entry, fields_of, labels_of
+from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
 from storage.types import Compacted, FutureRevision, Key, Prefix, Revision
 
 FRESHNESS_DEADLINE: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
+PORTION: Final = 128  # entries that are looked at before others get their turn
 PAGE: Final = 1000  # how much history is read at once where a selector drops some of it
 
 
@@ -51,6 +54,12 @@ class Selection(NamedTuple):
     @property
     def everything(self) -> bool:
         return self.labels is None and self.fields is None
+
+    def knows(self, entry: Entry) -> bool:
+        """Is what the selectors look at already known, so that the entry need not be decoded?"""
+        if self.labels is not None and entry.labels is None:
+            return False
+        return self.fields is None or (entry.fields is not None and entry.fields[0] is self.resource)
 
     def wants(self, entry: Entry) -> bool:
         """Do the selectors match? (Scope is not asked.)"""
@@ -91,16 +100,33 @@ async def list_entries(registry: Registry, selection: Selection, window: Window)
     shown = revision if exact and revision else registry.cache.revision
     limit = 0 if window.revision is None and not window.token else window.limit
     keys = collection.select(selection.partition, after)
-    entries = collection.entries
-    found: list[Entry] = []
-    for n, key in enumerate(keys):
-        entry = entries[key]
-        if selection.everything or selection.wants(entry):
-            found.append(entry)
-            if len(found) == limit and n + 1 < len(keys):
-                remaining = len(keys) - n - 1 if selection.everything else None
-                return Listing(found, shown, _encode_token(key, selection, shown), remaining)
+    if selection.everything:
+        found = [collection.entries[key] for key in (keys[:limit] if limit else keys)]
+        if len(found) == len(keys):
+            return Listing(found, shown)
+        return Listing(found, shown, _encode_token(found[-1].key, selection, shown), len(keys) - limit)
+    entries = [collection.entries[key] for key in keys]
+    found = await wanted(entries, selection, limit)
+    if limit and len(found) == limit and found[-1] is not entries[-1]:
+        return Listing(found, shown, _encode_token(found[-1].key, selection, shown))
     return Listing(found, shown)
+
+
+async def wanted(entries: Sequence[Entry], selection: Selection, limit: int = 0) -> list[Entry]:
+    """Those of the entries that selectors match, at most `limit` (0: all). Others get their turn in between."""
+    found: list[Entry] = []
+    for start in range(0, len(entries), PORTION):
+        some = entries[start : start + PORTION]
+        unknown = sum([len(entry.stored) for entry in some if not selection.knows(entry)])
+        found += await work(unknown, _wanted, some, selection)
+        if limit and len(found) >= limit:
+            return found[:limit]
+        await asyncio.sleep(0)
+    return found
+
+
+def _wanted(entries: Sequence[Entry], selection: Selection) -> list[Entry]:
+    return [entry for entry in entries if selection.wants(entry)]
 
 
 async def fresh(registry: Registry, revision: Revision) -> None:
@@ -133,14 +159,13 @@ async def _history(
             raise _expired(after, selection) from None
         except FutureRevision as future:
             raise too_large(revision, future.current) from None
-        for n, item in enumerate(page.items):
-            entry = Entry(item.key, item.value, item.revision)
-            if selection.everything or selection.wants(entry):
-                found.append(entry)
-                left = len(page.items) - n - 1 + page.remaining
-                if len(found) == limit and left:
-                    token = _encode_token(item.key, selection, revision)
-                    return Listing(found, revision, token, left if selection.everything else None)
+        entries = [Entry(item.key, item.value, item.revision) for item in page.items]
+        if selection.everything:
+            token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""
+            return Listing(entries, revision, token, page.remaining or None)
+        found += await wanted(entries, selection, limit - len(found) if limit else 0)
+        if limit and len(found) == limit and (page.remaining or found[-1] is not entries[-1]):
+            return Listing(found, revision, _encode_token(found[-1].key, selection, revision))
         if not page.remaining:
             return Listing(found, revision)
         after = page.items[-1].key
