@@ -46,6 +46,11 @@ def unix_nanos(text: str) -> int:
     return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 10**9 + nanos
 
 
+def parse_date(text: str) -> date:
+    """A date as Go reads it with the layout 2006-01-02; raises ValueError with Go's message. Year 0 is told as 400."""
+    return _Parser(text, "2006-01-02").parse_date()
+
+
 _normal: Final = re.compile(
     r"[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
     r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
@@ -65,12 +70,13 @@ class _Parser:
         self.layout = layout
         self.rest = text
 
+    def parse_date(self) -> date:
+        year, month, day = self.date()
+        self.end(year, month, day)
+        return date(year or 400, month, day)
+
     def parse(self) -> tuple[int, int, int, int, int, int, int, int]:
-        year = self.year()
-        self.literal("-")
-        month = self.number("01", low=1, high=12, name="month")
-        self.literal("-")
-        day = self.number("02")
+        year, month, day = self.date()
         self.literal("T")
         hour = self.number("15", high=23, name="hour", fixed=False)
         self.literal(":")
@@ -79,11 +85,21 @@ class _Parser:
         second = self.number("05", high=59, name="second")
         nanos = self.fraction()
         offset = self.zone()
+        self.end(year, month, day)
+        return year, month, day, hour, minute, second, nanos, offset
+
+    def date(self) -> tuple[int, int, int]:
+        year = self.year()
+        self.literal("-")
+        month = self.number("01", low=1, high=12, name="month")
+        self.literal("-")
+        return year, month, self.number("02")
+
+    def end(self, year: int, month: int, day: int) -> None:
         if self.rest:
             raise self.out(f": extra text: {_quote(self.rest)}")
-        if not 1 <= day <= (calendar.monthrange(year, month)[1] if year else (29 if month == 2 else 31)):
+        if not 1 <= day <= calendar.monthrange(year or 400, month)[1]:
             raise self.out(": day out of range")
-        return year, month, day, hour, minute, second, nanos, offset
 
     def bad(self, rest: str, element: str) -> ValueError:
         return ValueError(

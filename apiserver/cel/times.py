@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -23,7 +22,6 @@ _UNITS: Final = {
 }  # fmt: skip
 _DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _AMOUNT: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _LOOSE_AMOUNT: Final = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
 _LOOSE_UNITS: Final = (
     (("ns",), "nano", 1),
@@ -237,12 +235,9 @@ def parse_date_time(text: str) -> Timestamp:
 
 
 def parse_date(text: str) -> Timestamp:
-    """A string of format `date`. Raises ValueError."""
-    with contextlib.suppress(ValueError):
-        if _DATE.fullmatch(text):
-            return Timestamp(_day_number(int(text[:4]), int(text[5:7]), int(text[8:])) * 86400)
-    text = quote(text)
-    raise ValueError(f'parsing time {text} as "2006-01-02": cannot parse {text} as "2006"')
+    """A string of format `date`. Raises ValueError with Go's message."""
+    day = gotime.parse_date(text)
+    return Timestamp((day.toordinal() - _EPOCH_DAY - (0 if int(text[:4]) else _ERA_DAYS)) * 86400)
 
 
 def _zone_of(text: str) -> int:

@@ -97,7 +97,8 @@ def join(parts: Iterable[Value], separator: str = "") -> str:
     out = []
     for one in parts:
         if type(one) is not str:
-            raise CelError(f"join: invalid input: {go_value(one)}")
+            shown = 0 if one is None else go_value(one)
+            raise CelError(f"join: invalid input: {shown}")
         out.append(one)
     return separator.join(out)
 
