@@ -27,6 +27,7 @@ from apiserver.crd.types import GROUP, RESOURCE
 from apiserver.features import Features
 from apiserver.http.app import MAX_HEADER_BYTES, App
 from apiserver.http.documents import Documents
+from apiserver.http.outgoing import Outgoing
 from apiserver.kubeconfig import write_kubeconfig
 from apiserver.manifests import Document, LoadError
 from apiserver.registry.builtin import built_in_versions
@@ -37,6 +38,7 @@ from apiserver.registry.namespaces import Namespaces
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
 from apiserver.registry.store import Registry
+from apiserver.webhook.client import Caller, no_caller
 from storage.store import Store
 from storage.types import Revision, Unusable
 
@@ -99,7 +101,9 @@ class Server:
         self._closing.callback(listener.close)
         store = await open_store(self.config)
         self._closing.push_async_callback(store.close)
-        self.registry, lifecycles = assemble(store, self.sources, self.config.features)
+        outgoing = Outgoing()
+        self._closing.push_async_callback(outgoing.close)
+        self.registry, lifecycles = assemble(store, self.sources, self.config.features, outgoing)
         await self._in_background(self.registry.cache.follow())
         for lifecycle in lifecycles:
             await lifecycle.start()
@@ -153,13 +157,13 @@ class Server:
 
 
 def assemble(
-    store: Store, sources: Sources, features: Features = Features()
+    store: Store, sources: Sources, features: Features = Features(), caller: Caller = no_caller
 ) -> tuple[Registry, list[Definitions | Namespaces]]:
-    """The registry over a store, and who looks after definitions and namespaces."""
+    """The registry over a store, and who looks after definitions and namespaces. `caller` reaches webhooks."""
     catalog = Catalog([definitions_resource(), *built_in_versions()])
     namespaces, definitions = _find(catalog, "", "namespaces"), _find(catalog, GROUP, RESOURCE)
-    chain = Chain(namespaces)
-    registry = Registry(store, catalog, sources, chain, features)
+    chain = Chain(catalog)
+    registry = Registry(store, catalog, sources, chain, features, caller)
     chain.registry = registry
     definition_life, namespace_life = Definitions(registry, definitions), Namespaces(registry, namespaces)
     registry.lifecycles = {definitions.collection: definition_life, namespaces.collection: namespace_life}

@@ -306,6 +306,20 @@ def read_object(
     return Decoded(value, parsed.duplicates if strict else (), media_type == YAML)
 
 
+def identify(body: bytes, expected: GroupVersionKind) -> tuple[GroupVersionKind, Json]:
+    """A JSON text from a webhook, and what it says it is; what it leaves out it is taken to be as `expected`.
+
+    Raises ValueError in Go's words.
+    """
+    if (value := _read_clean(body)) is not _DOUBT and _names_itself(value):
+        return GroupVersionKind(*parse_api_version(value["apiVersion"]), value["kind"]), value
+    parsed = _parse(body, JSON)
+    sent = _with_defaults(_interpret(parsed), expected)
+    if parsed.error:
+        raise ValueError(parsed.error)
+    return sent, parsed.value
+
+
 def check_size(body: bytes) -> None:
     """Raises ApiError."""
     if len(body) > MAX_BODY:

@@ -117,6 +117,12 @@ class Draft:
     """ARRIVE has been run."""
     owned: bool = False
     """managedFields are as they should be: the object was applied."""
+    given: Object = field(default_factory=dict)
+    """The options of the request as they were sent, for admission to show."""
+    judged: object = None
+    """What admission remembers between its two chains."""
+    audit: dict[str, str] = field(default_factory=dict)
+    """Annotations of admission for an audit log. No client sees them."""
     trace: list[Step] | None = None
 
     def did(self, stage: str, paths: list[str] | None = None, detail: str = "") -> None:

@@ -24,6 +24,7 @@ from apiserver.registry.pipeline import Admission, Draft, Operation, Options, Us
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
 from apiserver.registry.tokens import Tokens
+from apiserver.webhook.client import Caller, no_caller
 from storage.store import Store
 from storage.types import Conflict, Key, Unknown
 
@@ -96,13 +97,16 @@ class Registry:
         sources: Sources,
         admission: Admission,
         features: Features = Features(),
+        caller: Caller = no_caller,
     ) -> None:
+        """`caller` reaches webhooks."""
         self.store = store
         self.cache = WatchCache(store)
         self.catalog = catalog
         self.sources = sources
         self.admission = admission
         self.features = features
+        self.caller = caller
         self.lifecycles: dict[str, Lifecycle] = {}
         self.turns = Turns()
         self.tokens = Tokens()

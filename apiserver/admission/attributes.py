@@ -1,0 +1,174 @@
+"""What admission judges: one request as plug-ins see it (apiserver/pkg/admission's Attributes and VersionedAttributes).
+
+The object on its way stays in the draft. A plug-in asks for it, and for the old one, at the version that its rules
+name; a change at that version is brought back when the next one wants another version, and when the chain is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from apiserver.api.meta import GroupVersionKind
+from apiserver.api.structs import decode
+from apiserver.api.types import Json, Object
+from apiserver.registry import scale
+from apiserver.registry.entry import key_of, labels_of
+from apiserver.registry.kinds.autoscaling import SCALE
+from apiserver.registry.pipeline import Draft
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import Registry
+
+SCALE_KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+_OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
+
+
+class GroupVersionResource(NamedTuple):
+    """Where requests for objects of a kind go."""
+
+    group: str
+    version: str
+    resource: str
+
+
+class Attributes:
+    """One request. `name` and `namespace` are those that the request has, "" where it has none."""
+
+    __slots__ = (
+        "_new", "_new_at", "_old", "changed", "draft", "memory", "name", "namespace", "operation", "registry", "reinvoke",
+        "resource", "round", "subresource",
+    )  # fmt: skip
+
+    def __init__(self, draft: Draft, registry: Registry) -> None:
+        self.draft = draft
+        self.registry = registry
+        self.resource = draft.resource
+        self.operation = draft.operation
+        self.subresource = draft.subresource
+        self.name = draft.name or self._new_name()
+        self.namespace = self.name if is_namespace(draft.resource) else draft.namespace
+        self.round = 0
+        """0, and 1 when plug-ins are asked again because something has changed."""
+        self.reinvoke = False
+        """Set by a plug-in that has changed the object in round 0: there will be a round 1."""
+        self.memory: dict[object, Any] = {}
+        """What plug-ins keep from round 0 for round 1."""
+        self.changed = False
+        self._new_at = draft.resource
+        self._new = None if draft.operation == "DELETE" else self._shown(draft.new)
+        self._old: dict[Resource, Object] = {}
+
+    def _new_name(self) -> str:
+        metadata = self.draft.new.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return name if isinstance(name, str) else ""
+
+    @property
+    def dry_run(self) -> bool:
+        return self.draft.options.dry_run
+
+    @property
+    def options(self) -> Object:
+        """The options of the request, as they were sent."""
+        return {"kind": _OPTIONS[self.operation], "apiVersion": "meta.k8s.io/v1", **self.draft.given}
+
+    def kind_at(self, resource: Resource) -> GroupVersionKind:
+        """What the objects of the request are at a version of its resource."""
+        if self.subresource == "scale":
+            return SCALE_KIND
+        return GroupVersionKind(resource.group, resource.version, resource.kind)
+
+    @property
+    def kind(self) -> GroupVersionKind:
+        return self.kind_at(self.resource)
+
+    # -- objects
+
+    async def new_at(self, resource: Resource) -> Object | None:
+        """The object as it is now, at a version of its resource; None for a DELETE. It is not to be changed."""
+        if self._new is None or resource is self._new_at or self.subresource == "scale":
+            return self._new
+        self._new = await converted(self._new, self._new_at, resource)
+        self._new_at = resource
+        return self._new
+
+    async def old_at(self, resource: Resource) -> Object | None:
+        """The stored object at a version of its resource; None for a CREATE. It is not to be changed."""
+        old = self.draft.old
+        if old is None:
+            return None
+        if not self._old:
+            self._old[self.resource.versions.of(old)] = self._shown(old)
+        if resource not in self._old:
+            source, value = next(iter(self._old.items()))
+            shared = self.subresource == "scale"
+            self._old[resource] = value if shared else await converted(value, source, resource)
+        return self._old[resource]
+
+    def put(self, resource: Resource, new: Object) -> None:
+        """The object is now another one, given at a version of its resource. `settle` makes it that of the draft."""
+        self._new, self._new_at, self.changed = new, resource, True
+
+    async def settle(self) -> None:
+        """Bring what was put back into the draft."""
+        new = await self.new_at(self.resource)
+        if new is None:
+            return
+        if self.subresource != "scale":
+            self.draft.new = new
+            return
+        replicas = (new.get("spec") or {}).get("replicas") or 0
+        scale.set_replicas(self.draft.new, self.resource, replicas)
+
+    def refresh(self) -> None:
+        """Look at the draft again: it has gone on since mutating admission."""
+        self.name = self.name or self.draft.name or self._new_name()
+        self._new_at = self.resource
+        self._new = None if self.operation == "DELETE" else self._shown(self.draft.new)
+
+    def _shown(self, value: Object) -> Object:
+        if self.subresource == "scale":
+            shown: Object = decode(SCALE, scale.scale_of(value, self.resource, missing=0)).value
+            return shown
+        if value is self.draft.new or self.resource.behaviour.struct is None:
+            return value
+        return self.resource.behaviour.written(value)
+
+    # -- labels
+
+    @property
+    def labels(self) -> list[dict[str, str]]:
+        """The labels of the new and of the old object, of each that there is."""
+        return [_labels(value) for value in (self._new, self.draft.old) if value is not None]
+
+    async def namespace_labels(self) -> dict[str, str] | None:
+        """The labels of the request's namespace; None if there is no such namespace."""
+        if is_namespace(self.resource) and not self.subresource and self._new is not None:
+            return _labels(self._new)
+        namespaces = self.registry.catalog.find("", "v1", "namespaces")
+        assert namespaces is not None
+        entries = (await self.registry.collection(namespaces)).entries
+        entry = entries.get(key_of(namespaces, "", self.namespace))
+        return None if entry is None else labels_of(entry)
+
+
+def is_namespace(resource: Resource) -> bool:
+    """Namespaces are in themselves, as far as admission is concerned."""
+    return resource.plural == "namespaces" and resource.group == ""
+
+
+def _labels(value: Object) -> dict[str, str]:
+    metadata: Json = value.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    return labels if isinstance(labels, dict) else {}
+
+
+async def converted(value: Object, source: Resource, target: Resource) -> Object:
+    """An object at another version of its resource; the given one is left as it is. Raises ApiError.
+
+    Where versions are the same but for their names nothing is pruned on the way: it comes back.
+    """
+    if source is target:
+        return value
+    if target.behaviour.struct is None:
+        return {**value, "apiVersion": target.api_version}
+    return target.behaviour.convert(target, {**value})

@@ -1,0 +1,50 @@
+"""Configurations of admission: read from the registry, and compiled once for each of their revisions.
+
+What was written is in force when its answer leaves: the watch cache is asked each time, which costs two look-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from apiserver.api.types import Object
+from apiserver.registry.cache import Collection
+from apiserver.registry.entry import object_at
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import Registry
+from storage.types import Key, Revision
+
+T = TypeVar("T")
+
+
+class Configured(Generic[T]):
+    """All objects of one kind of configuration, by name, in the form that `compile_` makes of them."""
+
+    def __init__(self, resource: Resource, compile_: Callable[[Object], T]) -> None:
+        self._resource = resource
+        self._compile = compile_
+        self._compiled: dict[Key, tuple[Revision, T]] = {}
+        self._current: list[T] = []
+        self._seen: tuple[Collection, Revision] | None = None
+
+    def none(self, registry: Registry) -> bool:
+        """Whether there are none, for certain."""
+        collection = registry.cache.peek(self._resource.collection)
+        return collection is not None and not collection.entries
+
+    async def all(self, registry: Registry) -> list[T]:
+        """Those in force now. The list is not to be changed."""
+        collection = registry.cache.peek(self._resource.collection) or await registry.collection(self._resource)
+        if self._seen is None or self._seen[0] is not collection or self._seen[1] != collection.changed:
+            self._seen = (collection, collection.changed)
+            self._compiled = {key: self._form(key, collection) for key in collection.keys}
+            self._current = [compiled for _, compiled in self._compiled.values()]
+        return self._current
+
+    def _form(self, key: Key, collection: Collection) -> tuple[Revision, T]:
+        entry = collection.entries[key]
+        known = self._compiled.get(key)
+        if known is not None and known[0] == entry.revision:
+            return known
+        return entry.revision, self._compile(object_at(entry, self._resource))

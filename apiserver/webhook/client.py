@@ -1,0 +1,230 @@
+"""How a webhook is called, whatever it is asked (apiserver/pkg/util/webhook and client-go's rest client).
+
+Nothing here does I/O: `Endpoint` says where a WebhookClientConfig leads, a `Caller` sends a review there, and
+`read_review` takes the review out of what came back. Every failure is a `CallFailed` with upstream's text.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import quote as percent_encode
+
+from apiserver.api import codec, gobase64, gourl
+from apiserver.api.gojson import string_of
+from apiserver.api.gotext import quote
+from apiserver.api.meta import GroupVersionKind
+from apiserver.api.structs import Struct, decode
+from apiserver.api.types import Object
+from apiserver.crd import cabundle
+
+MAX_ANSWER: Final = 8 * 1024 * 1024  # bytes: an object of 3 MiB in base64, and as much again around it
+USER_AGENT: Final = "kube-apiserver-admission"
+HTTPS_PORT: Final = 443
+_MAX_TOLD: Final = 2048  # bytes of a text answer that are told (client-go's maxUnstructuredResponseTextBytes)
+
+
+class CallFailed(Exception):
+    """A webhook did not answer with a review. `text` is what upstream says of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class Unusable(CallFailed):
+    """There is no way to call this webhook, whatever it would answer: upstream has no REST client for it."""
+
+
+class Service(NamedTuple):
+    """A service of the cluster that the webhook's configuration refers to."""
+
+    namespace: str
+    name: str
+    port: int = HTTPS_PORT
+
+
+class Endpoint(NamedTuple):
+    """Where a webhook is.
+
+    `url` is as Go writes it, without a query. `ca_bundle` is PEM; without it the system's authorities count.
+    """
+
+    url: str
+    ca_bundle: bytes = b""
+    service: Service | None = None
+
+
+def endpoint_of(config: Object) -> Endpoint:
+    """The endpoint of a WebhookClientConfig, of admission or of conversion. Raises Unusable."""
+    ca_bundle = gobase64.decode(config.get("caBundle") or "")
+    service: Object | None = config.get("service")
+    if service is not None:
+        reference = Service(service["namespace"], service["name"], service.get("port") or HTTPS_PORT)
+        path = _cleaned(service.get("path") or "/")
+        url = f"https://{reference.name}.{reference.namespace}.svc:{reference.port}{path}"
+    elif config.get("url"):
+        reference, url = None, _without_query(config["url"])
+    else:
+        raise Unusable("webhook configuration must have either service or URL")
+    if complaint := cabundle.complaint(ca_bundle):
+        raise Unusable(complaint)
+    return Endpoint(url, ca_bundle, reference)
+
+
+def _without_query(text: str) -> str:
+    try:
+        url = gourl.parse(text)
+    except ValueError as error:
+        raise Unusable(f"Unparsable URL: {error}") from None
+    return f"{url.scheme}://{url.host}{_cleaned(url.path)}"
+
+
+def _cleaned(path: str) -> str:
+    """client-go joins the path with `/`, and that cleans it."""
+    clean = posixpath.normpath(f"/{path}").lstrip("/")
+    return "/" + percent_encode(clean, safe="/$&+,:;=@~!*'()", errors="surrogateescape")
+
+
+class Reply(NamedTuple):
+    """What a webhook answered over HTTP. `content_type` None: no such header."""
+
+    code: int
+    content_type: str | None
+    body: bytes
+
+
+class Caller(Protocol):
+    """Sends reviews to webhooks."""
+
+    async def __call__(
+        self,
+        endpoint: Endpoint,
+        body: bytes,
+        *,
+        timeout: int,  # noqa: ASYNC109 - told to the webhook, too
+        user_agent: str = USER_AGENT,
+        limit: int = MAX_ANSWER,
+    ) -> Reply:
+        """POST a review as JSON. Raises CallFailed.
+
+        `timeout` is in seconds, from here to the last byte of the answer; `limit` is how many bytes that may have.
+        """
+        ...
+
+
+async def no_caller(
+    endpoint: Endpoint,
+    body: bytes,  # noqa: ARG001
+    *,
+    timeout: int,  # noqa: ASYNC109
+    user_agent: str = USER_AGENT,  # noqa: ARG001
+    limit: int = MAX_ANSWER,  # noqa: ARG001
+) -> Reply:
+    """The `Caller` of what has no network."""
+    raise CallFailed(f"{describe(endpoint, timeout)}: webhooks cannot be called from here")
+
+
+def describe(endpoint: Endpoint, timeout: int) -> str:
+    """How Go begins its errors about a call."""
+    return f"Post {quote(f'{endpoint.url}?timeout={timeout}s')}"
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+class ReviewKind(NamedTuple):
+    """A kind of review in one version."""
+
+    group: str
+    version: str
+    struct: Struct
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, self.struct.name)
+
+
+_UNVERSIONED: Final = ("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList")
+_IN_EVERY_VERSION: Final = (
+    "WatchEvent", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"
+)  # fmt: skip
+_VERSIONS: Final = ("v1", "v1beta1")
+
+
+def read_review(reply: Reply, kind: ReviewKind) -> Object:
+    """The review in an answer: decoded, but `kind` and `apiVersion` are as they were sent. Raises CallFailed."""
+    if not 200 <= reply.code <= 206:
+        raise CallFailed(_refusal(reply))
+    if not reply.body:
+        content_type = reply.content_type or "application/json"
+        raise CallFailed(f"0-length response with status code: {reply.code} and content type: {content_type}")
+    try:
+        sent, value = codec.identify(reply.body, kind.gvk)
+    except ValueError as error:
+        raise CallFailed(str(error)) from None
+    if sent != kind.gvk:
+        raise CallFailed(_other_kind(sent, kind))
+    decoded = decode(kind.struct, {} if value is None else value)
+    if decoded.error:
+        raise CallFailed(decoded.error)
+    review: Object = decoded.value
+    return review
+
+
+def _other_kind(sent: GroupVersionKind, kind: ReviewKind) -> str:
+    """Kinds that upstream's scheme knows cannot be converted, others are not known."""
+    group, version, name = sent
+    known = (not group and version == "v1" and name in _UNVERSIONED) or (
+        group == kind.group and version in _VERSIONS and name in (kind.struct.name, *_IN_EVERY_VERSION)
+    )
+    if known:
+        package = version if name == kind.struct.name else "v1"
+        return f"converting ({package}.{name}) to ({kind.version}.{kind.struct.name}): unknown conversion"
+    api_version = f"{group}/{version}" if group else version
+    return f'no kind "{name}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+
+
+_REFUSALS: Final = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+
+
+def _refusal(reply: Reply) -> str:
+    """What client-go makes of an HTTP error: the message of a Status, or words for the code (NewGenericServerResponse)."""
+    told = _message_of_status(reply.body)
+    if told is not None:
+        return told
+    code, text = reply.code, "unknown"
+    if not reply.content_type or reply.content_type.strip().lower().startswith("text/"):
+        text = string_of(reply.body[:_MAX_TOLD]).strip()
+    if code in _REFUSALS:
+        return _REFUSALS[code]
+    if code in (403, 415):
+        return text
+    if code == 406:
+        wrong_type = "the server was unable to respond with a content type that the client supports"
+        return wrong_type if text in ("", "unknown") else text
+    if code >= 500:
+        return f"an error on the server ({quote(text)}) has prevented the request from succeeding"
+    return f"the server responded with the status code {code} but did not return more information"
+
+
+def _message_of_status(body: bytes) -> str | None:
+    """The message of a Status with a failure; it need not name its version."""
+    try:
+        sent, value = codec.identify(body, GroupVersionKind("", "v1", ""))
+    except ValueError:
+        return None
+    if sent != ("", "v1", "Status") or value.get("status") != "Failure":
+        return None
+    message = value.get("message")
+    return message if isinstance(message, str) else ""
