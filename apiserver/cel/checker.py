@@ -173,6 +173,9 @@ class _Checker:
         return types.optional_of(result) if optional or target is not given else result
 
     def struct_field(self, pos: int, struct: Type, name: str) -> Type:
+        message = self.environment.messages(struct.name)
+        if message is not None:
+            return message.field(name)
         declaration = struct.declaration
         if declaration is None:
             self.report(pos, f"unexpected failed resolution of '{struct.name}'")
@@ -306,9 +309,20 @@ class _Checker:
         return self.unwrapped(entry.value) if entry.optional else entry.value.type
 
     def message(self, node: Message) -> Expr:
-        """No type of this environment can be written as a message."""
-        self.undeclared(node.pos, node.name)
-        return self.settle(node, types.ERROR)
+        found = self.environment.messages(node.name.removeprefix("."))
+        if found is None:
+            self.undeclared(node.pos, node.name)
+            return self.settle(node, types.ERROR)
+        node.name = found.type.name
+        for entry in node.entries:
+            assert isinstance(entry.key, Literal)
+            name = str(entry.key.value)
+            wanted, given = found.field(name), self.entry_value(entry)
+            if not self.known.assignable(wanted, given):
+                shown = display(self.known.resolve(given, unbound_as_dyn=True))
+                told = f"expected type of field '{name}' is '{display(wanted)}' but provided type is '{shown}'"
+                self.report(entry.pos, told)
+        return self.settle(node, found.type)
 
     # Macros
 

@@ -20,6 +20,8 @@ from apiserver.cel.values import (
     MapValue,
     Optional,
     SetList,
+    UntypedList,
+    UntypedMap,
     Value,
     type_of,
 )
@@ -181,10 +183,10 @@ def go_value(value: Value) -> str:
             return f"[{' '.join(map(str, value))}]"
         case Optional():
             return "optional.none()" if value.value is ABSENT else f"optional({go_value(value.value)})"
-        case list():
+        case list() | UntypedList():
             return f"[{', '.join(map(go_value, value))}]"
-        case MapValue():
-            return f"{{{', '.join(f'{go_value(k)}: {go_value(v)}' for k, v in value.entries.values())}}}"
+        case MapValue() | UntypedMap():
+            return f"{{{', '.join(f'{go_value(k)}: {go_value(value.find(k))}' for k in value)}}}"
         case Duration():
             return times.go_duration(value.nanos)
         case Timestamp():

@@ -6,8 +6,8 @@ them. `self` and `oldSelf` are typed by a schema, the variables of admission are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
 from apiserver.cel import types
 from apiserver.cel.library import (
@@ -27,6 +27,7 @@ from apiserver.cel.library import (
 )
 from apiserver.cel.library.declarations import Function, Overload
 from apiserver.cel.types import Type
+from apiserver.cel.values import Value
 
 # Names that are types. Those of the second list are only known to the checker: using one as a value is an error later.
 _TYPE_NAMES: Final = (
@@ -51,10 +52,29 @@ class Resolution(NamedTuple):
     result: Type
 
 
-class Environment:
-    """`functions` by name, overloads in upstream's order; `variables` by name; `type_names` that are constants."""
+class MessageType(NamedTuple):
+    """What `Name{field: value}` makes. `field` gives the type of a field; `make` may raise CelError."""
 
-    __slots__ = ("functions", "resolved", "type_names", "unusable_type_names", "variables")
+    type: Type
+    field: Callable[[str], Type]
+    make: Callable[[dict[str, Value]], Value]
+
+
+FindMessage: TypeAlias = Callable[[str], MessageType | None]
+
+
+def no_messages(name: str) -> MessageType | None:  # noqa: ARG001
+    """No type can be written as a message."""
+    return None
+
+
+class Environment:
+    """`functions` by name, overloads in upstream's order; `variables` by name; `type_names` that are constants.
+
+    `messages` finds the types that can be written as messages.
+    """
+
+    __slots__ = ("functions", "messages", "resolved", "type_names", "unusable_type_names", "variables")
 
     def __init__(
         self,
@@ -62,8 +82,10 @@ class Environment:
         variables: Mapping[str, Type],
         type_names: Mapping[str, Type],
         unusable_type_names: Mapping[str, Type],
+        messages: FindMessage = no_messages,
     ) -> None:
         self.functions = functions
+        self.messages = messages
         self.variables = variables
         self.type_names = type_names
         self.unusable_type_names = unusable_type_names
@@ -72,11 +94,15 @@ class Environment:
 
     def extend(self, variables: Mapping[str, Type]) -> Environment:
         """The same functions, more variables."""
-        extended = Environment(
-            self.functions, {**self.variables, **variables}, self.type_names, self.unusable_type_names
-        )
+        known = {**self.variables, **variables}
+        extended = Environment(self.functions, known, self.type_names, self.unusable_type_names, self.messages)
         extended.resolved = self.resolved
         return extended
+
+    def with_messages(self, messages: FindMessage, functions: Mapping[str, Function]) -> Environment:
+        """The same variables, more functions, and types that can be written as messages."""
+        known = {**self.functions, **functions}
+        return Environment(known, self.variables, self.type_names, self.unusable_type_names, messages)
 
 
 def environment(functions: Iterable[Function], *libraries: Iterable[tuple[str, Overload]]) -> Environment:

@@ -23,12 +23,15 @@ from apiserver.cel.values import (
     Concatenation,
     JsonList,
     JsonObject,
+    LazyMap,
     MapList,
     MapValue,
     Opaque,
     Optional,
     Preserved,
     SetList,
+    UntypedList,
+    UntypedMap,
     Value,
     from_json,
 )
@@ -70,8 +73,8 @@ def _optionals(left: Optional, right: Value) -> bool:
     return same(left.value, right.value)
 
 
-def _lists(left: list[Value], right: Value) -> bool:
-    """A list that the expression made: elements that cannot be compared count as equal."""
+def _lists(left: list[Value] | UntypedList, right: Value) -> bool:
+    """A list without a schema: elements that cannot be compared count as equal."""
     if not isinstance(right, LISTS) or len(left) != len(right):
         return False
     for one, other in zip(left, right, strict=True):
@@ -182,11 +185,12 @@ def _element_key(element: Value, keys: tuple[str, ...]) -> Value:
     return tuple(found)
 
 
-def _maps(left: MapValue, right: Value) -> bool:
+def _maps(left: MapValue | UntypedMap, right: Value) -> bool:
+    """A map without a schema: values that cannot be compared count as equal."""
     if not isinstance(right, MAPS) or len(left) != len(right):
         return False
-    for key, value in left.entries.values():
-        other = right.find(key)
+    for key in left:
+        value, other = left.find(key), right.find(key)
         if other is ABSENT:
             return False
         try:
@@ -216,6 +220,12 @@ def _json_objects(left: JsonObject, right: Value) -> bool:
     return True
 
 
+def _one_and_the_same(left: LazyMap, right: Value) -> bool:
+    if not isinstance(right, LazyMap):
+        raise no_such_overload()
+    return left is right
+
+
 def _preserved(left: Preserved, right: Value) -> bool:
     return json_equal(left.raw, getattr(right, "raw", right))
 
@@ -230,6 +240,9 @@ _COMPARE: Final[dict[type, Callable[[Value, Value], bool]]] = {
     JsonList: _json_lists,
     MapValue: _maps,
     JsonObject: _json_objects,
+    UntypedList: _lists,
+    UntypedMap: _maps,
+    LazyMap: _one_and_the_same,
     Preserved: _preserved,
 }
 
@@ -289,7 +302,7 @@ def contains(container: Value, value: Value) -> bool:
         if failed:
             raise failed
         return False
-    if isinstance(container, list):
+    if isinstance(container, LISTS):
         return any(_equal_or_not(value, one) for one in container)
     if isinstance(container, MAPS):
         return container.find(value) is not ABSENT

@@ -37,12 +37,14 @@ class DeclType:
     is_map: bool = False
     max_elements: int = 0
     min_size: int = 1
+    own_name: str = ""
     _named: dict[str, Type] = field(default_factory=dict)
 
     def named(self, name: str) -> Type:
-        """The checker's type. Objects are known by where they stand below the root's name."""
+        """The checker's type. Objects are known by where they stand below the root's name, if not by their own."""
         if self.scalar is not None:
             return self.scalar
+        name = self.own_name or name
         known = self._named.get(name)
         if known is None:
             known = self._named[name] = self._name(name)

@@ -17,7 +17,9 @@ from apiserver.cel.ast import (
     Expr,
     Ident,
     ListLiteral,
+    Literal,
     MapLiteral,
+    Message,
     Select,
 )
 from apiserver.cel.constants import PATTERN_FUNCTIONS, Constants, check_qualifier, is_member
@@ -25,7 +27,7 @@ from apiserver.cel.conversions import go_type, go_value
 from apiserver.cel.environment import Environment
 from apiserver.cel.errors import Cancelled, CelError, CostExceeded, no_such_overload
 from apiserver.cel.numbers import Uint
-from apiserver.cel.spending import LIST_COST, MAP_COST, CallCost, call_cost
+from apiserver.cel.spending import LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
 from apiserver.cel.values import (
     ABSENT,
     LISTS,
@@ -34,8 +36,10 @@ from apiserver.cel.values import (
     Failed,
     JsonList,
     JsonObject,
+    LazyMap,
     MapValue,
     Optional,
+    UntypedMap,
     Value,
     from_json_or_failed,
     type_of,
@@ -372,6 +376,27 @@ class _Walker:
         self.spend(MAP_COST)
         return out
 
+    def message(self, node: Message, scope: _Scope | None) -> Value:
+        fields: dict[str, Value] = {}
+        try:
+            for entry in node.entries:
+                assert isinstance(entry.key, Literal)
+                name = str(entry.key.value)
+                value = self.evaluate(entry.value, scope)
+                if entry.optional:
+                    value = _held(value, f"entry '{name}'")
+                fields[name] = value
+                if value is ABSENT:
+                    del fields[name]
+            known = self.environment.messages(node.name)
+            assert known is not None
+            made = known.make(fields)
+        except CelError:
+            self.spend(MESSAGE_COST)
+            raise
+        self.spend(MESSAGE_COST)
+        return made
+
     def comprehension(self, node: Comprehension, scope: _Scope | None) -> Value:
         items = self.evaluate(node.range, scope)
         inner = _Scope(node, scope)
@@ -471,7 +496,7 @@ def entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
         schema = items.items
         elements: Iterator[Value] = (from_json_or_failed(raw, schema) for raw in items.raw)
         return enumerate(elements) if two else ((one, None) for one in elements)
-    if isinstance(items, list):
+    if isinstance(items, LISTS):
         return enumerate(items) if two else ((one, None) for one in items)
     if isinstance(items, MAPS):
         if not two:
@@ -483,7 +508,7 @@ def entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
     raise CelError(f"got '{name}', expected iterable type")
 
 
-def _found(items: MapValue | JsonObject, key: Value) -> Value:
+def _found(items: MapValue | JsonObject | UntypedMap | LazyMap, key: Value) -> Value:
     try:
         return items.find(key)
     except CelError as error:
@@ -509,5 +534,6 @@ _HANDLERS: Final[dict[type, _Handler]] = {
     Call: _Walker.call,  # type: ignore[dict-item]
     ListLiteral: _Walker.list_literal,  # type: ignore[dict-item]
     MapLiteral: _Walker.map_literal,  # type: ignore[dict-item]
+    Message: _Walker.message,  # type: ignore[dict-item]
     Comprehension: _Walker.comprehension,  # type: ignore[dict-item]
 }

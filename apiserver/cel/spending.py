@@ -1,6 +1,6 @@
 """What evaluating costs (cel-go's interpreter/runtimecost.go, upstream's library/cost.go, the trackers of extensions).
 
-An identifier or selection counts 1, a list 10, a map 30; a call what its row here says, 1 if it has none. Sizes are
+An identifier or selection counts 1, a list 10, a map 30, a message 40; a call what its row here says, 1 if it has none. Sizes are
 those of the values: code points, bytes, elements.
 """
 
@@ -21,6 +21,7 @@ from apiserver.cel.values import LISTS, MAPS, Opaque, Value, size, type_of
 PER_CALL_LIMIT: Final = 1_000_000
 LIST_COST: Final = 10
 MAP_COST: Final = 30
+MESSAGE_COST: Final = 40
 TRAVERSAL: Final = 0.1  # per code point or byte
 PATTERN: Final = 0.25  # per character of a pattern
 

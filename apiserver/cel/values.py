@@ -7,7 +7,7 @@ its schema as it is looked at (upstream's apiserver/pkg/cel/common/valuesunstruc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from apiserver.api import gobase64
@@ -209,6 +209,82 @@ class JsonObject:
         return (escape(key) or key for key in self.raw if key in self.schema.properties)
 
 
+class UntypedList:
+    """An array of which no schema is known: what admission sees of objects."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: list[Json]) -> None:
+        self.raw = raw
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __getitem__(self, index: int) -> Value:
+        return untyped(self.raw[index])
+
+    def __iter__(self) -> Iterator[Value]:
+        return map(untyped, self.raw)
+
+
+class UntypedMap:
+    """An object of which no schema is known. Null is a value, and names are not escaped."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: Object) -> None:
+        self.raw = raw
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def find(self, key: Value) -> Value:
+        return untyped(self.raw.get(key, ABSENT)) if type(key) is str else ABSENT
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw)
+
+
+def untyped(raw: Json) -> Value:
+    """A piece of an object of which no schema is known; scalars are what they are."""
+    if isinstance(raw, dict):
+        return UntypedMap(raw)
+    return UntypedList(raw) if isinstance(raw, list) else raw
+
+
+class LazyMap:
+    """Fields that are made when they are first looked at (upstream's cel/lazy). What fails goes on failing."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Mapping[str, Callable[[], Value]]) -> None:
+        """The functions may raise CelError."""
+        self._make = make
+        self._made: dict[str, Value] = {}
+
+    def __len__(self) -> int:
+        return len(self._make)
+
+    def find(self, key: Value) -> Value:
+        if type(key) is not str:
+            raise no_such_overload()
+        name = unescape(key)
+        if name is None or name not in self._make:
+            return ABSENT
+        if name not in self._made:
+            try:
+                self._made[name] = self._make[name]()
+            except CelError as error:
+                self._made[name] = Failed(error.message)
+        value = self._made[name]
+        if isinstance(value, Failed):
+            raise CelError(value.message)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._make)
+
+
 class Preserved:
     """A value whose schema says nothing but x-kubernetes-preserve-unknown-fields. It can only be compared."""
 
@@ -356,6 +432,9 @@ _TYPES: Final[dict[type, Type]] = {
     JsonList: types.LIST,
     MapValue: types.MAP,
     JsonObject: types.MAP,
+    UntypedList: types.LIST,
+    UntypedMap: types.MAP,
+    LazyMap: types.MAP,
     Preserved: Type(types.Kind.ERROR, "unknown"),
 }
 
@@ -366,14 +445,15 @@ def type_of(value: Value) -> Type:
     return value.type if found is None else found
 
 
-LISTS: Final = (list, JsonList)
-MAPS: Final = (MapValue, JsonObject)
+LISTS: Final = (list, JsonList, UntypedList)
+MAPS: Final = (MapValue, JsonObject, UntypedMap, LazyMap)
+_SIZED: Final = (str, bytes, *LISTS, MapValue, JsonObject, UntypedMap)
 NUMBERS: Final = frozenset({int, Uint, float})
 
 
 def size(value: Value) -> int:
     """How large a value counts in costs: elements, code points, bytes; 1 for what has no size."""
-    if isinstance(value, (str, bytes, list, JsonList, MapValue, JsonObject)):
+    if isinstance(value, _SIZED):
         return len(value)
     if isinstance(value, Optional) and value.value is not ABSENT:
         return size(value.value)

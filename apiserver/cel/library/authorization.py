@@ -52,6 +52,18 @@ class Authorizer(_Question):
         super().__init__(AUTHORIZER, ask, {})
 
 
+def resource_check(ask: Ask, group: str, resource: str, subresource: str, namespace: str, name: str) -> Value:
+    """What `authorizer.group(…).resource(…)…` would give: questions about one object."""
+    attributes = {
+        "group": group,
+        "resource": resource,
+        "subresource": subresource,
+        "namespace": namespace,
+        "name": name,
+    }
+    return _Question(RESOURCE_CHECK, ask, attributes)
+
+
 class _Decision(Opaque):
     __slots__ = ("answer",)
     type = DECISION

@@ -10,7 +10,7 @@ from apiserver.cel.errors import CelError
 from apiserver.cel.library.declarations import Implementation, Overload, overload
 from apiserver.cel.times import MIN_SECONDS as YEAR_ONE
 from apiserver.cel.times import Duration, Timestamp
-from apiserver.cel.values import ABSENT, NONE, MapValue, Optional, Value
+from apiserver.cel.values import ABSENT, NONE, MapValue, Optional, UntypedList, UntypedMap, Value
 
 
 def of_non_zero(value: Value) -> Optional:
@@ -22,7 +22,7 @@ def of_non_zero(value: Value) -> Optional:
             zero = False
         case int() | float():
             zero = value == 0
-        case list() | MapValue():
+        case list() | MapValue() | UntypedList() | UntypedMap():
             zero = len(value) == 0
         case Duration():
             zero = value.nanos == 0

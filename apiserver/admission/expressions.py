@@ -1,0 +1,222 @@
+"""Expressions of admission, evaluated (upstream's pkg/admission/plugin/cel and webhook/matchconditions).
+
+Expressions that are evaluated together share what they see, the variables that a policy composes, and a budget of cost.
+A variable is evaluated when an expression first looks at it; one that nobody looks at may be as wrong as it likes.
+
+Expressions run where they stand as long as that takes no time to speak of. One that takes longer, or that looks at a
+large object, is run again from the beginning in the thread for heavy work: expressions have no side effects. So what
+answers for `authorizer` may be called from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
+
+from apiserver.api.types import Object
+from apiserver.cel.admission import (
+    AUTHORIZER,
+    CONDITION,
+    NAMESPACE,
+    OBJECT,
+    OLD_OBJECT,
+    PARAMS,
+    REQUEST,
+    REQUEST_AUTHORIZER,
+    VARIABLES,
+    Composition,
+    Expression,
+    match_condition,
+)
+from apiserver.cel.errors import CelError, CostExceeded
+from apiserver.cel.library.authorization import Answer, Ask, Authorizer, resource_check
+from apiserver.cel.slow import Outcome
+from apiserver.cel.spending import PER_CALL_LIMIT
+from apiserver.cel.values import LazyMap, Value, untyped
+from apiserver.registry.heavy import LIGHT, work
+
+BUDGET: Final = 10_000_000
+"""What the expressions of one kind may cost together, for each binding and param of a policy."""
+BUDGET_OF_CONDITIONS: Final = BUDGET // 4
+_PATIENCE: Final = 20_000  # cost; a unit takes the walker about a microsecond
+_NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+T = TypeVar("T")
+
+
+def allow_all(_: Mapping[str, str]) -> Answer:
+    """Everybody may do everything."""
+    return Answer(allowed=True)
+
+
+class Inputs(NamedTuple):
+    """What expressions see, as JSON.
+
+    `request` is an AdmissionRequest without uid and objects, and without what is empty; its `resource` may be the
+    equivalent one that a rule has matched. `about` is what the request is about, for `authorizer.requestResource`:
+    group, resource, subresource, namespace, name.
+    """
+
+    object: Object | None
+    old_object: Object | None
+    request: Object
+    about: tuple[str, str, str, str, str] = ("", "", "", "", "")
+    namespace: Object | None = None
+    params: Object | None = None
+    ask: Ask = allow_all
+
+
+class OutOfBudget(Exception):
+    """The expressions together cost too much; nothing more is evaluated."""
+
+
+class TooLong(Exception):
+    """The evaluation takes longer than the event loop may wait. (It is not wrong: it belongs elsewhere.)"""
+
+
+class Result(NamedTuple):
+    """A value, or what went wrong."""
+
+    value: Value
+    error: str = ""
+
+
+class Evaluation:
+    """Evaluates expressions that see the same, one after the other."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        composition: Composition | None = None,
+        *,
+        budget: int = BUDGET,
+        patience: Patience | None = None,
+        authorizer: bool = True,
+    ) -> None:
+        """Not `authorizer`: there is none, even if the expressions may name it."""
+        self.budget = budget
+        self._patience = patience or Patience(None)
+        self._composed = 0  # what variables have cost, that nobody was charged for
+        known: dict[str, Value] = {
+            OBJECT: untyped(inputs.object),
+            OLD_OBJECT: untyped(inputs.old_object),
+            REQUEST: untyped(inputs.request),
+            NAMESPACE: untyped(inputs.namespace),
+            PARAMS: untyped(inputs.params),
+        }
+        if authorizer:
+            known[AUTHORIZER] = Authorizer(inputs.ask)
+            known[REQUEST_AUTHORIZER] = resource_check(inputs.ask, *inputs.about)
+        if composition is not None:
+            compiled = composition.compiled.items()
+            known[VARIABLES] = LazyMap({name: partial(self._variable, name, one) for name, one in compiled})
+        self._known = known
+
+    def run(self, expression: Expression) -> Result:
+        """Raises OutOfBudget, and TooLong if there is an end to patience."""
+        if expression.program is None:
+            return Result(None, f"compilation error: {expression.error}")
+        outcome = self._evaluate(expression)
+        for cost in (self._composed, outcome.cost):
+            if cost > self.budget:
+                raise OutOfBudget(_NO_BUDGET)
+            self.budget -= cost
+        self._composed = 0
+        if outcome.error is not None:
+            return Result(None, f"expression '{expression.text}' resulted in error: {outcome.error}")
+        return Result(outcome.value)
+
+    def _variable(self, name: str, expression: Expression) -> Value:
+        if expression.program is None:
+            raise CelError(f'composited variable "{name}" fails to compile: {expression.error}')
+        outcome = self._evaluate(expression)
+        self._composed += outcome.cost
+        if outcome.error is not None:
+            raise CelError(f'composited variable "{name}" fails to evaluate: {outcome.error}')
+        return outcome.value
+
+    def _evaluate(self, expression: Expression) -> Outcome:
+        assert expression.program is not None
+        limit = self._patience.limit(expression)
+        outcome = expression.program.evaluate(self._known, limit)
+        self._patience.spend(expression, outcome, limit)
+        return outcome
+
+
+class Patience:
+    """How much evaluations may cost before they are given up, to be done elsewhere.
+
+    Questions to an authorizer cost much and take little time: what asks and does not loop is not counted.
+    """
+
+    def __init__(self, cost: int | None) -> None:
+        """None: as much as it takes."""
+        self._left = cost
+
+    def limit(self, expression: Expression) -> int:
+        if self._left is None or (expression.asks and not expression.loops):
+            return PER_CALL_LIMIT
+        return min(self._left, PER_CALL_LIMIT)
+
+    def spend(self, expression: Expression, outcome: Outcome, limit: int) -> None:
+        """Raises TooLong."""
+        if self._left is None or (expression.asks and not expression.loops):
+            return
+        if outcome.error == CostExceeded.MESSAGE and limit < PER_CALL_LIMIT:
+            raise TooLong
+        self._left = max(self._left - outcome.cost, 0)
+
+
+async def patiently(weight: int, evaluate: Callable[[Patience], T]) -> T:
+    """Evaluate here if that is quickly done, in the thread for heavy work if not. `weight`: bytes that are looked at."""
+    if weight <= LIGHT:
+        try:
+            return evaluate(Patience(_PATIENCE))
+        except TooLong:
+            pass
+    return await work(LIGHT + max(weight, 1), evaluate, Patience(None))
+
+
+class ConditionError(Exception):
+    """Whether the conditions are met cannot be said."""
+
+
+class MatchConditions:
+    """The match conditions of a webhook or policy, compiled."""
+
+    def __init__(self, conditions: Iterable[Object], composition: Composition | None = None) -> None:
+        self._composition = composition
+        self._expressions: Sequence[Expression] = [
+            match_condition(one["expression"])
+            if composition is None
+            else composition.expression(one["expression"], CONDITION)
+            for one in conditions
+        ]
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._expressions)
+
+    async def met(self, inputs: Inputs, weight: int, *, fail: bool) -> bool:
+        """Whether all are true. One that is false decides, even if others cannot be evaluated.
+
+        If none is false and some fail: raises ConditionError if the policy is to `fail`, else they are not met.
+        """
+        return await patiently(weight, lambda patience: self.met_within(patience, inputs, fail=fail))
+
+    def met_within(self, patience: Patience, inputs: Inputs, *, fail: bool) -> bool:
+        """`met`, as part of an evaluation. Raises ConditionError and TooLong."""
+        evaluation = Evaluation(inputs, self._composition, budget=BUDGET_OF_CONDITIONS, patience=patience)
+        try:
+            results = [evaluation.run(one) for one in self._expressions]
+        except OutOfBudget as error:
+            results = []
+            errors = [str(error)]
+        else:
+            errors = list(dict.fromkeys(one.error for one in results if one.error))
+        if any(one.value is False for one in results):
+            return False
+        if errors and fail:
+            raise ConditionError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return not errors
