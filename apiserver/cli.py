@@ -91,17 +91,44 @@ def _validate(command: argparse.ArgumentParser) -> None:
         "Which of them do the CRDs of today refuse? CRDs given with -f count instead of the stored ones.",
     )
     stored.add_argument("--stored", action="store_true", help="validate the objects that are stored")
-    where = stored.add_mutually_exclusive_group()
+    where = _server(stored)
     where.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
         help=f"in this data directory, of which no server runs (default: {DEFAULT_DATA})",
     )
-    where.add_argument("--server", metavar="URL", help="in the server that answers there")
-    where.add_argument("--kubeconfig", type=Path, metavar="FILE", help="in the server that this file leads to")
-    stored.add_argument("--context", metavar="NAME", help="of the kubeconfig (default: its current one)")
-    stored.add_argument("--insecure-skip-tls-verify", action="store_true", help="believe any certificate")
+
+
+def _server(options: argparse._ArgumentGroup) -> argparse._MutuallyExclusiveGroup:
+    """How to reach a running server; what else may be meant goes into the group that is returned."""
+    where = options.add_mutually_exclusive_group()
+    where.add_argument("--server", metavar="URL", help="the server that answers there")
+    where.add_argument("--kubeconfig", type=Path, metavar="FILE", help="the server that this file leads to")
+    options.add_argument("--context", metavar="NAME", help="of the kubeconfig (default: its current one)")
+    options.add_argument("--insecure-skip-tls-verify", action="store_true", help="believe any certificate")
+    return where
+
+
+def _explain_write(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Tell what a write does to objects stage by stage, and why: what is pruned, defaulted, changed by admission, "
+        "refused, forgiven. Exit status 1 if anything is refused."
+    )
+    command.add_argument(
+        "-f",
+        dest="files",
+        action="append",
+        required=True,
+        type=Path,
+        metavar="PATH",
+        help="objects, and without a server their CRDs: YAML or JSON files, directories, - for stdin",
+    )
+    _feature_gates(command)
+    command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
+    server = command.add_argument_group("running server", "Without one the objects are written in memory.")
+    _server(server)
+    server.add_argument("--write", action="store_true", help="write for good; else it is a dry run")
 
 
 def _lint(command: argparse.ArgumentParser) -> None:
@@ -134,6 +161,7 @@ def _check(command: argparse.ArgumentParser) -> None:
 _COMMANDS: Final = (
     ("serve", _serve, "run the server"),
     ("validate", _validate, "what would a server say to these objects?"),
+    ("explain-write", _explain_write, "what does a write do to these objects, and why?"),
     ("lint", _lint, "are CRDs structural, and how do they become so?"),
     ("skeleton", _skeleton, "print what pruning goes by in a schema"),
     ("check", _check, "verify a data file"),
@@ -165,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     if complaint := _complaint(given):
         given.parser.error(complaint)
-    status: int = import_module(f"apiserver.commands.{given.command}").run(given)
+    status: int = import_module(f"apiserver.commands.{given.command.replace('-', '_')}").run(given)
     return status
 
 
@@ -183,6 +211,8 @@ def _complaint(given: argparse.Namespace) -> str:
             return "--data, --server, --kubeconfig and what belongs to them need --stored"
         case "validate" if not given.stored and not given.files:
             return "nothing to validate: give -f or --stored"
+        case "explain-write" if given.write and not (given.server or given.kubeconfig):
+            return "--write needs a server: give --server or --kubeconfig"
         case "serve" if given.tls:
             return "--tls is not available yet: the server speaks plain HTTP, on loopback only"
         case "lint" if given.in_place and not given.fix:

@@ -6,6 +6,7 @@ warning; a CRD to which there is no structural form is refused.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ from apiserver.registry.entry import key_of
 from apiserver.registry.pipeline import Draft, Operation, Options
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
+from apiserver.registry.trace import Trace
 
 if TYPE_CHECKING:
     from apiserver.schema.completion import Note
@@ -78,10 +80,12 @@ async def apply(
     *,
     duplicates: Sequence[str] = (),
     warnings: list[str] | None = None,
+    trace: Trace | None = None,
 ) -> Object:
     """Create an object, or replace the one that is there; as it is stored. Raises ApiError.
 
-    `duplicates` are the decoder's complaints. What clients are warned of is added to `warnings`, also of what is refused.
+    `duplicates` are the decoder's complaints. What clients are warned of is added to `warnings`, also of what is refused,
+    and what each stage did to `trace`.
     """
     resource = resource_of(registry, value)
     if resource is None:
@@ -99,7 +103,7 @@ async def apply(
     def draft(operation: Operation, sent: Object) -> Draft:
         known_as = name if operation == "UPDATE" else ""
         made = registry.draft(resource, operation, sent, namespace=namespace, name=known_as, options=options)
-        made.duplicates, made.warnings = list(duplicates), told
+        made.duplicates, made.warnings, made.trace = list(duplicates), told, trace
         return made
 
     sent = _sent(value)
@@ -115,6 +119,15 @@ async def apply(
     written = written or await registry.update(resource, namespace, name, revise)
     stored: Object = codec.decode_stored(written.body(resource))
     return stored
+
+
+async def ensure_namespace(registry: Registry, name: str) -> None:
+    """Objects may go to a namespace that nobody has written down."""
+    namespaces = registry.catalog.find("", "v1", "namespaces")
+    assert namespaces is not None
+    if name and key_of(namespaces, "", name) not in (await registry.collection(namespaces)).entries:
+        with contextlib.suppress(ApiError):  # what is wrong with the name, the object's refusal says
+            await apply(registry, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
 _HAD_VERSION: Final = "metadata.resourceVersion is left out here; servers refuse to create objects that have one"

@@ -6,6 +6,8 @@ clients like.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from apiserver.api.types import Json, Object
 from apiserver.api.values import equal
 
@@ -18,6 +20,14 @@ def pointer(above: str, step: str | int) -> str:
 def steps(path: str) -> list[str]:
     """The member names and positions of a JSON pointer."""
     return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+
+
+def field_path(place: Sequence[str]) -> str:
+    """The same place as messages about fields write it: `spec.ports[0].name`."""
+    path = ""
+    for step in place:
+        path += f"[{step}]" if step.isdigit() else f".{step}" if path else step
+    return path
 
 
 def difference(old: Json, new: Json, path: str = "") -> list[Object]:

@@ -50,9 +50,9 @@ _NO_BUDGET_FOR_MESSAGE: Final = (
 
 
 class FailedRule(NamedTuple):
-    """A rule that said no, at the node of that path, and what it saw there."""
+    """A rule that said no, the error that it is told as, and what it saw."""
 
-    path: Path
+    error: FieldError
     rule: CompiledRule
     variables: Mapping[str, Value]
 
@@ -302,8 +302,7 @@ class _NodeRun:
         if outcome.error is not None:
             self.failed_to_run(rule.rule, outcome.error)
         elif outcome.value is not True:
-            self.run.failed.append(FailedRule(_path(self.trail), rule, variables))
-            self.failed(rule)
+            self.failed(rule, variables)
 
     def failed_to_run(self, rule: Rule, error: str) -> None:
         told = _told(rule)
@@ -318,7 +317,7 @@ class _NodeRun:
         if exceeded:
             raise _Exhausted
 
-    def failed(self, rule: CompiledRule) -> None:
+    def failed(self, rule: CompiledRule, variables: Mapping[str, Value]) -> None:
         path = _path(self.trail)
         if rule.field_path:
             path = child(path, rule.field_path)
@@ -326,7 +325,9 @@ class _NodeRun:
             spaceless(rule.rule.message) if rule.rule.message else _default(rule.rule)
         )
         value = OMIT if self.node.type in ("object", "array") else self.new
-        self.report(rule, _field_error(rule.rule.reason, path, value, detail))
+        error = _field_error(rule.rule.reason, path, value, detail)
+        self.run.failed.append(FailedRule(error, rule, variables))
+        self.report(rule, error)
 
     def report(self, rule: CompiledRule, error: FieldError) -> None:
         if not rule.condition.uses_old_self and self.ratchet.excuses():

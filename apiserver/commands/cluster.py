@@ -1,17 +1,20 @@
-"""A Kubernetes API over HTTP, as far as reading it goes: with what a kubeconfig says, and in pages.
+"""A Kubernetes API over HTTP: with what a kubeconfig says, and lists in pages.
 
 It blocks: commands have nothing else to do meanwhile.
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
 import binascii
 import http.client
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
+from email.message import Message
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
@@ -38,6 +41,20 @@ class Access(NamedTuple):
     believe_anybody: bool = False
 
 
+class Reply(NamedTuple):
+    """What a server answered. `value` is None if that is no JSON object."""
+
+    status: int
+    reason: str
+    headers: Message
+    value: Object | None
+
+    @property
+    def told(self) -> str:
+        """What a refusal says."""
+        return str((self.value or {}).get("message") or self.reason)
+
+
 class Cluster:
     """A server that answers at a URL. Every method raises Unreachable."""
 
@@ -57,24 +74,37 @@ class Cluster:
                 parts.hostname, parts.port, timeout=PATIENCE, context=_tls(access)
             )
 
-    def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Object:
-        """The JSON object at a path."""
+    def send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None = None,
+        value: Object | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> Reply:
+        """Send a request, with a JSON body if there is a `value`; whatever the server says to it."""
         target = f"{self._base}{path}{f'?{urlencode(query)}' if query else ''}"
+        body = None if value is None else codec.encode(value, sort_keys=False)
+        content_type = {} if value is None else {"Content-Type": codec.JSON}
         try:
-            self._connection.request("GET", target, headers=self._headers)
+            self._connection.request(method, target, body, {**self._headers, **content_type, **headers})
             answer = self._connection.getresponse()
-            body = answer.read()
+            received = answer.read()
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             raise Unreachable(f"{self.url} does not answer: {error}") from None
         try:
-            value = codec.decode_json(body).value
+            answered = codec.decode_json(received).value
         except ValueError:
-            value = None
-        if answer.status != 200 or not isinstance(value, dict):
-            told = value.get("message") if isinstance(value, dict) else ""
-            raise Unreachable(f"GET {self.url}{path}: {answer.status} {told or answer.reason}")
-        return value
+            answered = None
+        return Reply(answer.status, answer.reason, answer.headers, answered if isinstance(answered, dict) else None)
+
+    def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Object:
+        """The JSON object at a path."""
+        reply = self.send("GET", path, query)
+        if reply.status != 200 or reply.value is None:
+            raise Unreachable(f"GET {self.url}{path}: {reply.status} {reply.told}")
+        return reply.value
 
     def list(self, path: str) -> Iterator[Object]:
         """The objects of a collection, with the apiVersion and kind that a list leaves out."""
@@ -111,6 +141,17 @@ def _tls(access: Access) -> ssl.SSLContext:
 
 
 # -- kubeconfig -------------------------------------------------------------------------------------------------------
+
+
+def access(given: argparse.Namespace) -> Access:
+    """How the options --server, --kubeconfig, --context and --insecure-skip-tls-verify say to reach a server.
+
+    Raises Unreachable.
+    """
+    anybody = given.insecure_skip_tls_verify
+    if given.kubeconfig:
+        return from_kubeconfig(given.kubeconfig, given.context or "", believe_anybody=anybody)
+    return Access(given.server, believe_anybody=anybody)
 
 
 def from_kubeconfig(path: Path, context: str = "", *, believe_anybody: bool = False) -> Access:

@@ -19,7 +19,7 @@ from apiserver import loading
 from apiserver.api import codec
 from apiserver.api.field import FieldError
 from apiserver.api.types import Json, Object
-from apiserver.commands.cluster import Access, Cluster, Unreachable, from_kubeconfig
+from apiserver.commands.cluster import Cluster, Unreachable, access
 from apiserver.config import DEFAULT_DATA
 from apiserver.crd import conditions, defaults, types
 from apiserver.crd.versions import served_versions, storage_version
@@ -117,11 +117,7 @@ def run(given: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _source(given: argparse.Namespace) -> Iterator[Source]:
     if given.server or given.kubeconfig:
-        anybody = given.insecure_skip_tls_verify
-        access = Access(given.server, believe_anybody=anybody)
-        if given.kubeconfig:
-            access = from_kubeconfig(given.kubeconfig, given.context or "", believe_anybody=anybody)
-        with contextlib.closing(Cluster(access)) as cluster:
+        with contextlib.closing(Cluster(access(given))) as cluster:
             yield Running(cluster)
         return
     directory = given.data or DEFAULT_DATA

@@ -21,7 +21,7 @@ from apiserver.api.types import Json, Object
 from apiserver.crd import conditions
 from apiserver.features import Features
 from apiserver.manifests import Document, LoadError, in_order, is_crd, read_paths
-from apiserver.registry.entry import key_of, object_at
+from apiserver.registry.entry import object_at
 from apiserver.registry.pipeline import Options
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
@@ -100,7 +100,7 @@ async def _judge(registry: Registry, document: Document, options: Options, *, sk
         resource = loading.resource_of(registry, current.value)
         if resource is not None:
             namespace = loading.namespace_of(resource, current.value)
-            await _ensure_namespace(registry, namespace)
+            await loading.ensure_namespace(registry, namespace)
         elif skip:
             return Outcome(document, namespace, "skipped")
         body = codec.encode(current.value, sort_keys=False)
@@ -122,14 +122,6 @@ def _as_v1(document: Document, warnings: list[str]) -> Document:
         raise bad_request(str(error)) from None
     warnings += map(str, notes)
     return current
-
-
-async def _ensure_namespace(registry: Registry, name: str) -> None:
-    namespaces = registry.catalog.find("", "v1", "namespaces")
-    assert namespaces is not None
-    if name and key_of(namespaces, "", name) not in (await registry.collection(namespaces)).entries:
-        with contextlib.suppress(ApiError):  # what is wrong with the name, the object's refusal says
-            await loading.apply(registry, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
 async def _not_served(registry: Registry, resource: Resource, document: Document) -> list[str]:

@@ -19,16 +19,18 @@ from multidict import CIMultiDict
 
 from apiserver.api import errors
 from apiserver.api.errors import ApiError
-from apiserver.http import documents, filters, handlers, negotiation, responses, watch
+from apiserver.http import documents, filters, handlers, negotiation, responses, traces, watch
 from apiserver.http.answer import Answer, text_answer
-from apiserver.http.handlers import Call
+from apiserver.http.handlers import Call, Handler
 from apiserver.http.request import Query, RequestInfo, decode_path, first, parse_query, resource_info
 from apiserver.http.routes import handler_of
 from apiserver.registry.pipeline import User
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
+from apiserver.registry.trace import Trace
 
 MAX_HEADER_BYTES: Final = 1024 * 1024  # Go's http.DefaultMaxHeaderBytes; a selector alone may have 45 KB
+READS: Final = ("get", "list")
 REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
 
 log = logging.getLogger("noxu")
@@ -37,9 +39,17 @@ log = logging.getLogger("noxu")
 class App:
     """Answers requests for one registry."""
 
-    def __init__(self, registry: Registry, documents_: documents.Documents, own_names: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        documents_: documents.Documents,
+        own_names: Iterable[str] = (),
+        traces_: traces.Traces | None = None,
+    ) -> None:
+        """Without `traces_` nobody can have a write traced."""
         self.registry = registry
         self.documents = documents_
+        self.traces = traces_
         self.own_names = frozenset(own_names)
         self.in_flight = filters.InFlight()
         self.streams: set[watch.Stream] = set()
@@ -51,8 +61,9 @@ class App:
     async def handle(self, request: web_request.BaseRequest) -> web_response.StreamResponse:
         """One request. Whatever happens inside, the client gets an answer."""
         warnings: list[str] = []
+        extra: list[tuple[str, str]] = []
         try:
-            answer = await self._route(request, warnings)
+            answer = await self._route(request, warnings, extra)
         except ApiError as error:
             answer = _error_answer(error, request)
         except ConnectionError:
@@ -62,11 +73,13 @@ class App:
             answer = _error_answer(errors.internal_error("this is a bug in the server; its log says more"), request)
         if isinstance(answer, web_response.StreamResponse):
             return answer
-        return await _send(request, answer, warnings)
+        return await _send(request, answer, warnings, extra)
 
     async def _route(
-        self, request: web_request.BaseRequest, warnings: list[str]
+        self, request: web_request.BaseRequest, warnings: list[str], extra: list[tuple[str, str]]
     ) -> Answer | web_response.StreamResponse:
+        """Raises ApiError. What is to be told in the answer's headers, whatever becomes of the request, is added to
+        `warnings` and `extra`."""
         filters.check_origin(request.headers, self.own_names)
         raw_path, _, raw_query = request.raw_path.partition("?")
         path, query = decode_path(raw_path), parse_query(raw_query)
@@ -85,11 +98,31 @@ class App:
         with self.in_flight.request(info.verb):
             try:
                 async with asyncio.timeout(REQUEST_DEADLINE):
+                    if traces.HEADER in request.headers:
+                        return await self._traced(call, handler, extra)
                     return await handler(call)
             except TimeoutError:
                 raise errors.timeout("request did not complete within the allotted timeout", 0) from None
             finally:
                 call.leave()
+
+    async def _traced(self, call: Call, handler: Handler, extra: list[tuple[str, str]]) -> Answer:
+        """A write whose client wants to know what happens to it. Raises ApiError."""
+        if self.traces is None:
+            raise errors.bad_request(f"{traces.HEADER}: this server offers no traces: it is not on loopback")
+        if not traces.is_wanted(call.request.headers[traces.HEADER]) or call.info.verb in READS:
+            return await handler(call)
+        trace: Trace = []
+        call.trace = trace
+        failure: ApiError | None = None
+        try:
+            return await handler(call)
+        except ApiError as error:
+            failure = error
+            raise
+        finally:
+            request = {"method": call.request.method, "path": call.request.raw_path, "user": call.user.name}
+            extra.append((traces.HEADER, self.traces.keep(request, trace, failure)))
 
     def _resource(self, info: RequestInfo) -> Resource:
         """Raises ApiError NotFound: not served, or a path of the wrong scope (CVE-2019-11247)."""
@@ -104,6 +137,8 @@ class App:
 
     async def _document(self, request: web_request.BaseRequest, path: str, query: Query) -> Answer:
         """Everything that is not about an object: discovery, OpenAPI, health. It does not matter how it is asked."""
+        if self.traces is not None and path.startswith(traces.FOLDER):
+            return self.traces.answer(request.method, path)
         return await self.documents.answer(request.method, path, query, request.headers)
 
     async def _watch(self, call: Call) -> Answer | web_response.StreamResponse:
@@ -187,8 +222,10 @@ def _headers(content_type: str, more: Iterable[tuple[str, str]]) -> CIMultiDict[
     return headers
 
 
-async def _send(request: web_request.BaseRequest, answer: Answer, warnings: list[str]) -> web_response.StreamResponse:
-    headers = _headers(answer.content_type, answer.headers)
+async def _send(
+    request: web_request.BaseRequest, answer: Answer, warnings: list[str], extra: Iterable[tuple[str, str]]
+) -> web_response.StreamResponse:
+    headers = _headers(answer.content_type, (*answer.headers, *extra))
     if "Audit-Id" in request.headers:
         headers["Audit-Id"] = request.headers["Audit-Id"]
     for text in negotiation.warning_headers(warnings):

@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 from aiohttp import web_request
 
 from apiserver.api import codec, errors, meta, protobuf
+from apiserver.api.difference import difference
 from apiserver.api.gotime import format_time
 from apiserver.api.structs import decode
 from apiserver.api.types import Object
@@ -32,6 +33,7 @@ from apiserver.registry.listing import fresh, list_entries
 from apiserver.registry.pipeline import Draft, Operation, Options, User
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import AdmitDelete, DeleteOptions, Preconditions, Registry, Revise, Written
+from apiserver.registry.trace import Trace
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +53,8 @@ class Call:
     weight: int = 0
     """Bytes of the body and of the stored object that it is about. What is heavy is not worked on in the loop."""
     has_turn: bool = False
+    trace: Trace | None = None
+    """What the write did so far, if the client wants to know."""
 
     async def body(self) -> bytes:
         """The body. A heavy request waits here for its turn, and keeps it until `leave`. Raises ApiError."""
@@ -152,6 +156,7 @@ class Call:
         draft.weight = self.weight
         draft.duplicates = list(decoded.strict if given.field_validation == "Strict" else decoded.duplicates)
         draft.warnings = self.warnings
+        draft.trace = self.trace
         return draft
 
     @property
@@ -304,6 +309,8 @@ async def patch_(call: Call) -> Answer:
     async def revise(old: Object) -> Draft:
         draft = call.draft("UPDATE", await call.work(change, old), given)
         draft.patched = lambda: change.text(old)
+        if draft.trace is not None:
+            draft.did("patch", patch=await call.work(difference, old, draft.new))
         return draft
 
     written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
@@ -326,6 +333,8 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
         new = await call.work(merged, old)
         draft = call.draft("UPDATE" if old else "CREATE", codec.Decoded(new), given)
         draft.owned = True
+        if draft.trace is not None:
+            draft.did("apply", patch=await call.work(difference, old or {}, new))
         await pipeline.run(draft, pipeline.APPLIED)
         draft.arrived = True
         return draft

@@ -183,6 +183,7 @@ def _judge_by_rules(draft: Draft, rules: Validator, schema: Structural, found: l
     verdict = rules.validate(draft.new, draft.old, correlation=correlation)
     found += verdict.errors
     draft.warnings += verdict.warnings
+    draft.failed_rules = verdict.failed
 
 
 def _type_errors(resource: Resource, value: Object) -> list[FieldError]:

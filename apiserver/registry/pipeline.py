@@ -6,15 +6,15 @@ A stage is a function of one `Draft`. ARRIVE is what happens to a body once; ADM
 object, with the optimistic lock between them, and again whenever another writer was faster. After mutating admission the object is pruned again, as KEP-2332 says (the
 reference does not do this). READ_STAGES happen to stored objects whose version's schema may have changed since.
 
-Every stage can tell what it did: `Draft.trace` answers "why was my field dropped?".
+What every stage did can be traced (see `trace`): it answers "why was my field dropped?".
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
@@ -25,10 +25,14 @@ from apiserver.api.meta import GroupVersionKind, drop_duplicate_owners, generate
 from apiserver.api.types import Object
 from apiserver.apply import manager
 from apiserver.features import Features
-from apiserver.registry import ownership
+from apiserver.registry import ownership, trace
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
+from apiserver.registry.trace import Note, Step
+
+if TYPE_CHECKING:
+    from apiserver.cel.validation import FailedRule
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
@@ -50,14 +54,6 @@ class Options(NamedTuple):
     field_manager: str = ""
     field_validation: FieldValidation = "Warn"
     force: bool = False
-
-
-class Step(NamedTuple):
-    """What one stage did, for people."""
-
-    stage: str
-    paths: tuple[str, ...] = ()
-    detail: str = ""
 
 
 class Admission(Protocol):
@@ -123,11 +119,17 @@ class Draft:
     """What admission remembers between its two chains."""
     audit: dict[str, str] = field(default_factory=dict)
     """Annotations of admission for an audit log. No client sees them."""
+    failed_rules: list[FailedRule] = field(default_factory=list)
+    """x-kubernetes-validations that said no."""
     trace: list[Step] | None = None
+    """What was done so far, if anybody wants to know."""
 
-    def did(self, stage: str, paths: list[str] | None = None, detail: str = "") -> None:
+    def did(
+        self, stage: str, *, patch: Sequence[Object] = (), notes: Sequence[Note] = (), seconds: float = 0.0
+    ) -> None:
+        """Tell the trace of a step that is no stage of its own."""
         if self.trace is not None:
-            self.trace.append(Step(stage, tuple(paths or ()), detail))
+            self.trace.append(Step(stage, seconds, patch, notes))
 
     @property
     def metadata(self) -> Object:
@@ -150,7 +152,6 @@ def decode(draft: Draft) -> None:
         draft.new, draft.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
     except ValueError as error:
         raise _undecodable(draft, str(error)) from None
-    draft.did("prune", draft.unknown)
 
 
 def retype(draft: Draft) -> None:
@@ -241,8 +242,7 @@ async def admit(draft: Draft) -> None:
 def prune_again(draft: Draft) -> None:
     """KEP-2332: what mutating admission added and the schema does not describe goes, before anybody sees it."""
     if draft.mutated:
-        draft.new, removed = draft.resource.behaviour.decode(draft.resource, draft.new)
-        draft.did("prune after admission", removed)
+        draft.new, _ = draft.resource.behaviour.decode(draft.resource, draft.new)
         default(draft)
         unite_owners(draft)
 
@@ -289,8 +289,7 @@ def prune_applied(draft: Draft) -> None:
     Upstream drops these as it stores: they have been validated, and each time they are applied the object changes.
     """
     if draft.owned and draft.resource.behaviour.struct is None:
-        draft.new, removed = draft.resource.behaviour.decode(draft.resource, draft.new)
-        draft.did("prune what was applied", removed)
+        draft.new, _ = draft.resource.behaviour.decode(draft.resource, draft.new)
 
 
 def validate(draft: Draft) -> None:
@@ -329,6 +328,9 @@ async def arrive(draft: Draft) -> None:
 
 async def run(draft: Draft, stages: tuple[Stage, ...]) -> None:
     """Send the draft through the stages, where its weight belongs. Raises ApiError."""
+    if draft.trace is not None:
+        await trace.run(draft, stages)
+        return
     rest = iter(stages)
     while (waits := await work(draft.weight, _run_until_wait, draft, rest)) is not None:
         await waits(draft)

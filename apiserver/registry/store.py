@@ -24,6 +24,7 @@ from apiserver.registry.pipeline import Admission, Draft, Operation, Options, Us
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
 from apiserver.registry.tokens import Tokens
+from apiserver.registry.trace import Note
 from apiserver.webhook.client import Caller, no_caller
 from storage.store import Store
 from storage.types import Conflict, Key, Unknown
@@ -181,6 +182,7 @@ class Registry:
             if existing is not None:
                 raise _already_exists(draft, existing.stored)
             draft.metadata.pop("resourceVersion", None)
+            _told(draft, DRY_RUN)
             return Written(None, draft.new, created=True)
         entry = await work(draft.weight, _entry_of, draft, key)
         try:
@@ -190,6 +192,7 @@ class Registry:
             raise await work(len(stored), _already_exists, draft, stored) from None
         except Unknown:
             raise _unknown_outcome() from None
+        _told(draft, f"created at resourceVersion {entry.revision}")
         await self._settled(resource, draft.name)
         return Written(entry, created=True)
 
@@ -227,6 +230,7 @@ class Registry:
             if written is not None:
                 await self._settled(resource, name)
                 return written
+            _told(draft, "another writer was faster: once more, against what is stored now")
 
     async def _replace(self, draft: Draft, entry: Entry) -> Written | None:
         """Store the draft in place of `entry`; None if `entry` is no longer what is stored."""
@@ -237,14 +241,22 @@ class Registry:
             # The last finalizer is gone, so the object goes, too. The answer keeps its old resourceVersion.
             metadata["resourceVersion"] = str(entry.revision)
             gone = draft.options.dry_run or await self.remove(entry)
-            return Written(None, draft.new) if gone else None
+            if not gone:
+                return None
+            _told(draft, "the last finalizer is gone, and so is the object")
+            return Written(None, draft.new)
         new = await work(draft.weight, _entry_of, draft, entry.key)
         if draft.options.dry_run:
             metadata["resourceVersion"] = str(entry.revision)
+            _told(draft, DRY_RUN)
             return Written(None, draft.new)
         if new.stored == entry.stored:
+            _told(draft, "nothing changed: nothing is written")
             return Written(entry)
-        return Written(new) if await self.replace(entry, new) else None
+        if not await self.replace(entry, new):
+            return None
+        _told(draft, f"stored at resourceVersion {new.revision}")
+        return Written(new)
 
     async def replace(self, entry: Entry, new: Entry) -> bool:
         """Put `new` in place of `entry`; False if `entry` is no longer what is stored."""
@@ -309,6 +321,14 @@ class Registry:
                 return marked, False
             if await self.replace(entry, marked):
                 return marked, False
+
+
+DRY_RUN: Final = "a dry run: nothing is written"
+
+
+def _told(draft: Draft, message: str) -> None:
+    if draft.trace is not None:
+        draft.did("persist", notes=[Note("", message)])
 
 
 # -- rules ----------------------------------------------------------------------------------------------------------

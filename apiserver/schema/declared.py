@@ -5,7 +5,6 @@ A place is the names and positions on the way to it, as a JSON pointer has them.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -45,6 +44,8 @@ def at(root: Structural, place: Sequence[str]) -> Declared | None:
 
 def nearest(root: Structural, place: Sequence[str]) -> str:
     """The field that whoever wrote an unknown one may have meant: the declared sibling that is most alike, or ""."""
+    import difflib  # few ask
+
     *above, name = place
     names = _names(root, above)
     folded = {one.lower(): one for one in names}

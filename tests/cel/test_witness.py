@@ -61,7 +61,7 @@ def test_what_a_failed_rule_saw(rule: str, expected: dict[str, str] | None) -> N
         assert verdict.failed == []
         return
     (failed,) = verdict.failed
-    assert (failed.path, failed.rule.rule.rule, failed.witness()) == ("spec", rule, expected)
+    assert (failed.error.field, failed.rule.rule.rule, failed.witness()) == ("spec", rule, expected)
 
 
 def test_old_values_are_told_too() -> None:
