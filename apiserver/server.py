@@ -28,6 +28,7 @@ from apiserver.features import Features
 from apiserver.http.app import MAX_HEADER_BYTES, App
 from apiserver.http.documents import Documents
 from apiserver.http.outgoing import Outgoing
+from apiserver.http.traces import Traces
 from apiserver.kubeconfig import write_kubeconfig
 from apiserver.manifests import Document, LoadError
 from apiserver.registry.builtin import built_in_versions
@@ -136,7 +137,7 @@ class Server:
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         checks = {"ping": lambda: True, "storage": lambda: True}
         documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version(), checks, self.sources.now)
-        app = App(self.registry, documents)
+        app = App(self.registry, documents, traces_=Traces())  # the listener is on loopback
         protocol = web_server.Server(
             app.handle,
             handler_cancellation=True,
