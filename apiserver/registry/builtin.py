@@ -26,6 +26,9 @@ class BuiltIn:
         self.create_on_update = kind.create_on_update
         self._adopt = adopt
 
+    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
+        return False
+
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
         decoded = decode(self.kind.struct, value)
         if decoded.error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiserver.api import field, meta, names
+from apiserver.api import field, meta
 from apiserver.api.field import FieldError, Path
 from apiserver.api.gotext import plain
 from apiserver.api.structs import Struct
@@ -33,14 +33,27 @@ class CustomResources:
     sorted_keys = True
     struct: Struct | None = None
 
+    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
+        fast, metadata = resource.compiled, value.get("metadata")
+        if fast is None or type(metadata) is not dict or not _is_of(value, resource):
+            return False
+        try:
+            coerced, unknown = meta.coerce(metadata)
+        except ValueError:
+            return False
+        if unknown or (stored and not _has_generation(coerced)):
+            return False
+        value["metadata"] = coerced
+        return fast.accepts(value)
+
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
         return value, shape(resource, value, drop_malformed=False)
 
     def read(self, resource: Resource, value: Object) -> None:
         shape(resource, value, drop_malformed=True)
         metadata = value.get("metadata")
-        if isinstance(metadata, dict) and not metadata.get("generation"):
-            metadata["generation"] = 1  # written before generations were counted
+        if isinstance(metadata, dict) and not _has_generation(metadata):
+            metadata["generation"] = 1
 
     def convert(self, resource: Resource, value: Object) -> Object:
         """Strategy None: the apiVersion changes, and what the other version does not describe goes."""
@@ -87,6 +100,15 @@ class CustomResources:
 CUSTOM: Final = CustomResources()
 
 
+def _is_of(value: Object, resource: Resource) -> bool:
+    return value.get("kind") == resource.kind and value.get("apiVersion") == resource.api_version
+
+
+def _has_generation(metadata: Object) -> bool:
+    """Otherwise it was written before generations were counted."""
+    return bool(metadata.get("generation"))
+
+
 def shape(resource: Resource, value: Object, *, drop_malformed: bool) -> list[str]:
     """Prune, drop nulls, type metadata; in place. The paths of what went: metadata's first, embedded resources' last.
 
@@ -96,7 +118,7 @@ def shape(resource: Resource, value: Object, *, drop_malformed: bool) -> list[st
     metadata = value.get("metadata")
     if metadata is not None:
         value["metadata"], unknown = meta.coerce(metadata, drop_malformed=drop_malformed)
-    if value.get("kind") != resource.kind or value.get("apiVersion") != resource.api_version:
+    if not _is_of(value, resource):
         return unknown
     schema = resource.schema
     unknown += prune(value, schema, root=True)
@@ -137,29 +159,42 @@ def validate(draft: Draft) -> None:
     new, old, resource = draft.new, draft.old, draft.resource
     schema = resource.schema
     status = draft.subresource == "status"
-    if old is not None:  # the generic checks of every update come first
-        draft.errors += meta.validate_object_meta(
-            draft.metadata, namespaced=resource.namespaced, name_rule=names.path_segment_name
-        )
-        draft.errors += meta.validate_object_meta_update(draft.metadata, old["metadata"])
-    found = _type_errors(resource, new) or _content_errors(draft, status=status)
+    if old is None:
+        of_metadata = meta.validate_object_meta(draft.metadata, namespaced=resource.namespaced)
+    else:
+        generic, of_metadata = meta.validate_update(draft.metadata, old["metadata"], namespaced=resource.namespaced)
+        draft.errors += generic  # the generic checks of every update come first
+    clean = draft.clean and _stays_clean(draft)
+    found = _type_errors(resource, new) or of_metadata + _content_errors(draft, status=status, clean=clean)
     if schema is not None:
-        if resource.has_embedded and not status:
+        if resource.has_embedded and not status and not clean:
             found += embedded.validate(new, schema)
-        if old is None or not listtype.has_errors(old, schema):  # KEP-4008: lists that were wrong may stay wrong
+        # KEP-4008: lists that were wrong may stay wrong
+        if not clean and (old is None or not listtype.has_errors(old, schema)):
             found += listtype.validate(new, schema)
         if resource.rules is not None:
             _judge_by_rules(draft, resource.rules, schema, found)
     draft.errors += found
 
 
-def _content_errors(draft: Draft, *, status: bool) -> list[FieldError]:
+def _stays_clean(draft: Draft) -> bool:
+    """Whether the schema is still content: metadata are complete now, and the status may have become the old one."""
+    new, resource = draft.new, draft.resource
+    fast = resource.compiled
+    if fast is None or draft.subresource:
+        return draft.subresource == "status"  # which is all that is judged, and as it came
+    if resource.has_status and "status" in new:
+        as_read = resource is resource.versions.storage  # so no default is missing
+        if not (as_read and fast.accepts_status(new["status"])):
+            return False
+    return fast.is_complete(new)
+
+
+def _content_errors(draft: Draft, *, status: bool, clean: bool) -> list[FieldError]:
+    """What is wrong with the object beside its type and its metadata."""
     new, old, resource = draft.new, draft.old, draft.resource
-    if old is None:
-        found = meta.validate_object_meta(draft.metadata, namespaced=resource.namespaced)
-    else:
-        found = meta.validate_object_meta_update(draft.metadata, old["metadata"])
-    if resource.schema is not None:
+    found: list[FieldError] = []
+    if resource.schema is not None and not clean:
         found += _schema_errors(new, old, resource.schema, status=status, ratchet=draft.features.ratcheting)
     if resource.scale is not None:
         found += _scale_errors(new, resource.scale, spec=not status)

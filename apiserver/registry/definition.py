@@ -25,6 +25,9 @@ class Definitions:
     sorted_keys = False
     struct: Struct | None = types.CRD
 
+    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
+        return False
+
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
         decoded = types.decode(value)
         if decoded.error:

@@ -113,6 +113,8 @@ class Draft:
     """ARRIVE has been run."""
     owned: bool = False
     """managedFields are as they should be: the object was applied."""
+    clean: bool = False
+    """The schema had nothing to prune, to drop, or to complain of when it was decoded, and defaults are filled in."""
     given: Object = field(default_factory=dict)
     """The options of the request as they were sent, for admission to show."""
     judged: object = None
@@ -149,15 +151,31 @@ Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
 def decode(draft: Draft) -> None:
     """Type the object. Unknown fields are known from here on, and gone."""
     try:
-        draft.new, draft.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
+        draft.unknown = _decode(draft)
     except ValueError as error:
         raise _undecodable(draft, str(error)) from None
+
+
+def _decode(draft: Draft) -> list[str]:
+    """Type the object; the paths of what went. Raises ValueError."""
+    draft.clean = _is_clean(draft)
+    if draft.clean:
+        return []
+    draft.new, removed = draft.resource.behaviour.decode(draft.resource, draft.new)
+    return removed
+
+
+def _is_clean(draft: Draft) -> bool:
+    """The fast path. It tells nothing of stages, so a trace goes the long way."""
+    return draft.trace is None and draft.resource.behaviour.accept(draft.resource, draft.new)
 
 
 def retype(draft: Draft) -> None:
     """Merged objects of built-in kinds become structs again, in which null is nothing."""
     if draft.resource.behaviour.struct is not None:
         decode(draft)
+    else:
+        draft.clean = _is_clean(draft)
 
 
 def refuse_unknown(draft: Draft) -> None:
@@ -218,7 +236,7 @@ def invalid_patch(patched: str, why: str) -> ApiError:
 
 
 def default(draft: Draft) -> None:
-    if draft.typed:
+    if draft.typed and not draft.clean:
         draft.resource.behaviour.default(draft.resource, draft.new)
 
 
@@ -242,7 +260,7 @@ async def admit(draft: Draft) -> None:
 def prune_again(draft: Draft) -> None:
     """KEP-2332: what mutating admission added and the schema does not describe goes, before anybody sees it."""
     if draft.mutated:
-        draft.new, _ = draft.resource.behaviour.decode(draft.resource, draft.new)
+        _decode(draft)
         default(draft)
         unite_owners(draft)
 
@@ -288,8 +306,8 @@ def prune_applied(draft: Draft) -> None:
 
     Upstream drops these as it stores: they have been validated, and each time they are applied the object changes.
     """
-    if draft.owned and draft.resource.behaviour.struct is None:
-        draft.new, _ = draft.resource.behaviour.decode(draft.resource, draft.new)
+    if draft.owned and not draft.clean and draft.resource.behaviour.struct is None:
+        _decode(draft)
 
 
 def validate(draft: Draft) -> None:
@@ -358,5 +376,7 @@ READ_STAGES: Final[tuple[Callable[[Resource, Object], None], ...]] = (prune_stor
 
 def read(resource: Resource, value: Object) -> None:
     """Bring a stored object of this version into the form in which it is served, in place."""
+    if resource.behaviour.accept(resource, value, stored=True):
+        return
     for stage in READ_STAGES:
         stage(resource, value)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from apiserver.api.errors import Qualified
 from apiserver.api.structs import Struct
 from apiserver.api.types import Object
+from apiserver.schema.compiled import Compiled
 from apiserver.schema.embedded import has_embedded
 from apiserver.schema.structural import MISSING, Structural, has_rules, parse
 
@@ -40,6 +41,14 @@ class Behaviour(Protocol):
 
     struct: Struct | None
     """The table of a kind that has no schema."""
+
+    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
+        """Whether an object is clean at a look: `decode` (or `read`, if it is `stored`) would change nothing of it but
+        its metadata, and after `default` the schema would be content. Metadata and defaults are as they should be then.
+
+        False says nothing. Defaults that are sure may be there already.
+        """
+        ...
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
         """Type an object that came in: the object, and the paths of unknown fields in upstream's order.
@@ -145,6 +154,11 @@ class Resource:
     def schema(self) -> Structural | None:
         """The structural schema, parsed when first needed; None if there is none."""
         return None if self.raw_schema is None else parse(self.raw_schema)
+
+    @cached_property
+    def compiled(self) -> Compiled | None:
+        """The schema's fast path; None if there is no schema."""
+        return None if self.schema is None else Compiled(self.schema)
 
     @cached_property
     def rules(self) -> Validator | None:

@@ -99,6 +99,15 @@ def validate(value: Json, schema: Structural | None, path: Path = "") -> list[Fi
     return found
 
 
+def is_clean(resource: Object) -> bool:
+    """Whether there is nothing to coerce in one embedded resource, nor anything wrong; not looking below it."""
+    try:
+        metadata = meta.coerce(resource.get("metadata", {})).metadata
+    except ValueError:
+        return False
+    return metadata is resource.get("metadata", metadata) and not _resource_errors(resource, "")
+
+
 def _resource_errors(value: Object, path: Path) -> list[FieldError]:
     found = [field.required(field.child(path, name)) for name in ("apiVersion", "kind") if name not in value]
     for name, check in (("apiVersion", _api_version_error), ("kind", _kind_error)):

@@ -1,0 +1,71 @@
+"""The law of the fast path: what it accepts the walkers leave as it is, and where it declines they come to the same."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from apiserver.api.types import Object
+from apiserver.api.values import copy, equal
+from apiserver.schema import conditions, embedded, listtype, validation
+from apiserver.schema.compiled import Compiled
+from apiserver.schema.defaulting import default, drop_nulls
+from apiserver.schema.pruning import prune
+from apiserver.schema.structural import Structural, parse
+from tests.properties.structurals import kinds
+
+
+class Walked(NamedTuple):
+    """What the walkers make of an object."""
+
+    value: Object
+    removed: list[str]
+    nulls: bool
+    errors: list[str]
+
+
+def walk(given: Object, schema: Structural) -> Walked:
+    value = copy(given)
+    removed = prune(value, schema, root=True)
+    before = copy(value)
+    drop_nulls(value, schema)
+    nulls = not equal(value, before)
+    try:
+        removed += embedded.coerce(value, schema, drop_malformed=False)
+    except embedded.Malformed as malformed:
+        return Walked(value, removed, nulls, [str(malformed)])
+    default(value, schema)
+    errors = validation.validate(value, schema) + embedded.validate(value, schema) + listtype.validate(value, schema)
+    return Walked(value, removed, nulls, sorted(map(str, errors)))
+
+
+def judge(fast: Compiled, given: Object, schema: Structural) -> bool:
+    """Whether the fast path accepts the object, once the law has been found to hold."""
+    value = copy(given)
+    accepted = fast.accepts(value)
+    walked = walk(given, schema)
+    if accepted and fast.is_complete(value):
+        assert walked == Walked(walked.value, [], False, [])
+        assert equal(value, walked.value)
+        return True
+    again = walk(value, schema)
+    assert again._replace(value={}) == walked._replace(value={})
+    assert equal(again.value, walked.value)
+    return False
+
+
+@given(kinds(), st.sampled_from([0, conditions.WIDE]))
+def test_what_is_accepted_is_clean(case: tuple[Object, Object], wide: int) -> None:
+    raw, value = case
+    schema = parse(raw)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conditions, "WIDE", wide)
+        fast = Compiled(schema, warm_up=0)
+        accepted = judge(fast, value, schema)
+        event(f"accepted: {accepted}")
+        assert judge(fast, value, schema) is accepted
+        if accepted:
+            assert judge(fast, walk(value, schema).value, schema)
