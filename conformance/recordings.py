@@ -6,6 +6,9 @@ A recording is a JSON object a line: `id`, `title` and `steps`; a step is a requ
 under `expect` (code, content_type, headers, body, warnings). A step with `watch` is a stream: `during` are the requests
 sent while it is open, `events` what it delivered. `poll_until` repeats a request until a condition holds.
 
+A case with `stubs` is about webhooks (see `stub`): a step may change the stubs, and lists under `stub_calls` what the
+server asked them meanwhile, without the calls to paths in `calls_ignore`, and as a set if they are `unordered_calls`.
+
 `deviations.json` lists where the server differs from the reference on purpose, and why: steps whose answers are not
 compared, and fields that are not compared in the rest of the case.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import http.client
 import json
 import re
@@ -28,6 +32,7 @@ from urllib.parse import quote
 
 from conformance.client import DEFINITIONS, Client
 from conformance.comparison import Comparison
+from conformance.stub import Stub
 
 DATA = Path(__file__).parent / "recordings"
 DEVIATIONS = Path(__file__).parent / "deviations.json"
@@ -37,10 +42,13 @@ PATIENCE = 10.0  # seconds for a condition to become true
 class Conversation:
     """One recorded case against one server."""
 
-    def __init__(self, client: Client, case: dict[str, Any], ignored: Iterable[str] = ()) -> None:
-        """`ignored`: names of fields that are not compared."""
+    def __init__(
+        self, client: Client, case: dict[str, Any], ignored: Iterable[str] = (), stub: Stub | None = None
+    ) -> None:
+        """`ignored`: names of fields that are not compared. `stub`: the webhook, for cases that need one."""
         self.client = client
         self.case = case
+        self.stub = stub
         deviation = deviations().get(case["id"], {})
         self.deviating = deviation.get("steps", [])
         self.comparison = Comparison(case, frozenset([*ignored, *deviation.get("ignore", [])]))
@@ -50,9 +58,11 @@ class Conversation:
         for namespace in sorted(set(re.findall(r"/namespaces/([a-z][a-z0-9-]*)/", json.dumps(self.case["steps"])))):
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             self.client.send("POST", "/api/v1/namespaces", body)
+        if self.stub is not None:
+            self.stub.reset(self.case.get("stubs"))
         try:
             for n, step in enumerate(self.case["steps"]):
-                found = self._watch(step) if "watch" in step else self._request(step)
+                found = self._step(step)
                 if found and n not in self.deviating:
                     what = step.get("watch") or f"{step.get('method')} {step.get('path')}"
                     return [f"step {n} {what}", *found]
@@ -60,7 +70,23 @@ class Conversation:
         finally:
             self._clean_up()
 
+    def _step(self, step: dict[str, Any]) -> list[str]:
+        if self.stub is not None:
+            self.stub.take()
+        found = self._watch(step) if "watch" in step else self._request(step)
+        if found or self.stub is None or "stub_calls" not in step:
+            return found
+        recorded = self.comparison.translate(step["stub_calls"])
+        actual = [call for call in self.stub.take() if call["path"] not in step.get("calls_ignore", ())]
+        if step.get("unordered_calls"):
+            recorded, actual = sorted(recorded, key=_call_rank), sorted(actual, key=_call_rank)
+        return list(self.comparison.differences(recorded, actual, "stub_calls"))
+
     def _clean_up(self) -> None:
+        if self.stub is not None:
+            self.stub.reset()
+        for path in sorted(set(_configured(self.case["steps"]))):
+            self.client.send("DELETE", path)
         for name in sorted(set(_created(self.case["steps"]))):
             path = f"{DEFINITIONS}/{quote(name)}"
             self.client.send("DELETE", path)
@@ -70,10 +96,12 @@ class Conversation:
 
     def _request(self, step: dict[str, Any]) -> list[str]:
         expected = step["expect"]
+        if self.stub is not None:
+            self.stub.change(step.get("stubs") or {})
         path, body = self.comparison.translate(step["path"]), self._body(step)
         deadline = time.monotonic() + PATIENCE
         while True:
-            code, headers, data = self.client.exchange(step.get("method", "GET"), path, body, _headers(step))
+            code, headers, data = self._exchange(step, path, body)
             actual = _parse(data)
             condition = step.get("poll_until")
             if condition is None or _holds(condition, code, actual) or time.monotonic() > deadline:
@@ -85,6 +113,18 @@ class Conversation:
         if condition is not None:
             return [] if _holds(condition, code, actual) else [f"never reached {condition}"]
         return list(self._differences(expected, headers, actual))
+
+    def _exchange(
+        self, step: dict[str, Any], path: str, body: bytes | None
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        if self.stub is None:
+            return self.client.exchange(step.get("method", "GET"), path, body, _headers(step))
+        show, hide = self.stub.show, self.stub.hide
+        if body is not None:
+            body = show(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        code, headers, data = self.client.exchange(step.get("method", "GET"), path, body, _headers(step))
+        hidden = hide(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        return code, [(name, hide(value)) for name, value in headers], hidden
 
     def _differences(self, expected: dict[str, Any], headers: list[tuple[str, str]], actual: Any) -> Iterator[str]:
         if "body" in expected:
@@ -158,12 +198,15 @@ class Conversation:
                 if not chunk:
                     break
                 *lines, rest = (rest + chunk).split(b"\n")
-                events += [json.loads(line) for line in lines if line.strip()]
+                events += [json.loads(self._hidden(line)) for line in lines if line.strip()]
         except (TimeoutError, OSError, http.client.HTTPException):
             pass
         finally:
             connection.close()
         return 200, events
+
+    def _hidden(self, line: bytes) -> bytes:
+        return line if self.stub is None else self.stub.hide(line.decode()).encode()
 
 
 def _headers(step: dict[str, Any]) -> dict[str, str]:
@@ -193,6 +236,22 @@ def _created(steps: Iterable[dict[str, Any]]) -> Iterator[str]:
             yield metadata["name"]
 
 
+_CONFIGURATIONS = re.compile("/apis/admissionregistration|/api/v1/namespaces/[^/]+/configmaps")
+
+
+def _configured(steps: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The paths of the webhook configurations, policies, bindings and parameters that a case creates."""
+    for step in steps:
+        body = step.get("body")
+        if step.get("method") == "POST" and isinstance(body, dict) and _CONFIGURATIONS.match(step.get("path", "")):
+            yield f"{step['path'].partition('?')[0]}/{quote(body['metadata']['name'])}"
+
+
+def _call_rank(call: dict[str, Any]) -> tuple[str, str, str]:
+    request = call["review"].get("request", {})
+    return call["path"], request.get("operation", ""), request.get("name", "")
+
+
 def _event_rank(event: Any) -> tuple[str, str]:
     return event.get("type", ""), event.get("object", {}).get("metadata", {}).get("name", "")
 
@@ -220,6 +279,11 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().split("\n") if line]
 
 
+def needs_stub(case: dict[str, Any]) -> bool:
+    """Whether a case is about webhooks."""
+    return bool(case.get("stubs")) or "{{" in json.dumps(case["steps"])
+
+
 @cache
 def deviations() -> dict[str, dict[str, Any]]:
     """By case: where the server differs on purpose."""
@@ -235,12 +299,15 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path)
     given = parser.parse_args()
     failed = total = 0
-    with Client(given.url, insecure=given.insecure) as client:
+    with Client(given.url, insecure=given.insecure) as client, contextlib.ExitStack() as closing:
+        stub: Stub | None = None
         for file in given.files or sorted(DATA.glob("*.jsonl")):
             cases = [case for case in read(file) if given.only in case["id"]]
             passed = 0
+            if stub is None and any(map(needs_stub, cases)):
+                stub = closing.enter_context(Stub())
             for case in cases:
-                found = Conversation(client, case, given.ignore).run()
+                found = Conversation(client, case, given.ignore, stub if needs_stub(case) else None).run()
                 passed += not found
                 if found:
                     print(f"FAIL {case['id']}: {case.get('title', '')}\n     " + "\n     ".join(found[:12]))

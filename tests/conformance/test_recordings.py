@@ -10,6 +10,7 @@ import pytest
 from apiserver.testing.handle import Noxu
 from conformance import recordings
 from conformance.client import Client
+from conformance.stub import Stub
 
 WAITING = {
     "conversion": "conversion webhooks are not called yet",
@@ -32,9 +33,16 @@ def client(noxu_session: Noxu) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Stub]:
+    with Stub() as stub:
+        yield stub
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_recorded_conversation(client: Client, case: dict[str, Any]) -> None:
-    assert recordings.Conversation(client, case).run() == []
+def test_recorded_conversation(client: Client, case: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    stub = request.getfixturevalue("stub") if recordings.needs_stub(case) else None
+    assert recordings.Conversation(client, case, stub=stub).run() == []
 
 
 def test_every_deviation_is_of_a_recorded_case() -> None:

@@ -1,0 +1,250 @@
+"""The webhook that recorded conversations talk about: it answers as a case says, and remembers what it was asked.
+
+A case's `stubs` give for each path a behaviour, or a list of behaviours of which the n-th answers the n-th call and the
+last one all further calls. A behaviour may have
+
+| | |
+|---|---|
+| `delay`, `close` | seconds before the answer; hang up instead of answering |
+| `http`, `headers`, `raw`, `pad` | the status, more headers, a text instead of a review, bytes to pad the review with |
+| `uid`, `review`, `response` | instead of the request's uid; what is put over the review and over its `response` (null: none) |
+| `allowed`, `status`, `warnings`, `auditAnnotations`, `patchType` | parts of an answer to an AdmissionReview |
+| `patch`, `patch_raw` | JSON patch operations, or a text instead of them |
+| `convert`, `keep_version` | operations for each version (see `_CONVERSIONS`); objects keep their apiVersion |
+| `drop`, `repeat`, `reverse`, `result` | what is done to the list of converted objects, and the result that is told |
+
+In recorded requests and answers `{{STUB}}` stands for its URL, `{{STUB_ADDR}}` for its host and port, `{{CA}}` and
+`{{OTHER_CA}}` for caBundles that do and do not verify it. Certificates are made by the openssl command.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+Json = Any
+
+
+class Stub:
+    """A context manager: an HTTPS server on loopback, in threads."""
+
+    def __init__(self) -> None:
+        self._behaviours: dict[str, Json] = {}
+        self._answered: dict[str, int] = {}
+        self._calls: list[dict[str, Json]] = []
+        self._lock = threading.Lock()
+        with tempfile.TemporaryDirectory(prefix="stub-") as directory:
+            own, other = (_certificate(Path(directory), name) for name in ("own", "other"))
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(f"{directory}/own.pem", f"{directory}/own.key")
+        self._server = _Server(self, context)
+        address = f"127.0.0.1:{self._server.server_address[1]}"
+        self._names = {
+            "{{STUB}}": f"https://{address}",
+            "{{STUB_ADDR}}": address,
+            "{{CA}}": own,
+            "{{OTHER_CA}}": other,
+        }
+        self._thread = threading.Thread(target=self._server.serve_forever, name="stub", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def show(self, text: str) -> str:
+        """A recorded text with the real address and certificates."""
+        for name, value in self._names.items():
+            text = text.replace(name, value)
+        return text
+
+    def hide(self, text: str) -> str:
+        """An answer as it would have been recorded."""
+        for name, value in self._names.items():
+            text = text.replace(value, name)
+        return text
+
+    def reset(self, behaviours: dict[str, Json] | None = None) -> None:
+        """Forget everything, and behave like this from now on."""
+        with self._lock:
+            self._behaviours, self._calls, self._answered = dict(behaviours or {}), [], {}
+
+    def change(self, behaviours: dict[str, Json]) -> None:
+        """Behave differently at some paths."""
+        with self._lock:
+            self._behaviours.update(behaviours)
+            for path in behaviours:
+                self._answered.pop(path, None)
+
+    def take(self) -> list[dict[str, Json]]:
+        """The calls since this was last asked: `path`, `query` and `review`."""
+        with self._lock:
+            calls, self._calls = self._calls, []
+        return calls
+
+    def called(self, method: str, url: str, body: bytes) -> Json:
+        """Remember a call, and give the behaviour that answers it."""
+        parts = urlsplit(url)
+        call = {"path": parts.path, "query": parts.query, "review": json.loads(self.hide(body.decode()) or "{}")}
+        if method != "POST":
+            call["method"] = method
+        with self._lock:
+            self._calls.append(call)
+            behaviour = self._behaviours.get(parts.path, {})
+            n = self._answered[parts.path] = self._answered.get(parts.path, -1) + 1
+        return behaviour[min(n, len(behaviour) - 1)] if isinstance(behaviour, list) else behaviour
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, stub: Stub, context: ssl.SSLContext) -> None:
+        self.stub = stub
+        self._context = context
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def get_request(self) -> tuple[Any, Any]:
+        connection, address = super().get_request()
+        return self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
+
+    def handle_error(self, *_: object) -> None:
+        """Clients that go away are what some cases are about."""
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, *_: object) -> None: ...
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        behaviour = self.server.stub.called(self.command, self.path, body)
+        time.sleep(behaviour.get("delay", 0))
+        if behaviour.get("close"):
+            self.close_connection = True
+            self.connection.close()
+            return
+        if "raw" in behaviour:
+            content = behaviour["raw"].encode()
+        else:
+            content = json.dumps(answer(behaviour, json.loads(body or b"{}"))).encode()
+        self.send_response_only(behaviour.get("http", 200))
+        for name, value in {"Content-Type": "application/json", **behaviour.get("headers", {})}.items():
+            self.send_header(name, self.server.stub.show(value))
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST  # noqa: N815 - after a redirect
+
+
+def _certificate(directory: Path, name: str) -> str:
+    """A certificate for 127.0.0.1 that signs itself, as a caBundle."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1",
+         "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", directory / f"{name}.key", "-out", directory / f"{name}.pem"],
+        check=True, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    return base64.b64encode((directory / f"{name}.pem").read_bytes()).decode()
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+def answer(behaviour: dict[str, Json], review: dict[str, Json]) -> dict[str, Json]:
+    """The review that answers a review. What is null is left out."""
+    request = review.get("request") or {}
+    converts = "convert" in behaviour or "objects" in request
+    response = (_conversion if converts else _admission)(behaviour, request)
+    response |= {"uid": behaviour.get("uid", request.get("uid")), **(behaviour.get("response") or {})}
+    out = {"apiVersion": review.get("apiVersion"), "kind": review.get("kind"), "response": _present(response)}
+    if behaviour.get("response", {}) is None:
+        del out["response"]
+    out |= behaviour.get("review") or {}
+    if behaviour.get("pad"):
+        out["pad"] = "x" * behaviour["pad"]
+    return _present(out)
+
+
+def _present(value: dict[str, Json]) -> dict[str, Json]:
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def _admission(behaviour: dict[str, Json], _: dict[str, Json]) -> dict[str, Json]:
+    response = {"allowed": behaviour.get("allowed", True)}
+    if "patch" in behaviour or "patch_raw" in behaviour:
+        text = behaviour.get("patch_raw", json.dumps(behaviour.get("patch")))
+        response |= {"patch": base64.b64encode(text.encode()).decode(), "patchType": "JSONPatch"}
+    given = ("patchType", "status", "warnings", "auditAnnotations")
+    return response | {name: behaviour[name] for name in given if name in behaviour}
+
+
+def _conversion(behaviour: dict[str, Json], request: dict[str, Json]) -> dict[str, Json]:
+    wanted = request.get("desiredAPIVersion", "")
+    operations = (behaviour.get("convert") or {}).get(wanted.rpartition("/")[2], [])
+    objects = [_converted(one, wanted, operations, behaviour) for one in request.get("objects") or []]
+    objects = objects[behaviour.get("drop", 0) :] * behaviour.get("repeat", 1)
+    if behaviour.get("reverse"):
+        objects.reverse()
+    return {"convertedObjects": objects, "result": behaviour.get("result", {"status": "Success"})}
+
+
+def _converted(value: Json, version: str, operations: list[list[Json]], behaviour: dict[str, Json]) -> Json:
+    if not behaviour.get("keep_version"):
+        value["apiVersion"] = version
+    for name, *arguments in operations:
+        _CONVERSIONS[name](value, *arguments)
+    return value
+
+
+def _put(value: Json, path: str, item: Json) -> None:
+    *parents, name = path.split(".")
+    for parent in parents:
+        value = value.setdefault(parent, {})
+    value[name] = item
+
+
+def _take(value: Json, path: str) -> Json:
+    *parents, name = path.split(".")
+    for parent in parents:
+        value = value.get(parent) if isinstance(value, dict) else None
+    return value.pop(name, None) if isinstance(value, dict) else None
+
+
+def _move(value: Json, source: str, target: str) -> None:
+    item = _take(value, source)
+    if item is not None:
+        _put(value, target, item)
+
+
+def _split(value: Json, source: str, separator: str, targets: list[str]) -> None:
+    text = _take(value, source)
+    if isinstance(text, str):
+        for target, part in zip(targets, text.split(separator), strict=False):
+            _put(value, target, part)
+
+
+def _join(value: Json, sources: list[str], separator: str, target: str) -> None:
+    parts = [_take(value, source) for source in sources]
+    if any(part is not None for part in parts):
+        _put(value, target, separator.join(part or "" for part in parts))
+
+
+_CONVERSIONS = {"set": _put, "delete": _take, "move": _move, "split": _split, "join": _join}
+"""[set, path, value], [delete, path], [move, from, to], [split, from, separator, [to…]], [join, [from…], separator, to]."""
