@@ -310,7 +310,7 @@ async def patch_(call: Call) -> Answer:
         draft = call.draft("UPDATE", await call.work(change, old), given)
         draft.patched = lambda: change.text(old)
         if draft.trace is not None:
-            draft.did("patch", patch=await call.work(difference, old, draft.new))
+            draft.did("patch", patch=await call.work(difference, old, copy(draft.new)))
         return draft
 
     written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
@@ -334,7 +334,7 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
         draft = call.draft("UPDATE" if old else "CREATE", codec.Decoded(new), given)
         draft.owned = True
         if draft.trace is not None:
-            draft.did("apply", patch=await call.work(difference, old or {}, new))
+            draft.did("apply", patch=await call.work(difference, old or {}, copy(new)))
         await pipeline.run(draft, pipeline.APPLIED)
         draft.arrived = True
         return draft

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from apiserver.api.difference import difference, field_path, steps
 from apiserver.api.errors import ApiError
+from apiserver.api.field import NIL
 from apiserver.api.gotext import compact_json
 from apiserver.api.types import Json, Object
 from apiserver.api.values import copy
@@ -90,7 +91,7 @@ def _step(draft: Draft, stage: str, before: Object, failure: ApiError | None, ne
 def _without_secrets(draft: Draft, patch: list[Object]) -> list[Object]:
     what = draft.resource.what
     if (what.group, what.name) != SECRET:
-        return patch
+        return copy(patch)  # later stages work on the same values
     return [{name: item for name, item in change.items() if name != "value"} for change in patch]
 
 
@@ -159,7 +160,7 @@ def _forgiven(draft: Draft) -> Iterator[Note]:
     strict.resource.behaviour.validate(strict)
     reported = set(map(str, draft.errors))
     for error in strict.errors:
-        if str(error) not in reported:
+        if error.field != NIL and str(error) not in reported:
             yield Note(error.field, error.body, "forgiven: the value has not changed (ratcheting)")
 
 

@@ -1,0 +1,166 @@
+"""`noxu explain-write`: what a write does to objects, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apiserver.testing.handle import Noxu
+
+Make = Callable[..., Any]
+
+RULES = [{"rule": "self.low <= self.high", "message": "low is above high"}]
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "x-kubernetes-validations": RULES,
+            "properties": {
+                "low": {"type": "integer"},
+                "high": {"type": "integer", "default": 9},
+                "step": {"type": "object", "properties": {"count": {"type": "integer"}}},
+            },
+        }
+    },
+}
+DEFAULT = "spec.versions[name=v1].schema.openAPIV3Schema.properties.spec.properties.high.default"
+
+
+def steady(text: str) -> list[str]:
+    """Lines without times and without what is made up."""
+    lines = re.sub(r" \([0-9.e+-]+ ms\)", "", text).splitlines()
+    return [line for line in lines if not re.search("metadata.(uid|creationTimestamp) = ", line)]
+
+
+@pytest.fixture
+def files(write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd(SCHEMA))
+    write("good.json", widget("good", low=1, hihg=3, count=2))
+    write("bad.json", widget("bad", low=10))
+
+
+ACCEPTED = """\
+good.json: Widget good: accepted
+  decode and prune
+    spec.hihg: unknown field: pruned (did you mean spec.high?)
+    spec.count: unknown field: pruned (did you mean spec.step.count?)
+  field validation
+    unknown field "spec.count"
+    unknown field "spec.hihg"
+  address
+    add metadata.namespace = "default"
+  default
+    spec.high: filled in with its default: 9 (%s)
+  identify
+    add metadata.generation = 1
+  persist
+    %s"""
+REFUSED = """\
+bad.json: Widget bad: refused
+  address
+    add metadata.namespace = "default"
+  default
+    spec.high: filled in with its default: 9 (%s)
+  identify
+    add metadata.generation = 1
+  validate
+    spec: Invalid value: low is above high
+      rule: self.low <= self.high
+      self.low = 10
+      self.high = 9
+  Widget.example.com "bad" is invalid: spec: Invalid value: low is above high"""
+
+
+@pytest.mark.usefixtures("files")
+def test_in_memory(run: Make) -> None:
+    ran = run("explain-write -f crd.json -f good.json")
+    told = steady(ran.out)
+    assert (ran.status, ran.err) == (0, "")
+    assert told[:-1] == (ACCEPTED % (DEFAULT, "")).splitlines()[:-1]
+    assert told[-1].startswith("    created at resourceVersion ")
+
+
+@pytest.mark.usefixtures("files")
+def test_a_refusal_is_status_1(run: Make) -> None:
+    ran = run("explain-write -f crd.json -f bad.json")
+    assert (ran.status, steady(ran.out)) == (1, (REFUSED % DEFAULT).splitlines())
+
+
+@pytest.mark.usefixtures("files")
+def test_at_a_server_it_is_a_dry_run(run: Make, write: Make, crd: Make, noxu: Noxu) -> None:
+    noxu.apply(crd(SCHEMA))
+    write("kubeconfig", noxu.kubeconfig.read_text())
+    for where in (f"--server {noxu.url}", "--kubeconfig kubeconfig"):
+        ran = run(f"explain-write -f good.json {where}")
+        assert (ran.status, steady(ran.out)) == (
+            0,
+            (ACCEPTED % (DEFAULT, "a dry run: nothing is written")).splitlines(),
+        )
+
+
+@pytest.mark.usefixtures("files")
+def test_at_a_server_it_is_written_if_that_is_meant(
+    run: Make, crd: Make, widget: Make, write: Make, noxu: Noxu
+) -> None:
+    noxu.apply(crd(SCHEMA))
+    assert run(f"explain-write -f good.json --server {noxu.url} --write").status == 0
+    write("good.json", widget("good", low=2))
+    ran = run(f"explain-write -f good.json --server {noxu.url} --write")
+    assert steady(ran.out)[-1].startswith("    stored at resourceVersion ")
+    ran = run(f"explain-write -f good.json --server {noxu.url} --write")
+    assert steady(ran.out)[-1] == "    nothing changed: nothing is written"
+
+
+@pytest.mark.usefixtures("files")
+def test_machines_get_the_steps(run: Make) -> None:
+    (one,) = run("explain-write -f crd.json -f bad.json --output json").json
+    assert (one["kind"], one["name"], one["result"], one["status"]["code"]) == ("Widget", "bad", "refused", 422)
+    assert [step["stage"] for step in one["steps"]][:4] == ["decode", "refuse_unknown", "address", "default"]
+    assert one["steps"][-1]["notes"][0]["values"] == {"self.low": "10", "self.high": "9"}
+
+
+def test_an_object_of_a_kind_that_nobody_serves(run: Make, write: Make, widget: Make, noxu: Noxu) -> None:
+    write("a.json", widget("a"))
+    in_memory, at_server = run("explain-write -f a.json"), run(f"explain-write -f a.json --server {noxu.url}")
+    assert in_memory.status == at_server.status == 1
+    assert 'no matches for kind "Widget" in version "example.com/v1": load its CRD, too' in in_memory.out
+    assert "the server does not serve it; apply its CRD first" in at_server.out
+
+
+def test_a_definition_that_is_refused_is_told(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd({"type": "array"}))
+    write("a.json", widget("a"))
+    ran = run("explain-write -f crd.json -f a.json")
+    assert ran.status == 1
+    assert ran.out.startswith("crd.json: CustomResourceDefinition widgets.example.com: refused\n")
+
+
+def test_a_file_that_cannot_be_read(run: Make, write: Make) -> None:
+    write("a.yaml", "a: [")
+    ran = run("explain-write -f a.yaml")
+    assert (ran.status, ran.out.splitlines()[0]) == (1, "a.yaml: refused")
+
+
+def test_nobody_there(run: Make, write: Make, widget: Make) -> None:
+    write("a.json", widget("a"))
+    ran = run("explain-write -f a.json --server http://127.0.0.1:1")
+    assert ran.status == 1
+    assert ran.err.startswith("noxu: http://127.0.0.1:1 does not answer: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("explain-write", "the following arguments are required: -f"),
+        ("explain-write -f a --write", "--write needs a server: give --server or --kubeconfig"),
+        ("explain-write -f a --server x --kubeconfig y", "not allowed with argument"),
+    ],
+)
+def test_arguments_that_do_not_go_together(run: Make, line: str, told: str) -> None:
+    ran = run(line)
+    assert ran.status == 2
+    assert told in ran.err
