@@ -28,7 +28,7 @@ _CONVERSIONS: Final = frozenset({
     "bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint",
 })  # fmt: skip
 PATTERN_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
-_PRIMITIVES: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.STRING, Kind.UINT})
+_PRIMITIVES: Final = frozenset({bool, float, int, str, Uint})
 _TEXTUAL: Final = frozenset({
     Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
     Kind.DURATION, Kind.TYPE, Kind.NULL,
@@ -178,7 +178,7 @@ class Constants:
 
 
 def fold(tree: Expr, environment: Environment) -> Constants:
-    """Raises CelError where a constant cannot be what it is converted to."""
+    """Raises CelError where a constant cannot be what it is converted to, Cancelled where it can be no key."""
     constants = Constants()
     _fold(tree, environment, constants)
     return constants
@@ -215,7 +215,7 @@ def _fold_call(node: Call, environment: Environment, constants: Constants) -> No
         members = values[operands[1]]
         if not members:
             values[node] = False
-        elif isinstance(operands[1], ListLiteral) and all(one.type.kind in _PRIMITIVES for one in operands[1].elements):
+        elif all(type(one) in _PRIMITIVES for one in members):
             constants.members[node] = members
     elif node.function in _INDEXING and operands[1] in values:
         check_qualifier(values[operands[1]])

@@ -13,7 +13,7 @@ from apiserver.cel.codegen import Compiled, Declined, generate
 from apiserver.cel.constants import Constants
 from apiserver.cel.cost import Range
 from apiserver.cel.environment import Environment
-from apiserver.cel.errors import CelError
+from apiserver.cel.errors import Cancelled, CelError
 from apiserver.cel.schema_types import DeclType
 from apiserver.cel.slow import Outcome
 from apiserver.cel.source import failure
@@ -73,7 +73,7 @@ class Program:
             try:
                 with _room():
                     self._constants = constants.fold(self.tree, self.environment)
-            except CelError as error:
+            except (Cancelled, CelError) as error:
                 raise InstantiationError(error.message) from None
         return self._constants
 

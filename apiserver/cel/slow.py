@@ -33,6 +33,7 @@ from apiserver.cel.values import (
     LISTS,
     MAPS,
     NONE,
+    Accumulating,
     Failed,
     JsonList,
     JsonObject,
@@ -66,12 +67,6 @@ def evaluate(
     except Cancelled as cancelled:
         return Outcome(None, cancelled.message, walker.cost)
     return Outcome(value, None, walker.cost)
-
-
-class _Accumulating(list[Value]):
-    """A list that a comprehension fills: adding to it changes it."""
-
-    __slots__ = ()
 
 
 class _Scope:
@@ -239,7 +234,7 @@ class _Walker:
             if error is not None:
                 value = Failed(error.message)
             elif isinstance(value, LISTS) and not len(value):
-                value = _Accumulating()
+                value = Accumulating()
             elif isinstance(value, MAPS) and not len(value):
                 value = MapValue()
             scope.accumulator = value
@@ -272,7 +267,7 @@ class _Walker:
                 self.pay(price, args, failed)
             raise failed
         try:
-            if node.function == "_+_" and type(args[0]) is _Accumulating and isinstance(args[1], LISTS):
+            if node.function == "_+_" and type(args[0]) is Accumulating and isinstance(args[1], LISTS):
                 args[0].extend(args[1])
                 result: Value = args[0]
             else:
@@ -412,7 +407,7 @@ class _Walker:
             inner.started = True
         inner.variables.clear()
         result = self.evaluate(node.result, inner)
-        return list(result) if type(result) is _Accumulating else result
+        return list(result) if type(result) is Accumulating else result
 
 
 def _held(value: Value, what: str) -> Value:

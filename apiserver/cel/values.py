@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from apiserver.api import gobase64
 from apiserver.api.types import Json, Object
 from apiserver.cel import times, types
-from apiserver.cel.errors import CelError, no_such_overload
+from apiserver.cel.errors import Cancelled, CelError, no_such_overload
 from apiserver.cel.escaping import escape, unescape
 from apiserver.cel.numbers import Uint
 from apiserver.cel.schema_types import with_type_and_object_meta
@@ -105,7 +105,16 @@ class MapValue:
 
 
 def _key(key: Value) -> Value:
-    return key if type(key) is str else (type(key), key)
+    """What tells keys apart: Go's hash, in which lists, maps and other references are themselves only."""
+    kind = type(key)
+    if kind is str:
+        return key
+    if kind is bytes:
+        raise Cancelled("internal error: runtime error: hash of unhashable type types.Bytes")
+    return (kind, key if kind in _HASHED else id(key))
+
+
+_HASHED: Final = frozenset({bool, int, Uint, float, type(None), Duration, Timestamp, Type})
 
 
 def _same_number(key: Value) -> Iterator[Value]:
@@ -121,6 +130,12 @@ def _same_number(key: Value) -> Iterator[Value]:
         yield Uint(key)
     elif type(key) is Uint and key < 2**63:
         yield int(key)
+
+
+class Accumulating(list[Value]):
+    """A list that a comprehension fills: adding to it changes it."""
+
+    __slots__ = ()
 
 
 class Concatenation(list[Value]):
@@ -426,6 +441,7 @@ _TYPES: Final[dict[type, Type]] = {
     Type: types.TYPE,
     Optional: types.OPTIONAL,
     list: types.LIST,
+    Accumulating: types.LIST,
     Concatenation: types.LIST,
     SetList: types.LIST,
     MapList: types.LIST,
