@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apiserver.api.errors import ApiError
-from apiserver.apply.patch import MAX_COPIED, json_patch, merge_patch
+from apiserver.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations, json_patch, merge_patch
 
 DOCUMENT: Any = {
     "a": 1,
@@ -248,3 +248,192 @@ def test_documents_may_be_as_deep_as_clients_like() -> None:
     assert bottom(merge_patch({}, deep(depth, 2))) == 2
     assert bottom(merge_patch(document, deep(depth - 1, {"a": None}))) == {}
     assert bottom(document) == 1
+
+
+TEXTS: list[tuple[Any, str]] = [
+    # operations, what the library that upstream uses says of them
+    (
+        [{"op": "add", "path": "/zz/x", "value": 5}],
+        'add operation does not apply: doc is missing path: "/zz/x": missing value',
+    ),
+    (
+        [{"op": "add", "path": "/l/9", "value": 5}],
+        "error in add for path: '/l/9': Unable to access invalid index: 9: invalid index referenced",
+    ),
+    (
+        [{"op": "add", "path": "/l/x", "value": 5}],
+        "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax",
+    ),
+    (
+        [{"op": "add", "path": "/l/-9", "value": 5}],
+        "error in add for path: '/l/-9': Unable to access invalid index: -9: invalid index referenced",
+    ),
+    ([{"op": "add", "value": 3}], "add operation failed to decode path: missing value"),
+    (
+        [{"op": "remove", "path": "/zz/x", "value": 5}],
+        'remove operation does not apply: doc is missing path: "/zz/x": missing value',
+    ),
+    (
+        [{"op": "remove", "path": "/l/9", "value": 5}],
+        "error in remove for path: '/l/9': Unable to access invalid index: 9: invalid index referenced",
+    ),
+    (
+        [{"op": "remove", "path": "/l/x", "value": 5}],
+        "error in remove for path: '/l/x': strconv.Atoi: parsing \"x\": invalid syntax",
+    ),
+    (
+        [{"op": "remove", "path": "/l/-9", "value": 5}],
+        "error in remove for path: '/l/-9': Unable to access invalid index: -9: invalid index referenced",
+    ),
+    (
+        [{"op": "remove", "path": "/o/zz", "value": 5}],
+        "error in remove for path: '/o/zz': Unable to remove nonexistent key: zz: missing value",
+    ),
+    ([{"op": "remove", "value": 3}], "remove operation failed to decode path: missing value"),
+    (
+        [{"op": "replace", "path": "/zz/x", "value": 5}],
+        "replace operation does not apply: doc is missing path: /zz/x: missing value",
+    ),
+    ([{"op": "replace", "path": "", "value": 5}], "replace operation value must be object or array: %!w(<nil>)"),
+    (
+        [{"op": "replace", "path": "/l/9", "value": 5}],
+        "replace operation does not apply: doc is missing key: /l/9: missing value",
+    ),
+    (
+        [{"op": "replace", "value": 3}],
+        "replace operation failed to decode path: operation missing path field: missing value",
+    ),
+    (
+        [{"op": "replace", "path": 7, "value": 3}],
+        "replace operation failed to decode path: json: cannot unmarshal number into Go value of type string",
+    ),
+    (
+        [{"op": "test", "path": "/zz/x", "value": 5}],
+        "test operation does not apply: is missing path: /zz/x: missing value",
+    ),
+    ([{"op": "test", "path": "", "value": 5}], "testing value  failed: test failed"),
+    (
+        [{"op": "test", "path": "/l/9", "value": 5}],
+        "error in test for path: '/l/9': Unable to access invalid index: 9: invalid index referenced",
+    ),
+    (
+        [{"op": "test", "path": "/l/x", "value": 5}],
+        "error in test for path: '/l/x': strconv.Atoi: parsing \"x\": invalid syntax",
+    ),
+    (
+        [{"op": "test", "path": "/l/-9", "value": 5}],
+        "error in test for path: '/l/-9': Unable to access invalid index: -9: invalid index referenced",
+    ),
+    ([{"op": "test", "path": "a/zz", "value": 5}], "testing value a/zz failed: test failed"),
+    ([{"op": "test", "value": 3}], "test operation failed to decode path: operation missing path field: missing value"),
+    (
+        [{"op": "test", "path": 7, "value": 3}],
+        "test operation failed to decode path: json: cannot unmarshal number into Go value of type string",
+    ),
+    (
+        [{"op": "move", "path": "/b", "from": "/zz/x"}],
+        "move operation does not apply: doc is missing from path: /zz/x: missing value",
+    ),
+    (
+        [{"op": "move", "path": "/b", "from": "/zz"}],
+        "error in move for path: 'zz': Unable to remove nonexistent key: zz: missing value",
+    ),
+    (
+        [{"op": "move", "path": "/zz/x", "from": "/a"}],
+        "move operation does not apply: doc is missing destination path: /zz/x: missing value",
+    ),
+    (
+        [{"op": "move", "path": "/b", "from": "/l/9"}],
+        "error in move for path: '9': Unable to access invalid index: 9: invalid index referenced",
+    ),
+    (
+        [{"op": "move", "path": "/l/x", "from": "/a"}],
+        "error in move for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax",
+    ),
+    (
+        [{"op": "move", "path": "/b", "from": ""}],
+        "move operation does not apply: doc is missing from path: : missing value",
+    ),
+    (
+        [{"op": "move", "path": "", "from": "/a"}],
+        "move operation does not apply: doc is missing destination path: : missing value",
+    ),
+    (
+        [{"op": "move", "path": "/b", "from": "/l/x"}],
+        "error in move for path: 'x': strconv.Atoi: parsing \"x\": invalid syntax",
+    ),
+    (
+        [{"op": "move", "path": "/b"}],
+        "move operation failed to decode from: operation, missing from field: missing value",
+    ),
+    (
+        [{"op": "move", "path": "/b", "from": 4}],
+        "move operation failed to decode from: json: cannot unmarshal number into Go value of type string",
+    ),
+    (
+        [{"op": "move", "from": "/a"}],
+        "move operation failed to decode path: operation missing path field: missing value",
+    ),
+    (
+        [{"op": "move", "from": "/a", "path": 3}],
+        "move operation failed to decode path: json: cannot unmarshal number into Go value of type string",
+    ),
+    (
+        [{"op": "copy", "path": "/b", "from": "/zz/x"}],
+        "copy operation does not apply: doc is missing from path: /zz/x: missing value",
+    ),
+    (
+        [{"op": "copy", "path": "/zz/x", "from": "/a"}],
+        "copy operation does not apply: doc is missing destination path: /zz/x: missing value",
+    ),
+    (
+        [{"op": "copy", "path": "/b", "from": "/l/9"}],
+        "error in copy for from: '/l/9': Unable to access invalid index: 9: invalid index referenced",
+    ),
+    (
+        [{"op": "copy", "path": "/l/9", "from": "/a"}],
+        "error while adding value during copy: Unable to access invalid index: 9: invalid index referenced",
+    ),
+    (
+        [{"op": "copy", "path": "/l/x", "from": "/a"}],
+        "error while adding value during copy: value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax",
+    ),
+    (
+        [{"op": "copy", "path": "/b", "from": ""}],
+        "copy operation does not apply: doc is missing from path: : missing value",
+    ),
+    (
+        [{"op": "copy", "path": "", "from": "/a"}],
+        "copy operation does not apply: doc is missing destination path: : missing value",
+    ),
+    (
+        [{"op": "copy", "path": "/b", "from": "/l/x"}],
+        "error in copy for from: '/l/x': strconv.Atoi: parsing \"x\": invalid syntax",
+    ),
+    (
+        [{"op": "copy", "path": "/b"}],
+        "copy operation failed to decode from: operation, missing from field: missing value",
+    ),
+    (
+        [{"op": "copy", "path": "/b", "from": 4}],
+        "copy operation failed to decode from: json: cannot unmarshal number into Go value of type string",
+    ),
+    ([{"op": "copy", "from": "/a"}], "copy operation failed to decode path: missing value"),
+    ([{"op": "frob", "path": "/a", "value": 1}], "Unexpected kind: frob"),
+    ([{"path": "/a"}], "Unexpected kind: unknown"),
+]
+
+
+@pytest.mark.parametrize(("operations", "text"), TEXTS)
+def test_what_cannot_be_done_is_told_in_the_library_s_words(operations: Any, text: str) -> None:
+    with pytest.raises(PatchFailed) as error:
+        apply_operations(DOCUMENT, operations)
+    assert error.value.text == text
+
+
+def test_a_failed_test_is_told_apart() -> None:
+    with pytest.raises(FailedTest):
+        apply_operations(DOCUMENT, [op("test", "/a", 2)])
+    with pytest.raises(PatchFailed) as error:
+        apply_operations(DOCUMENT, [op("test", "/l/9", 2)])
+    assert not isinstance(error.value, FailedTest)
