@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -169,10 +170,9 @@ _COMMANDS: Final = (
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
+    if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
-    return port
+    return int(text)
 
 
 class _Version(argparse.Action):
@@ -193,7 +193,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     if complaint := _complaint(given):
         given.parser.error(complaint)
-    status: int = import_module(f"apiserver.commands.{given.command.replace('-', '_')}").run(given)
+    command = import_module(f"apiserver.commands.{given.command.replace('-', '_')}")
+    try:
+        status: int = command.run(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `noxu validate … | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to be flushed goes there
+        return 1
+    except KeyboardInterrupt:
+        return 130
     return status
 
 

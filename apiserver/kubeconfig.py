@@ -25,6 +25,12 @@ def kubeconfig(url: str) -> Object:
     }
 
 
+def is_own(path: Path) -> bool:
+    """Is a file one that was written here, or empty? Raises OSError."""
+    text = path.read_bytes()
+    return not text or b'"current-context": "noxu"' in text
+
+
 def write_kubeconfig(path: Path, url: str) -> None:
     """Write it beside its place and move it there, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)

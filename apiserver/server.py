@@ -29,7 +29,7 @@ from apiserver.http.app import MAX_HEADER_BYTES, App
 from apiserver.http.documents import Documents
 from apiserver.http.outgoing import Outgoing
 from apiserver.http.traces import Traces
-from apiserver.kubeconfig import write_kubeconfig
+from apiserver.kubeconfig import is_own, write_kubeconfig
 from apiserver.manifests import Document, LoadError
 from apiserver.registry.builtin import built_in_versions
 from apiserver.registry.catalog import Catalog
@@ -241,7 +241,12 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
         async with Server(config, documents) as server:
             gc.collect()
             gc.freeze()  # what was made at the start stays: looking at it again and again makes long pauses
-            write_kubeconfig(path, server.url)
+            try:
+                write_kubeconfig(path, server.url)
+            except OSError as error:
+                raise StartError(
+                    f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig"
+                ) from None
             out(banner(config, server.url, path))
             sys.stdout.flush()
             await stop.wait()
@@ -249,7 +254,10 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
 
 @contextlib.contextmanager
 def kubeconfig_place(config: Config):  # type: ignore[no-untyped-def]
-    """Where the kubeconfig goes. It is not there before the server answers, nor after it has stopped."""
+    """Where the kubeconfig goes. It is not there before the server answers, nor after it has stopped.
+
+    Raises StartError rather than touch somebody else's.
+    """
     temporary = None
     path = config.kubeconfig
     if path is None and config.data is not None:
@@ -257,11 +265,19 @@ def kubeconfig_place(config: Config):  # type: ignore[no-untyped-def]
     if path is None:
         temporary = tempfile.mkdtemp(prefix="noxu-")
         path = Path(temporary) / "kubeconfig"
-    path.unlink(missing_ok=True)
+    try:
+        if path.exists() and not is_own(path):
+            raise StartError(f"{path} is there, and not of Noxu: it would be lost. Choose another --kubeconfig")
+        path.unlink(missing_ok=True)
+    except NotADirectoryError:
+        pass  # whoever is to write there says so
+    except OSError as error:
+        raise StartError(f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig") from None
     try:
         yield path
     finally:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)
 

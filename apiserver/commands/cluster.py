@@ -92,7 +92,7 @@ class Cluster:
             received = answer.read()
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
-            raise Unreachable(f"{self.url} does not answer: {error}") from None
+            raise Unreachable(f"{self.url} does not answer: {_why(error)}") from None
         try:
             answered = codec.decode_json(received).value
         except ValueError:
@@ -121,6 +121,12 @@ class Cluster:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{error.verify_message}; give --kubeconfig, or --insecure-skip-tls-verify to believe it all the same"
+    return (error.strerror if isinstance(error, OSError) else "") or str(error) or "the connection was closed"
 
 
 def _tls(access: Access) -> ssl.SSLContext:
@@ -165,6 +171,8 @@ def from_kubeconfig(path: Path, context: str = "", *, believe_anybody: bool = Fa
     if not isinstance(config, dict):
         raise Unreachable(f"{path} is no kubeconfig")
     name = context or config.get("current-context") or ""
+    if not name:
+        raise Unreachable(f"{path} has no current context; name one with --context")
     chosen = _named(path, config, "context", name)
     cluster = _named(path, config, "cluster", chosen.get("cluster") or "")
     user = _named(path, config, "user", chosen["user"]) if chosen.get("user") else {}

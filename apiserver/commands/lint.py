@@ -199,9 +199,11 @@ def _rewrite(path: Path) -> int:
     """Mend a file, or those in a directory, where they stand."""
     try:
         return max([_rewrite_file(file) for file in files(path)], default=0)
-    except (LoadError, OSError) as error:
+    except LoadError as error:
         print(f"noxu: {error}", file=sys.stderr)
-        return 1
+    except OSError as error:
+        print(f"noxu: {error.filename or path}: {error.strerror or error}", file=sys.stderr)
+    return 1
 
 
 def _rewrite_file(path: Path) -> int:

@@ -125,7 +125,11 @@ def _source(given: argparse.Namespace) -> Iterator[Source]:
         with snapshot(directory / "noxu.db") as found:
             yield AtRest(found)
     except Unusable as error:
-        hint = f"; ask it with --kubeconfig {directory / 'kubeconfig'}, or stop it" if "in use" in str(error) else ""
+        hint = ""
+        if "in use" in str(error):
+            hint = f"; ask it with --kubeconfig {directory / 'kubeconfig'}, or stop it"
+        elif not (directory / "noxu.db").exists():
+            hint = "; name a data directory with --data, or a running server with --server or --kubeconfig"
         raise Failure(f"{error}{hint}") from None
 
 

@@ -1,0 +1,129 @@
+"""`noxu serve` on its way to a server, and when there will be none. What it serves is tested elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver.kubeconfig import write_kubeconfig
+
+Make = Callable[..., Any]
+
+GONE = "http://127.0.0.1:1"
+SOMEBODYS = "apiVersion: v1\nkind: Config\ncurrent-context: production\n"
+
+REFUSED: list[tuple[str, str, str]] = [
+    ("a file that is not there", "--memory none.yaml", "none.yaml: no such file or directory"),
+    ("a file that is none", "--memory broken.yaml", "broken.yaml: yaml: line 1: did not find expected node content"),
+    ("an object without its CRD", "--memory widget.json", 'widget.json: no matches for kind "Widget" in version "example.com/v1": load its CRD, too'),
+    ("an object that is refused", "--memory crd.json wrong.json", 'wrong.json: Widget.example.com "a" is invalid: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
+    ("data in a file", "--data file", "cannot keep data in file: File exists"),
+    ("somebody else's kubeconfig", "--memory --kubeconfig file", "file is there, and not of Noxu: it would be lost. Choose another --kubeconfig"),
+    ("a kubeconfig in a file", "--memory --kubeconfig file/x", "cannot write the kubeconfig file/x: File exists; choose another --kubeconfig"),
+    ("a kubeconfig that is a directory", "--memory --kubeconfig .", "cannot write the kubeconfig .: Is a directory; choose another --kubeconfig"),
+    ("any address", "--memory --host 0.0.0.0", "--host 0.0.0.0 is not a loopback address: others could use this server without TLS and authentication, which it does not have yet. Use 127.0.0.1, and a tunnel (ssh -L) to reach it from elsewhere"),
+    ("an address of nobody", "--memory --host nobody.invalid", "--host nobody.invalid: "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_what_keeps_it_from_starting(
+    run: Make, write: Make, crd: Make, widget: Make, here: Path, arguments: str, why: str
+) -> None:
+    write("broken.yaml", "a: [")
+    write("widget.json", widget("a", size=1))
+    write("wrong.json", widget("a", size="big"))
+    write("crd.json", crd(size={"type": "integer"}))
+    write("file", SOMEBODYS)
+    ran = run(f"serve --port 0 {arguments}")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.splitlines()[-1].startswith(f"noxu: {why}")
+    assert (here / "file").read_text() == SOMEBODYS
+
+
+@pytest.mark.parametrize("port", ["x", "-1", "65536", "1.5", ""])
+def test_ports_that_are_none(run: Make, port: str) -> None:
+    ran = run(f"serve --port={port}")
+    assert (ran.status, ran.err.splitlines()[-1]) == (
+        2,
+        "noxu serve: error: argument --port: a port is a number from 0 to 65535",
+    )
+
+
+def test_a_kubeconfig_of_its_own_and_an_empty_file_are_taken(here: Path, write: Make) -> None:
+    write_kubeconfig(here / "old", GONE)
+    write("empty", "")
+    for name in ("old", "empty"):
+        with _serve(here, "--kubeconfig", name) as process:
+            assert "http://127.0.0.1:" in _until_written(here / name)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=30)
+        assert (process.returncode, err) == (0, "")
+        assert f"export KUBECONFIG={here / name}\n" in out
+        assert not (here / name).exists()
+
+
+def test_files_are_loaded_before_it_answers(here: Path, write: Make, crd: Make, widget: Make, run: Make) -> None:
+    write("d/a.json", widget("a", size=0))
+    write("d/crd.json", crd(size={"type": "integer"}))
+    write("new.json", crd(size={"type": "integer", "minimum": 1}))
+    with _serve(here, "--kubeconfig", "k", "d") as process:
+        _until_written(here / "k")
+        assert "1 objects of 1 CRDs: 0 no longer validate\n" in run("validate --stored --kubeconfig k").out
+        ran = run("validate --stored --kubeconfig k -f new.json")
+        assert ran.out.splitlines() == [
+            "Widget default/a (example.com/v1): no longer validates",
+            "  spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
+            "1 objects of 1 CRDs: 1 no longer validate",
+        ]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(here: Path, write: Make, widget: Make) -> None:
+    write("a.json", {"kind": "List", "items": [widget(f"w{n}") for n in range(2000)]})
+    command = [sys.executable, "-m", "apiserver", "validate", "-f", "a.json"]
+    with subprocess.Popen(
+        command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def _serve(here: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "apiserver", "serve", "--memory", "--port", "0", *arguments],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=_environment(),
+    )
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": "", "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def _until_written(path: Path) -> str:
+    """The kubeconfig of the server that has started, not of one before."""
+    deadline = time.monotonic() + 30
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            text = path.read_text()
+            if "current-context" in text and f'"{GONE}"' not in text:
+                return text
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
