@@ -21,6 +21,7 @@ from typing import Final, Self
 from aiohttp import web_server
 
 from apiserver import loading, manifests
+from apiserver.admission import plugins
 from apiserver.admission.chain import Chain
 from apiserver.config import Config
 from apiserver.crd.types import GROUP, RESOURCE
@@ -164,6 +165,8 @@ def assemble(
     catalog = Catalog([definitions_resource(), *built_in_versions()])
     namespaces, definitions = _find(catalog, "", "namespaces"), _find(catalog, GROUP, RESOURCE)
     chain = Chain(catalog)
+    chain.mutating = [plugins.mutating_policies(catalog)]
+    chain.validating = [plugins.validating_policies(catalog)]
     registry = Registry(store, catalog, sources, chain, features, caller)
     chain.registry = registry
     definition_life, namespace_life = Definitions(registry, definitions), Namespaces(registry, namespaces)

@@ -1,0 +1,81 @@
+"""Plug-ins that are made when something is configured for them: what they import is large, and few need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final, Generic, TypeVar
+
+from apiserver.admission.attributes import Attributes
+from apiserver.admission.chain import Mutating, Plugin, Validating
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import Registry
+
+GROUP: Final = "admissionregistration.k8s.io"
+
+P = TypeVar("P", bound=Plugin)
+
+
+class _Deferred(Generic[P]):
+    """A plug-in that has nothing to say unless there are objects of all these kinds."""
+
+    def __init__(self, kinds: tuple[Resource, ...], make: Callable[..., P]) -> None:
+        self._kinds = kinds
+        self._make = make
+
+    @cached_property
+    def plugin(self) -> P:
+        return self._make(*self._kinds)
+
+    def idle(self, registry: Registry) -> bool:
+        collections = (registry.cache.peek(kind.collection) for kind in self._kinds)
+        return any(one is not None and not one.entries for one in collections)
+
+    async def configured(self, registry: Registry) -> bool:
+        for kind in self._kinds:
+            if not (await registry.collection(kind)).entries:
+                return False
+        return True
+
+
+class DeferredMutating(_Deferred[Mutating]):
+    async def admit(self, request: Attributes) -> None:
+        if await self.configured(request.registry):
+            await self.plugin.admit(request)
+
+
+class DeferredValidating(_Deferred[Validating]):
+    async def validate(self, request: Attributes) -> None:
+        if await self.configured(request.registry):
+            await self.plugin.validate(request)
+
+
+def _validating_policies(policies: Resource, bindings: Resource) -> Validating:
+    from apiserver.admission.policies import ValidatingPolicies
+
+    return ValidatingPolicies(policies, bindings)
+
+
+def _mutating_policies(policies: Resource, bindings: Resource) -> Mutating:
+    from apiserver.admission.mutations import MutatingPolicies
+
+    return MutatingPolicies(policies, bindings)
+
+
+def mutating_policies(catalog: Catalog) -> DeferredMutating:
+    """MutatingAdmissionPolicy."""
+    return DeferredMutating(_kinds(catalog, "mutatingadmissionpolicies"), _mutating_policies)
+
+
+def validating_policies(catalog: Catalog) -> DeferredValidating:
+    """ValidatingAdmissionPolicy."""
+    return DeferredValidating(_kinds(catalog, "validatingadmissionpolicies"), _validating_policies)
+
+
+def _kinds(catalog: Catalog, policies: str) -> tuple[Resource, Resource]:
+    found = catalog.find(GROUP, "v1", policies)
+    bindings = catalog.find(GROUP, "v1", policies.replace("policies", "policybindings"))
+    assert found is not None
+    assert bindings is not None
+    return found, bindings
