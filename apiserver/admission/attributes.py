@@ -12,6 +12,7 @@ from apiserver.api.meta import GroupVersionKind
 from apiserver.api.structs import decode
 from apiserver.api.types import Json, Object
 from apiserver.registry import scale
+from apiserver.registry.conversion import convert
 from apiserver.registry.entry import key_of, labels_of
 from apiserver.registry.kinds.autoscaling import SCALE
 from apiserver.registry.pipeline import Draft
@@ -170,5 +171,5 @@ async def converted(value: Object, source: Resource, target: Resource) -> Object
     if source is target:
         return value
     if target.behaviour.struct is None:
-        return {**value, "apiVersion": target.api_version}
+        return await convert(value, target)
     return target.behaviour.convert(target, {**value})

@@ -16,6 +16,7 @@ from apiserver.api.structs import decode
 from apiserver.api.types import Object
 from apiserver.api.values import copy
 from apiserver.apply import manager
+from apiserver.apply.tracker import Tracker
 from apiserver.http import negotiation, options, responses
 from apiserver.http.answer import Answer
 from apiserver.http.body import read_body
@@ -321,16 +322,22 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
     """Server-side apply: merge a configuration into the object, or create it."""
     config = await call.work(read_configuration, body, field_validation=given.field_validation)
     call.warnings += config.duplicates if given.field_validation == "Warn" else ()
-    tracker = ownership.tracker(call.resource, call.info.subresource)
 
-    def merged(old: Object | None) -> Object:
+    async def merged(old: Object | None) -> Object:
         now = format_time(call.now())
-        applied = manager.apply(old, config.value, tracker, manager=given.field_manager, force=given.force, now=now)
-        new: Object = copy(applied)
-        return new
+
+        def merge(tracker: Tracker) -> Object:
+            applied = manager.apply(old, config.value, tracker, manager=given.field_manager, force=given.force, now=now)
+            new: Object = copy(applied)
+            return new
+
+        return await ownership.tracked(call.resource, call.info.subresource, merge, call.weight)
 
     async def revise(old: Object | None) -> Draft:
-        new = await call.work(merged, old)
+        new = await merged(old)
+        if old is None and (uid := (new.get("metadata") or {}).get("uid")):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise errors.conflict(call.resource.what, call.info.name, why)
         draft = call.draft("UPDATE" if old else "CREATE", codec.Decoded(new), given)
         draft.owned = True
         if draft.trace is not None:

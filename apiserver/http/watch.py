@@ -20,6 +20,8 @@ from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
 from apiserver.http.options import ListOptions, parse_revision
 from apiserver.registry.cache import Change, Collection
+from apiserver.registry.conversion_changes import changes_before_failure
+from apiserver.registry.conversion_entries import entries_before_failure
 from apiserver.registry.entry import Entry, body_at, is_read, object_at
 from apiserver.registry.heavy import LIGHT, work
 from apiserver.registry.listing import Selection, fresh, wanted
@@ -39,6 +41,14 @@ CHUNK_BYTES: Final = 128 * 1024
 
 T = TypeVar("T")
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+
+
+class _Unconvertible(Exception):
+    """An object cannot be converted to the version that is watched: that ends the watch."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class Pipe(Protocol):
@@ -116,6 +126,7 @@ class Stream:
         self.pipe = pipe
         self.after: Revision = 0  # events up to this revision are not for us
         self._partition = selection.partition
+        self._asks = selection.resource.versions.converter is not None  # somebody has to be asked how objects look
         self._pending: list[Change] = []
         self._pending_bytes = 0
         self._ends = 0  # how often the collection's watches had been ended when this one began
@@ -126,7 +137,7 @@ class Stream:
     # -- the cache's side
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
-        if not self._queueing and all(change.weight <= LIGHT for change in changes):
+        if not self._queueing and not self._asks and all(change.weight <= LIGHT for change in changes):
             frames = b"".join(self.frames(changes))
             if len(frames) <= CHUNK_BYTES:
                 if frames and self._write(frames) > HIGH_WATER:
@@ -157,11 +168,11 @@ class Stream:
 
     def frames(self, changes: Sequence[Change]) -> list[bytes]:
         """The events that changes are for this watch: objects that enter or leave the selection are ADDED, DELETED."""
-        selection, event, partition = self.selection, self.representation.event, self._partition
+        selection, event = self.selection, self.representation.event
         everything = selection.everything
         found: list[bytes] = []
         for change in changes:
-            if change.revision <= self.after or (partition is not None and change.key.partition != partition):
+            if not self._concerns(change):
                 continue
             entry, before = change.entry, change.before
             was_in = before is not None and (everything or selection.wants(before))
@@ -170,6 +181,9 @@ class Stream:
             elif was_in and before is not None:
                 found.append(event("DELETED", before, change))
         return found
+
+    def _concerns(self, change: Change) -> bool:
+        return change.revision > self.after and self._partition in (None, change.key.partition)
 
     # -- the handler's side
 
@@ -184,6 +198,8 @@ class Stream:
         except (Compacted, Corrupt) as gap:
             oldest = gap.revision if isinstance(gap, Compacted) else self.registry.cache.revision
             await self._error(too_old(self.after, oldest))
+        except _Unconvertible as failed:
+            await self._error(errors.internal_error(failed.error.message))
         finally:
             collection.watchers.pop(self, None)
 
@@ -205,11 +221,21 @@ class Stream:
         at, self.after = self.registry.cache.revision, 0
         self._join(collection)
         if options.initial_events is not False:
-            shown = entries if self.selection.everything else await wanted(entries, self.selection)
-            for some in portions(shown, lambda entry: len(entry.stored)):
-                await self._send(await work(sum(map(self.representation.weight, some)), self._added, some))
+            if self._asks:
+                for some in portions(entries, lambda entry: len(entry.stored)):
+                    ready, error = await entries_before_failure(list(some), self.selection.resource)
+                    await self._send_initial(ready)
+                    if error is not None:
+                        raise _Unconvertible(error)
+            else:
+                await self._send_initial(entries)
             if options.initial_events and options.bookmarks:
                 await self._send([self.representation.bookmark(at, initial_end=True)])
+
+    async def _send_initial(self, entries: list[Entry]) -> None:
+        shown = entries if self.selection.everything else await wanted(entries, self.selection)
+        for some in portions(shown, lambda entry: len(entry.stored)):
+            await self._send(await work(sum(map(self.representation.weight, some)), self._added, some))
 
     def _join(self, collection: Collection) -> None:
         """From now on the cache delivers; unless the collection's watches were ended while this one was starting."""
@@ -258,8 +284,16 @@ class Stream:
                 continue
 
     async def _send_changes(self, changes: Sequence[Change]) -> None:
+        if self._asks:
+            changes = [change for change in changes if self._concerns(change)]
         for some in portions(changes, lambda change: change.weight):
+            error = None
+            if self._asks:
+                resource, everything = self.selection.resource, self.selection.everything
+                some, error = await changes_before_failure(some, resource, with_before=not everything)
             await self._send(await work(sum(map(self._weight, some)), self.frames, some))
+            if error is not None:
+                raise _Unconvertible(error)
 
     def _weight(self, change: Change) -> int:
         """How many bytes there are to be worked on to show a change, if it is to be shown."""

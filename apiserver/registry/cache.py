@@ -13,7 +13,9 @@ from collections import deque
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final, Protocol
 
+from apiserver.api.errors import ApiError
 from apiserver.registry.entry import Entry
+from apiserver.registry.resource import Resource
 from storage.store import Store
 from storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Prefix, Revision
 
@@ -21,10 +23,14 @@ RECENT: Final = 1024  # changes kept per collection for watches that resume; old
 RECENT_BYTES: Final = 32 * 1024 * 1024  # of all their objects
 
 
+Conversions = dict[tuple[Resource, bool], tuple[asyncio.Task[list[Entry | ApiError | None]], int]]
+"""At a version, `before` (True) or `entry`: the n-th outcome of a task (see `conversion_changes`)."""
+
+
 class Change:
     """One event as watchers see it. `before` is the old state under the change's revision, `entry` the new one."""
 
-    __slots__ = ("before", "entry", "frames", "key", "revision", "weight")
+    __slots__ = ("before", "converted", "entry", "frames", "key", "revision", "weight")
 
     def __init__(self, key: Key, revision: Revision, entry: Entry | None, before: Entry | None) -> None:
         self.key = key
@@ -32,6 +38,7 @@ class Change:
         self.entry = entry
         self.before = before
         self.frames: dict[object, bytes] = {}  # what was already built, by representation
+        self.converted: Conversions | None = None  # what somebody was asked for already
         self.weight = max(len(one.stored) if one else 0 for one in (entry, before))
 
 

@@ -57,6 +57,7 @@ class CustomResources:
 
     def convert(self, resource: Resource, value: Object) -> Object:
         """Strategy None: the apiVersion changes, and what the other version does not describe goes."""
+        assert resource.versions.converter is None, "somebody has to be asked (registry.conversion)"
         value["apiVersion"] = resource.api_version
         self.read(resource, value)
         return value

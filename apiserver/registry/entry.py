@@ -13,17 +13,17 @@ from typing import Final, NamedTuple
 from apiserver.api import codec
 from apiserver.api.types import Object
 from apiserver.registry import pipeline
-from apiserver.registry.resource import Resource
+from apiserver.registry.resource import Resource, Versions
 from storage.types import Key, Revision
 
 
 class Reading(NamedTuple):
-    """What a read of an entry gives under one storage version.
+    """What a read of an entry gives at the version in which it is stored.
 
     `shown` are the bytes that are read, with the resourceVersion to be spliced in at `cut` (-1: no place was found).
     """
 
-    storage: Resource | None = None
+    version: Resource | None = None
     shown: bytes = b""
     cut: int = -1
 
@@ -80,20 +80,31 @@ def made(key: Key, storage: Resource, value: Object, *, reads_as_made: bool = Tr
     return entry
 
 
+def twin(entry: Entry, resource: Resource, value: Object) -> Entry:
+    """The entry as if it were stored at `resource`'s version, at which it reads as `value` (no resourceVersion)."""
+    shown = codec.encode(value, sort_keys=resource.behaviour.sorted_keys)
+    found = Entry(entry.key, shown, entry.revision)
+    found.reading = Reading(resource, shown, _cut(resource, value, shown))
+    found.labels = value["metadata"].get("labels") or {}
+    return found
+
+
 def object_at(entry: Entry, resource: Resource) -> Object:
-    """A fresh copy of the object as it reads at `resource`'s version, with its resourceVersion."""
-    storage = resource.versions.storage
-    value: Object = codec.decode_stored(read(entry, storage).shown)
+    """A fresh copy of the object as it reads at `resource`'s version, with its resourceVersion.
+
+    Where somebody has to be asked for that, the entry must be one from `conversion_entries.entry_at`.
+    """
+    reading = read(entry, resource.versions)
+    value: Object = codec.decode_stored(reading.shown)
     metadata = value["metadata"]
     metadata["resourceVersion"] = str(entry.revision)
-    return value if resource is storage else resource.behaviour.convert(resource, value)
+    return value if reading.version is resource else resource.behaviour.convert(resource, value)
 
 
 def body_at(entry: Entry, resource: Resource) -> bytes:
-    """The object as it is served at `resource`'s version, as JSON."""
-    storage = resource.versions.storage
-    _, shown, cut = read(entry, storage)
-    if resource is not storage or cut < 0:
+    """The object as it is served at `resource`'s version, as JSON; of entries as `object_at` wants them."""
+    version, shown, cut = read(entry, resource.versions)
+    if resource is not version or cut < 0:
         value = _with_version(object_at(entry, resource), resource)
         return codec.encode(value, sort_keys=resource.behaviour.sorted_keys)
     if resource.behaviour.sorted_keys:
@@ -117,23 +128,21 @@ def _with_version(value: Object, resource: Resource) -> Object:
 
 def is_read(entry: Entry, resource: Resource) -> bool:
     """Whether all is there that a read at `resource`'s version needs."""
-    return entry.reading.storage is resource and entry.reading.cut >= 0
+    return entry.reading.version is resource and entry.reading.cut >= 0
 
 
-def read(entry: Entry, storage: Resource) -> Reading:
-    """What a read of this entry gives under the storage version's schema; it is found out once."""
+def read(entry: Entry, versions: Versions) -> Reading:
+    """What a read of this entry gives under the schema that its version has now; it is found out once."""
     found = entry.reading
-    if found.storage is storage:
+    if versions.has(found.version):
         return found
     value: Object = codec.decode_stored(entry.stored)
-    own = storage.versions.of(value)
+    own = versions.of(value)
     pipeline.read(own, value)
-    if own is not storage:
-        value = storage.behaviour.convert(storage, value)
-    shown = codec.encode(value, sort_keys=storage.behaviour.sorted_keys)
+    shown = codec.encode(value, sort_keys=own.behaviour.sorted_keys)
     if shown == entry.stored:
         shown = entry.stored  # kept once
-    found = entry.reading = Reading(storage, shown, _cut(storage, value, shown))
+    found = entry.reading = Reading(own, shown, _cut(own, value, shown))
     return found
 
 

@@ -97,7 +97,9 @@ class Definitions:
         served = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
         if equal(self._served.get(entry.key.name), served):
             return _Seen(crd, served)
-        return _Seen(crd, served, versions_of(crd, entry.revision))
+        versions = versions_of(crd, entry.revision)
+        versions.converter = self.registry.conversions.of(crd)
+        return _Seen(crd, served, versions)
 
     def _look_long(self, entry: Entry) -> _Seen:
         """For the thread: all that is big is made here, and not when it is first needed."""

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, Protocol
 from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Json
+from apiserver.registry.conversion_entries import entries_at
 from apiserver.registry.entry import Entry, fields_of, labels_of
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
@@ -102,21 +103,25 @@ async def list_entries(registry: Registry, selection: Selection, window: Window)
     keys = collection.select(selection.partition, after)
     if selection.everything:
         found = [collection.entries[key] for key in (keys[:limit] if limit else keys)]
+        found = await entries_at(found, selection.resource)
         if len(found) == len(keys):
             return Listing(found, shown)
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown), len(keys) - limit)
     entries = [collection.entries[key] for key in keys]
     found = await wanted(entries, selection, limit)
-    if limit and len(found) == limit and found[-1] is not entries[-1]:
+    if limit and len(found) == limit and found[-1].key != entries[-1].key:
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown))
     return Listing(found, shown)
 
 
-async def wanted(entries: Sequence[Entry], selection: Selection, limit: int = 0) -> list[Entry]:
-    """Those of the entries that selectors match, at most `limit` (0: all). Others get their turn in between."""
+async def wanted(entries: list[Entry], selection: Selection, limit: int = 0) -> list[Entry]:
+    """Those of the entries that selectors match, at most `limit` (0: all), as they read at the resource's version.
+
+    Others get their turn in between. Raises ApiError.
+    """
     found: list[Entry] = []
     for start in range(0, len(entries), PORTION):
-        some = entries[start : start + PORTION]
+        some = await entries_at(entries[start : start + PORTION], selection.resource)
         unknown = sum([len(entry.stored) for entry in some if not selection.knows(entry)])
         found += await work(unknown, _wanted, some, selection)
         if limit and len(found) >= limit:
@@ -162,9 +167,10 @@ async def _history(
         entries = [Entry(item.key, item.value, item.revision) for item in page.items]
         if selection.everything:
             token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""
+            entries = await entries_at(entries, selection.resource)
             return Listing(entries, revision, token, page.remaining or None)
         found += await wanted(entries, selection, limit - len(found) if limit else 0)
-        if limit and len(found) == limit and (page.remaining or found[-1] is not entries[-1]):
+        if limit and len(found) == limit and (page.remaining or found[-1].key != entries[-1].key):
             return Listing(found, revision, _encode_token(found[-1].key, selection, revision))
         if not page.remaining:
             return Listing(found, revision)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from apiserver.api import codec
+from apiserver.api.errors import ApiError
 from apiserver.api.structs import zero
 from apiserver.api.types import Object
 from apiserver.apply import scale
 from apiserver.apply.fieldset import FieldSet, Path, field, of
 from apiserver.apply.tracker import Tracker, relabel
 from apiserver.apply.types import Type, of_schema, of_struct
+from apiserver.registry.conversion import convert
+from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource, Versions
 
 _trackers: WeakKeyDictionary[Resource, dict[str, Tracker]] = WeakKeyDictionary()
@@ -25,6 +30,66 @@ def tracker(resource: Resource, subresource: str) -> Tracker:
     if subresource not in known:
         known[subresource] = _make(resource, subresource)
     return known[subresource]
+
+
+async def tracked(resource: Resource, subresource: str, do: Callable[[Tracker], Object], weight: int) -> Object:
+    """What `do` makes of a tracker; it is pure, and may be called again. Raises what it raises.
+
+    `weight` is how many bytes it works on. Where a webhook has to be asked how an object looks at another version,
+    `do` begins anew when it has answered.
+    """
+    known = tracker(resource, subresource)
+    if resource.versions.converter is None:
+        return await work(weight, do, known)
+    answers = _Answers(resource)
+    asking = replace(known, convert=answers.at)
+    while True:
+        try:
+            return await work(weight, do, asking)
+        except _Unknown as unknown:
+            await answers.ask(unknown, weight)
+
+
+class _Unknown(Exception):
+    """Somebody has to be asked how an object looks at another version."""
+
+    def __init__(self, value: Object, api_version: str) -> None:
+        super().__init__()
+        self.value = value
+        self.api_version = api_version
+
+
+class _Answers:
+    """How objects look at other versions, as far as is known; by version and what they look like.
+
+    Upstream converts by way of the version that the request is about.
+    """
+
+    def __init__(self, resource: Resource) -> None:
+        self._resource = resource
+        self._known: dict[tuple[str, bytes], Object | ApiError] = {}
+
+    def at(self, value: Object, api_version: str) -> Object:
+        """Raises _Unknown or ApiError."""
+        hub = self._resource.api_version
+        if hub not in (value["apiVersion"], api_version):
+            value = self.at(value, hub)
+        found = self._known.get((api_version, codec.encode(value, sort_keys=True)))
+        if found is None:
+            raise _Unknown(value, api_version)
+        if isinstance(found, ApiError):
+            raise found
+        return found
+
+    async def ask(self, unknown: _Unknown, weight: int) -> None:
+        versions = self._resource.versions
+        target = next(one for one in versions.all if one.api_version == unknown.api_version)
+        answer: Object | ApiError
+        try:
+            answer = await convert(unknown.value, target, weight)
+        except ApiError as error:
+            answer = error
+        self._known[unknown.api_version, codec.encode(unknown.value, sort_keys=True)] = answer
 
 
 def _make(resource: Resource, subresource: str) -> Tracker:

@@ -12,6 +12,7 @@ What every stage did can be traced (see `trace`): it answers "why was my field d
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
@@ -21,9 +22,10 @@ from apiserver.api.errors import ApiError
 from apiserver.api.field import FieldError
 from apiserver.api.field import invalid as field_invalid
 from apiserver.api.gotime import format_time
-from apiserver.api.meta import GroupVersionKind, drop_duplicate_owners, generate_name
+from apiserver.api.meta import GroupVersionKind, coerce, drop_duplicate_owners, generate_name
 from apiserver.api.types import Object
 from apiserver.apply import manager
+from apiserver.apply.tracker import Tracker
 from apiserver.features import Features
 from apiserver.registry import ownership, trace
 from apiserver.registry.heavy import work
@@ -171,11 +173,14 @@ def _is_clean(draft: Draft) -> bool:
 
 
 def retype(draft: Draft) -> None:
-    """Merged objects of built-in kinds become structs again, in which null is nothing."""
+    """Merged objects of built-in kinds become structs again, in which null is nothing; of others the metadata does."""
     if draft.resource.behaviour.struct is not None:
         decode(draft)
-    else:
-        draft.clean = _is_clean(draft)
+        return
+    draft.clean = _is_clean(draft)
+    if not draft.clean:
+        with suppress(ValueError):  # which validation tells
+            draft.new["metadata"] = coerce(draft.new.get("metadata")).metadata
 
 
 def refuse_unknown(draft: Draft) -> None:
@@ -245,12 +250,27 @@ def unite_owners(draft: Draft) -> None:
     draft.warnings += drop_duplicate_owners(draft.metadata, after_admission=draft.mutated or draft.patched is not None)
 
 
-def own(draft: Draft) -> None:
-    """Track who set what (metadata.managedFields), unless server-side apply has done it already."""
-    if not draft.owned:
-        tracker = ownership.tracker(draft.resource, draft.subresource)
-        now = format_time(draft.sources.now())
-        draft.new = manager.update(draft.old, draft.new, tracker, manager=draft.options.field_manager, now=now)
+def own(draft: Draft) -> Awaitable[None] | None:
+    """Track who set what (metadata.managedFields), unless server-side apply has done it already.
+
+    It waits where fields are owned at other versions and a webhook has to be asked how the object looks there.
+    """
+    if draft.owned:
+        return None
+    if draft.resource.versions.converter is not None:
+        return _own_by_asking(draft)
+    draft.new = _owned(draft)(ownership.tracker(draft.resource, draft.subresource))
+    return None
+
+
+async def _own_by_asking(draft: Draft) -> None:
+    draft.new = await ownership.tracked(draft.resource, draft.subresource, _owned(draft), draft.weight)
+
+
+def _owned(draft: Draft) -> Callable[[Tracker], Object]:
+    now, by = format_time(draft.sources.now()), draft.options.field_manager
+    old, new = draft.old, draft.new
+    return lambda tracker: manager.update(old, new, tracker, manager=by, now=now)
 
 
 async def admit(draft: Draft) -> None:
@@ -282,6 +302,7 @@ def identify(draft: Draft) -> None:
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         if old.get(name) is not None:
             metadata[name] = old[name]
+    metadata.pop("selfLink", None)  # upstream does not store it
 
 
 def _restore(metadata: Object, old: Object, name: str) -> None:
@@ -356,8 +377,9 @@ async def run(draft: Draft, stages: tuple[Stage, ...]) -> None:
 
 def _run_until_wait(draft: Draft, stages: Iterator[Stage]) -> Callable[[Draft], Awaitable[None]] | None:
     """Run stages up to one that waits for something: that one, or None at the end."""
+    asking = draft.resource.versions.converter is not None
     for stage in stages:
-        if stage in _WAITING:
+        if stage in _WAITING or (asking and stage is own and not draft.owned):
             return cast("Callable[[Draft], Awaitable[None]]", stage)
         stage(draft)
     return None

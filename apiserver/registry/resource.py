@@ -21,6 +21,7 @@ from apiserver.schema.structural import MISSING, Structural, has_rules, parse
 
 if TYPE_CHECKING:
     from apiserver.cel.validation import Validator
+    from apiserver.registry.conversion import Converter
     from apiserver.registry.pipeline import Draft
 
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -201,8 +202,11 @@ class Versions:
     """All versions of one resource.
 
     `since` is the revision from which on it is served as it is now; no watch starts before it. `terminating`: its
-    definition is being deleted, nothing may be created any more.
+    definition is being deleted, nothing may be created any more. `converter` is who has to be asked how objects look at
+    another version; None: nobody, the behaviours know.
     """
+
+    converter: Converter | None = None
 
     def __init__(self, resources: Sequence[Resource], storage: Resource, since: int = 0) -> None:
         self.storage = storage
@@ -216,6 +220,10 @@ class Versions:
     @property
     def all(self) -> Iterable[Resource]:
         return self._by_api_version.values()
+
+    def has(self, resource: Resource | None) -> bool:
+        """Whether it is one of these versions."""
+        return resource is not None and resource.versions is self
 
     def of(self, value: Object) -> Resource:
         """The version that a stored object was written in; the storage version if that one is gone."""

@@ -18,6 +18,8 @@ from apiserver.features import Features
 from apiserver.registry import pipeline
 from apiserver.registry.cache import Collection, WatchCache
 from apiserver.registry.catalog import Catalog
+from apiserver.registry.conversion import Conversions
+from apiserver.registry.conversion_entries import at_storage_version, entry_at
 from apiserver.registry.entry import Entry, body_at, key_of, made, object_at, read
 from apiserver.registry.heavy import Turns, work
 from apiserver.registry.pipeline import Admission, Draft, Operation, Options, User
@@ -108,6 +110,7 @@ class Registry:
         self.admission = admission
         self.features = features
         self.caller = caller
+        self.conversions = Conversions(caller, sources=sources)
         self.lifecycles: dict[str, Lifecycle] = {}
         self.turns = Turns()
         self.tokens = Tokens()
@@ -147,7 +150,11 @@ class Registry:
         return len(entry.stored) if entry else 0
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Entry:
-        """The newest state. Raises ApiError NotFound."""
+        """The newest state, as it reads at the resource's version. Raises ApiError."""
+        return await entry_at(await self._find(resource, namespace, name), resource)
+
+    async def _find(self, resource: Resource, namespace: str, name: str) -> Entry:
+        """The newest state, as it is stored. Raises ApiError NotFound."""
         entry = (await self.collection(resource)).entries.get(key_of(resource, namespace, name))
         if entry is None:
             raise errors.not_found(resource.what, name)
@@ -181,10 +188,12 @@ class Registry:
             existing = (await self.collection(resource)).entries.get(key)
             if existing is not None:
                 raise _already_exists(draft, existing.stored)
-            draft.metadata.pop("resourceVersion", None)
+            entry = await entry_at(await _entry_of(draft, key), resource)
+            value = await work(draft.weight, object_at, entry, resource)
+            del value["metadata"]["resourceVersion"]
             _told(draft, DRY_RUN)
-            return Written(None, draft.new, created=True)
-        entry = await work(draft.weight, _entry_of, draft, key)
+            return Written(None, value, created=True)
+        entry = await _entry_of(draft, key)
         try:
             await self.cache.follows(entry, self.store.put(key, entry.stored, expected=0))
         except Conflict as conflict:
@@ -194,7 +203,7 @@ class Registry:
             raise _unknown_outcome() from None
         _told(draft, f"created at resourceVersion {entry.revision}")
         await self._settled(resource, draft.name)
-        return Written(entry, created=True)
+        return Written(await entry_at(entry, resource), created=True)
 
     async def _settled(self, resource: Resource, name: str) -> None:
         if resource.collection in self.lifecycles:
@@ -215,11 +224,12 @@ class Registry:
         If another writer was faster `revise` is called again; a draft that names a resourceVersion then conflicts.
         """
         while True:
-            entry = await self.get(resource, namespace, name)
-            weight = len(entry.stored)
-            old = await work(weight, object_at, entry, resource)
+            entry = await self._find(resource, namespace, name)
+            seen = await entry_at(entry, resource)
+            weight = len(seen.stored)
+            old = await work(weight, object_at, seen, resource)
             _check_storage_preconditions(resource, old, preconditions)
-            draft = await revise(await work(weight, object_at, entry, resource))
+            draft = await revise(await work(weight, object_at, seen, resource))
             draft.old = old
             draft.weight = max(draft.weight, weight)
             await pipeline.arrive(draft)
@@ -229,6 +239,8 @@ class Registry:
             written = await self._replace(draft, entry)
             if written is not None:
                 await self._settled(resource, name)
+                if written.entry is not None:
+                    written.entry = await entry_at(written.entry, resource)
                 return written
             _told(draft, "another writer was faster: once more, against what is stored now")
 
@@ -245,11 +257,11 @@ class Registry:
                 return None
             _told(draft, "the last finalizer is gone, and so is the object")
             return Written(None, draft.new)
-        new = await work(draft.weight, _entry_of, draft, entry.key)
+        new = await _entry_of(draft, entry.key)
         if draft.options.dry_run:
-            metadata["resourceVersion"] = str(entry.revision)
+            new.revision = entry.revision
             _told(draft, DRY_RUN)
-            return Written(None, draft.new)
+            return Written(new)
         if new.stored == entry.stored:
             _told(draft, "nothing changed: nothing is written")
             return Written(entry)
@@ -295,9 +307,10 @@ class Registry:
         The entry as it was or as it waits now, and whether it is gone. `now` is the deletionTimestamp to set.
         """
         while True:
-            entry = await self.get(resource, namespace, name)
-            storage, weight = resource.versions.storage, len(entry.stored)
-            value = await work(weight, object_at, entry, storage)
+            entry = await self._find(resource, namespace, name)
+            seen = await entry_at(entry, resource)
+            weight = len(seen.stored)
+            value = await work(weight, object_at, seen, resource)
             _check_preconditions(resource, value, options.preconditions)
             await admit(value)
             lifecycle = self.lifecycles.get(resource.collection)
@@ -308,19 +321,19 @@ class Registry:
                 finalizers = _finalizers_after(had, options.propagation)
                 if not finalizers:
                     if options.dry_run or await self.remove(entry):
-                        return entry, True
+                        return seen, True
                     continue
                 if set(finalizers) != set(had):
                     metadata["finalizers"] = finalizers
                 _mark_deleted(metadata, now)
-            marked = await work(weight, made, entry.key, storage, value)
+            marked = await _stored(resource, entry.key, value, weight)
             if marked.stored == entry.stored:
-                return entry, False
+                return seen, False
             if options.dry_run:
                 marked.revision = entry.revision
-                return marked, False
-            if await self.replace(entry, marked):
-                return marked, False
+            elif not await self.replace(entry, marked):
+                continue
+            return await entry_at(marked, resource), False
 
 
 DRY_RUN: Final = "a dry run: nothing is written"
@@ -334,14 +347,26 @@ def _told(draft: Draft, message: str) -> None:
 # -- rules ----------------------------------------------------------------------------------------------------------
 
 
-def _entry_of(draft: Draft, key: Key) -> Entry:
-    """The entry that a draft becomes: converted to the storage version and pruned by its schema."""
-    resource, storage = draft.resource, draft.resource.versions.storage
-    value = draft.new
-    if storage is not resource:
+async def _entry_of(draft: Draft, key: Key) -> Entry:
+    """The entry that a draft becomes. Raises ApiError."""
+    return await _stored(draft.resource, key, draft.new, draft.weight)
+
+
+async def _stored(resource: Resource, key: Key, value: Object, weight: int) -> Entry:
+    """The entry that an object becomes: converted to the storage version, and pruned by its schema. Raises ApiError."""
+    storage = resource.versions.storage
+    if storage is not resource and resource.versions.converter is not None:
+        value = await at_storage_version(value, storage, weight)
+    return await work(weight, _made, resource, key, value)
+
+
+def _made(resource: Resource, key: Key, value: Object) -> Entry:
+    """`value` is at the resource's version, or at the storage version already."""
+    storage = resource.versions.storage
+    if storage is not resource and value["apiVersion"] != storage.api_version:
         value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
     entry = made(key, storage, value, reads_as_made=storage is resource and resource.stores_shown)
-    read(entry, storage)
+    read(entry, storage.versions)
     return entry
 
 
