@@ -61,9 +61,9 @@ def seconds(kind: Resource, *runs: Run) -> list[float]:
     """Of one of each, in turns."""
     spent = [0] * len(runs)
     for _ in range(RUNS):
-        for n, (do, *given) in enumerate(runs):
+        for n, (do, before, after, features) in enumerate(runs):
             began = time.process_time_ns()
-            do(kind, *given)
+            do(kind, before, after, features)
             spent[n] += time.process_time_ns() - began
     return [one / RUNS / 1e9 for one in spent]
 
