@@ -14,6 +14,7 @@ some 100 KB, above all YAML, in a thread.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from types import NoneType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -318,6 +319,20 @@ def identify(body: bytes, expected: GroupVersionKind) -> tuple[GroupVersionKind,
     if parsed.error:
         raise ValueError(parsed.error)
     return sent, parsed.value
+
+
+def unidentified(value: Json, text: Callable[[], str], *, typed: bool) -> str:
+    """What keeps a JSON value, written as `text`, from being an object of some kind; an empty text if nothing does.
+
+    `typed`: built-in kinds may leave out which they are.
+    """
+    if _names_itself(value):
+        return ""
+    try:
+        sent = _interpret(_Parsed(value, [], list(value.items()) if type(value) is dict else []))
+    except ValueError as error:
+        return str(error)
+    return "" if typed or sent.kind else f"Object 'Kind' is missing in '{text()}'"
 
 
 def check_size(body: bytes) -> None:

@@ -64,6 +64,11 @@ def _details(what: Qualified | None, name: str = "", **more: object) -> Object:
     return {k: v for k, v in details.items() if v}
 
 
+def no_kind_registered(kind: str, api_version: str) -> str:
+    """What upstream says of a kind that it does not know."""
+    return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+
+
 def page_not_found() -> ApiError:
     """What is not served at all: Go's plain `404 page not found`, not a Status."""
     return ApiError(404, "the server could not find the requested resource", "NotFound", text="404 page not found\n")

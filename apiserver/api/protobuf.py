@@ -27,6 +27,7 @@ from typing import Final, NamedTuple, TypeAlias
 import orjson
 
 from apiserver.api import gobase64, gojson, wire
+from apiserver.api.errors import no_kind_registered
 from apiserver.api.gotext import compact_json, plain
 from apiserver.api.gotime import MICRO, SECONDS, format_time
 from apiserver.api.structs import (
@@ -98,9 +99,7 @@ def decode(
     table = lookup(api_version, kind)
     if table is None:
         version = api_version if api_version.count("/") > 1 else api_version.rpartition("/")[2]
-        raise ValueError(
-            f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
-        )
+        raise ValueError(no_kind_registered(kind, version))
     value = read(table, envelope.raw)
     return (api_version, kind), {"kind": kind, "apiVersion": api_version} | value
 

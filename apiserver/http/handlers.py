@@ -379,10 +379,7 @@ def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Ob
     decoded = decode(kinds_options.DELETE_OPTIONS, value)
     kind, api_version = (value.get("kind"), value.get("apiVersion")) if isinstance(value, dict) else (None, None)
     if kind not in (None, "", "DeleteOptions"):
-        version = api_version or "v1"
-        raise errors.bad_request(
-            f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
-        )
+        raise errors.bad_request(errors.no_kind_registered(kind, api_version or "meta.k8s.io/v1"))
     if decoded.error:
         raise errors.bad_request(decoded.error)
     found: Object = decoded.value

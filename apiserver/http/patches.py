@@ -16,6 +16,7 @@ from apiserver.api.values import copy
 from apiserver.apply.goprint import default_format
 from apiserver.apply.patch import json_patch, merge_patch
 from apiserver.apply.strategic import strategic_patch
+from apiserver.registry.pipeline import invalid_patch
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -38,6 +39,13 @@ class Change:
 
     def __call__(self, old: Object) -> codec.Decoded:
         """The patched object and what is to be said of the patch. Raises ApiError."""
+        changed = self._change(old)
+        why = codec.unidentified(changed.value, lambda: self.text(old), typed=self._struct is not None)
+        if why:
+            raise invalid_patch(self.text(old), why)
+        return changed
+
+    def _change(self, old: Object) -> codec.Decoded:
         if self._media_type == STRATEGIC_MERGE_PATCH:
             assert self._struct is not None, "only kinds with a table offer strategic merge patch"
             duplicates = self._strategic.duplicates if self._checked else ()
@@ -60,8 +68,8 @@ class Change:
         if self._media_type == STRATEGIC_MERGE_PATCH:
             return default_format(self._strategic.value)
         if self._struct is None:
-            return codec.encode(self(old).value, sort_keys=True).decode()
-        value = copy(self(old).value)
+            return codec.encode(self._change(old).value, sort_keys=True).decode()
+        value = copy(self._change(old).value)
         for trail in self._trails():
             _sort_along(value, trail)
         return codec.encode(value, sort_keys=False).decode()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from apiserver.api import codec, errors, meta
 from apiserver.api.gotime import format_time
 from apiserver.api.structs import decode
@@ -15,13 +17,14 @@ from apiserver.http.handlers import Call
 from apiserver.http.negotiation import Accepted
 from apiserver.http.patches import APPLY_PATCH, CUSTOM_PATCHES, Change, read_configuration
 from apiserver.http.request import check_name
-from apiserver.registry import ownership, scale
+from apiserver.registry import ownership, pipeline, scale
 from apiserver.registry.entry import object_at
 from apiserver.registry.kinds.autoscaling import SCALE
 from apiserver.registry.pipeline import Draft, Options, invalid_patch
 from apiserver.registry.store import Preconditions, Revise, Written
 
-_EXPECTED = meta.GroupVersionKind("autoscaling", "v1", "Scale")
+_EXPECTED: Final = meta.GroupVersionKind("autoscaling", "v1", "Scale")
+_API_VERSION: Final = "autoscaling/v1"
 
 
 def _answer(call: Call, value: Object, accepted: Accepted) -> Answer:
@@ -43,7 +46,9 @@ async def update(call: Call) -> Answer:
     body = await call.body()
     given = options.write_options(call.query, "UpdateOptions", call.user_agent)
     media_type = negotiation.request_format(call.request.headers.get("Content-Type", ""))
-    new = await call.work(_read, body, media_type)
+    sent = await call.work(_read, body, media_type, given)
+    new = sent.value
+    call.warnings += sent.duplicates
 
     async def revise(old: Object) -> Draft:
         return _draft(call, old, copy(new), given)
@@ -52,16 +57,30 @@ async def update(call: Call) -> Answer:
     return _answer(call, written, accepted)
 
 
-def _read(body: bytes, media_type: str) -> Object:
-    """A Scale in a request's body. Raises ApiError."""
-    value = codec.read_object(body, media_type, _EXPECTED, typed=True).value
-    if value.get("kind", "Scale") != "Scale" or value.get("apiVersion", "autoscaling/v1") != "autoscaling/v1":
-        raise errors.bad_request('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
-    decoded = decode(SCALE, value)
-    if decoded.error:
-        raise codec.cannot_be_handled(_EXPECTED, "Scale", decoded.error)
-    found: Object = decoded.value
-    return found
+_UNREADABLE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+"""Upstream tries to say what is wrong with a body, and fails at that: its custom resources do not know Scale."""
+
+
+def _read(body: bytes, media_type: str, given: Options) -> codec.Decoded:
+    """A Scale in a request's body, and what is to be warned of. Raises ApiError."""
+    codec.check_size(body)
+    try:
+        sent = codec.read_object(body, media_type, _EXPECTED, typed=True)
+    except errors.ApiError:
+        raise errors.bad_request(_UNREADABLE) from None
+    if sent.value.get("kind", "Scale") != "Scale" or sent.value.get("apiVersion", _API_VERSION) != _API_VERSION:
+        raise errors.bad_request(_UNREADABLE)
+    decoded = decode(SCALE, sent.value)
+    complaints = _complaints(sent, decoded.unknown, given)
+    if decoded.error or (complaints and given.field_validation == "Strict"):
+        raise errors.bad_request(_UNREADABLE)
+    return codec.Decoded(decoded.value, complaints)
+
+
+def _complaints(sent: codec.Decoded, unknown: list[str], given: Options) -> list[str]:
+    """Repeated and unknown fields, as far as fieldValidation cares."""
+    repeated = {"Strict": sent.strict, "Warn": sent.duplicates}.get(given.field_validation)
+    return [] if repeated is None else [*repeated, *(f'unknown field "{path}"' for path in unknown)]
 
 
 async def patch(call: Call) -> Answer:
@@ -75,9 +94,17 @@ async def patch(call: Call) -> Answer:
 
     async def revise(old: Object) -> Draft:
         shown = _owned_scale(old, call)
-        decoded = decode(SCALE, change(shown).value)
+        changed = change(shown)
+        kind, api_version = changed.value.get("kind") or "Scale", changed.value.get("apiVersion") or _API_VERSION
+        if (kind, api_version) != ("Scale", _API_VERSION):
+            raise invalid_patch(change.text(shown), errors.no_kind_registered(kind, api_version))
+        decoded = decode(SCALE, changed.value)
+        complaints = _complaints(changed, decoded.unknown, given)
         if decoded.error:
             raise invalid_patch(change.text(shown), decoded.error)
+        if complaints and given.field_validation == "Strict":
+            raise invalid_patch(change.text(shown), codec.strict_decoding_error(complaints))
+        call.warnings += complaints
         return _draft(call, old, decoded.value, given)
 
     return _answer(call, await _write(call, revise, Preconditions()), accepted)
@@ -113,10 +140,8 @@ def _draft(call: Call, old: Object, new_scale: Object, given: Options, *, owners
     Raises ApiError.
     """
     metadata = new_scale["metadata"]
-    if metadata.get("name") and metadata["name"] != call.info.name:
-        raise errors.bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({call.info.name})"
-        )
+    pipeline.check_namespace(metadata, call.namespace)
+    pipeline.check_name(metadata, call.info.name)
     replicas = new_scale["spec"].get("replicas", 0)
     if replicas == scale.UNSET:
         path = call.resource.scale.spec_replicas if call.resource.scale else ""

@@ -61,7 +61,12 @@ class Columns:
 
 # -- columns ----------------------------------------------------------------------------------------------------------
 
-NAME: Final = "The object's name, which no other object of this kind in the same namespace (or cluster) has."
+NAME: Final = (
+    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
+    "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
+    "idempotence and configuration definition. Cannot be updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+)
 CREATED: Final = "When the server created the object, in RFC 3339 and UTC."
 
 

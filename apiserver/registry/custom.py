@@ -105,6 +105,11 @@ def _is_of(value: Object, resource: Resource) -> bool:
     return value.get("kind") == resource.kind and value.get("apiVersion") == resource.api_version
 
 
+def _is_of_group(value: Object, resource: Resource) -> bool:
+    api_version = value.get("apiVersion")
+    return isinstance(api_version, str) and api_version.rpartition("/")[0] == resource.group
+
+
 def _has_generation(metadata: Object) -> bool:
     """Otherwise it was written before generations were counted."""
     return bool(metadata.get("generation"))
@@ -113,14 +118,18 @@ def _has_generation(metadata: Object) -> bool:
 def shape(resource: Resource, value: Object, *, drop_malformed: bool) -> list[str]:
     """Prune, drop nulls, type metadata; in place. The paths of what went: metadata's first, embedded resources' last.
 
-    An object of another kind or version keeps its body: there is no schema for it. Raises ValueError.
+    An object of another kind keeps its body: there is no schema for it. One of another version is pruned by that one's,
+    to the bone if there is no such version. Raises ValueError.
     """
     unknown: list[str] = []
     metadata = value.get("metadata")
     if metadata is not None:
         value["metadata"], unknown = meta.coerce(metadata, drop_malformed=drop_malformed)
-    if not _is_of(value, resource):
+    if value.get("kind") != resource.kind or not _is_of_group(value, resource):
         return unknown
+    if value["apiVersion"] != resource.api_version:
+        other = resource.versions.find(value["apiVersion"])
+        return unknown + prune(value, other.schema if other else None, root=True)
     schema = resource.schema
     unknown += prune(value, schema, root=True)
     drop_nulls(value, schema)

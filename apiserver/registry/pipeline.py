@@ -138,7 +138,9 @@ class Draft:
     @property
     def metadata(self) -> Object:
         """`metadata` of the new object, created if it was not sent."""
-        metadata: Object = self.new.setdefault("metadata", {})
+        metadata: Object | None = self.new.get("metadata")
+        if metadata is None:
+            metadata = self.new["metadata"] = {}
         return metadata
 
     @property
@@ -192,16 +194,21 @@ def refuse_unknown(draft: Draft) -> None:
     if mode == "Warn":
         draft.warnings += complaints
         return
-    raise _undecodable(draft, codec.strict_decoding_error(complaints))
+    why = codec.strict_decoding_error(complaints)
+    if draft.patched is None and draft.resource.behaviour.struct is None:  # such an object is what it says it is
+        if not draft.new.get("apiVersion"):
+            raise errors.bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        raise _undecodable(draft, why, str(draft.new["kind"]))
+    raise _undecodable(draft, why)
 
 
-def _undecodable(draft: Draft, why: str) -> ApiError:
-    """An object that says what it is, but cannot be decoded as that."""
+def _undecodable(draft: Draft, why: str, kind: str = "") -> ApiError:
+    """An object that says what it is, but cannot be decoded as `kind`, which is the resource's unless it is given."""
     if draft.patched is not None:
         return invalid_patch(draft.patched(), why)
     group, _, version = str(draft.new.get("apiVersion", "")).rpartition("/")
     sent = GroupVersionKind(group, version, str(draft.new.get("kind")))
-    return codec.cannot_be_handled(sent, draft.resource.kind, why)
+    return codec.cannot_be_handled(sent, kind or draft.resource.kind, why)
 
 
 _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -218,21 +225,32 @@ def address(draft: Draft) -> None:
         metadata.pop("namespace", None)
     elif not metadata.get("namespace"):
         metadata["namespace"] = draft.namespace
-    elif metadata["namespace"] != draft.namespace:
-        raise errors.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+    else:
+        check_namespace(metadata, draft.namespace)
     if draft.operation == "CREATE":
         for name in _SYSTEM_FIELDS:
             metadata.pop(name, None)
         if not draft.owned:
             return  # what is applied has its name in the URL
+    check_name(metadata, draft.name)
+
+
+def check_namespace(metadata: Object, namespace: str) -> None:
+    """An object that says where it is must say what the URL says. Raises ApiError."""
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def check_name(metadata: Object, name: str) -> None:
+    """An object must have the name that the URL says. Raises ApiError."""
     given = metadata.get("name")
     if not given:
-        text = f"the name of the object ({draft.name} based on URL) was undeterminable: name must be provided"
+        text = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         raise errors.bad_request(text)
-    if given != draft.name:
-        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({draft.name})")
+    if given != name:
+        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
 def invalid_patch(patched: str, why: str) -> ApiError:

@@ -225,6 +225,9 @@ class Versions:
         """Whether it is one of these versions."""
         return resource is not None and resource.versions is self
 
+    def find(self, api_version: str) -> Resource | None:
+        return self._by_api_version.get(api_version)
+
     def of(self, value: Object) -> Resource:
         """The version that a stored object was written in; the storage version if that one is gone."""
         return self._by_api_version.get(value.get("apiVersion", ""), self.storage)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote as percent_encode
 
 from apiserver.api import codec, gobase64, gourl
+from apiserver.api.errors import no_kind_registered
 from apiserver.api.gojson import string_of
 from apiserver.api.gotext import quote
 from apiserver.api.meta import GroupVersionKind
@@ -182,7 +183,7 @@ def _other_kind(sent: GroupVersionKind, kind: ReviewKind) -> str:
         package = version if name == kind.struct.name else "v1"
         return f"converting ({package}.{name}) to ({kind.version}.{kind.struct.name}): unknown conversion"
     api_version = f"{group}/{version}" if group else version
-    return f'no kind "{name}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+    return no_kind_registered(name, api_version)
 
 
 _REFUSALS: Final = {
