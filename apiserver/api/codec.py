@@ -14,9 +14,9 @@ some 100 KB, above all YAML, in a thread.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -28,9 +28,6 @@ from apiserver.api.meta import GroupVersionKind, parse_api_version
 from apiserver.api.structs import JSON as JSON_VALUE
 from apiserver.api.structs import STRING, Field, List, Struct, decode, json_type
 from apiserver.api.types import Json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_BODY: Final = 3 * 1024 * 1024  # upstream's MaxRequestBodyBytes
 MAX_JSON_PATCH_OPERATIONS: Final = 10_000

@@ -91,7 +91,8 @@ def _step(draft: Draft, stage: str, before: Object, failure: ApiError | None, ne
 def _without_secrets(draft: Draft, patch: list[Object]) -> list[Object]:
     what = draft.resource.what
     if (what.group, what.name) != SECRET:
-        return copy(patch)  # later stages work on the same values
+        told: list[Object] = copy(patch)  # later stages work on the same values
+        return told
     return [{name: item for name, item in change.items() if name != "value"} for change in patch]
 
 
