@@ -165,8 +165,8 @@ def assemble(
     catalog = Catalog([definitions_resource(), *built_in_versions()])
     namespaces, definitions = _find(catalog, "", "namespaces"), _find(catalog, GROUP, RESOURCE)
     chain = Chain(catalog)
-    chain.mutating = [plugins.mutating_policies(catalog)]
-    chain.validating = [plugins.validating_policies(catalog)]
+    chain.mutating = [plugins.mutating_policies(catalog), plugins.mutating_webhooks(catalog, chain.local_mutating)]
+    chain.validating = [plugins.validating_policies(catalog), plugins.validating_webhooks(catalog, chain.local_validating)]
     registry = Registry(store, catalog, sources, chain, features, caller)
     chain.registry = registry
     definition_life, namespace_life = Definitions(registry, definitions), Namespaces(registry, namespaces)

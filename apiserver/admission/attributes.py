@@ -6,8 +6,10 @@ name; a change at that version is brought back when the next one wants another v
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from apiserver.api import errors
+from apiserver.api.gotext import quote
 from apiserver.api.meta import GroupVersionKind
 from apiserver.api.structs import decode
 from apiserver.api.types import Json, Object
@@ -23,19 +25,11 @@ SCALE_KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
 
-class GroupVersionResource(NamedTuple):
-    """Where requests for objects of a kind go."""
-
-    group: str
-    version: str
-    resource: str
-
-
 class Attributes:
     """One request. `name` and `namespace` are those that the request has, "" where it has none."""
 
     __slots__ = (
-        "_new", "_new_at", "_old", "changed", "draft", "memory", "name", "namespace", "operation", "registry", "reinvoke",
+        "_new", "_old", "changed", "draft", "memory", "name", "namespace", "operation", "registry", "reinvoke",
         "resource", "round", "subresource",
     )  # fmt: skip
 
@@ -45,7 +39,7 @@ class Attributes:
         self.resource = draft.resource
         self.operation = draft.operation
         self.subresource = draft.subresource
-        self.name = draft.name or self._new_name()
+        self.name = self._new_name() if draft.operation == "CREATE" else draft.name
         self.namespace = self.name if is_namespace(draft.resource) else draft.namespace
         self.round = 0
         """0, and 1 when plug-ins are asked again because something has changed."""
@@ -54,8 +48,7 @@ class Attributes:
         self.memory: dict[object, Any] = {}
         """What plug-ins keep from round 0 for round 1."""
         self.changed = False
-        self._new_at = draft.resource
-        self._new = None if draft.operation == "DELETE" else self._shown(draft.new)
+        self._new = self._views()
         self._old: dict[Resource, Object] = {}
 
     def _new_name(self) -> str:
@@ -86,11 +79,13 @@ class Attributes:
 
     async def new_at(self, resource: Resource) -> Object | None:
         """The object as it is now, at a version of its resource; None for a DELETE. It is not to be changed."""
-        if self._new is None or resource is self._new_at or self.subresource == "scale":
-            return self._new
-        self._new = await converted(self._new, self._new_at, resource)
-        self._new_at = resource
-        return self._new
+        views = self._new
+        if views and resource not in views:
+            if self.resource not in views:  # changed at another version: back to the request's, and on from there
+                views[self.resource] = await self._converted(next(iter(views.values())), self.resource)
+            if resource not in views:
+                views[resource] = await self._converted(views[self.resource], resource)
+        return views.get(resource)
 
     async def old_at(self, resource: Resource) -> Object | None:
         """The stored object at a version of its resource; None for a CREATE. It is not to be changed."""
@@ -100,31 +95,38 @@ class Attributes:
         if not self._old:
             self._old[self.resource.versions.of(old)] = self._shown(old)
         if resource not in self._old:
-            source, value = next(iter(self._old.items()))
-            shared = self.subresource == "scale"
-            self._old[resource] = value if shared else await converted(value, source, resource)
+            self._old[resource] = await self._converted(next(iter(self._old.values())), resource)
         return self._old[resource]
+
+    async def _converted(self, value: Object, resource: Resource) -> Object:
+        if self.subresource == "scale":
+            return value
+        return await converted(value, resource, self.draft.weight)
 
     def put(self, resource: Resource, new: Object) -> None:
         """The object is now another one, given at a version of its resource. `settle` makes it that of the draft."""
-        self._new, self._new_at, self.changed = new, resource, True
+        self._new, self.changed = {resource: new}, True
 
     async def settle(self) -> None:
-        """Bring what was put back into the draft."""
+        """Bring what was put back into the draft. Raises ApiError if it no longer is of the request's group."""
         new = await self.new_at(self.resource)
-        if new is None:
+        if new is None or not self.changed:
             return
-        if self.subresource != "scale":
-            self.draft.new = new
+        if self.subresource == "scale":
+            replicas = (new.get("spec") or {}).get("replicas") or 0
+            scale.set_replicas(self.draft.new, self.resource, replicas)
             return
-        replicas = (new.get("spec") or {}).get("replicas") or 0
-        scale.set_replicas(self.draft.new, self.resource, replicas)
+        if new.get("apiVersion") != self.resource.api_version:
+            new = await self._converted(new, self.resource)
+        self.draft.new = new
 
     def refresh(self) -> None:
         """Look at the draft again: it has gone on since mutating admission."""
-        self.name = self.name or self.draft.name or self._new_name()
-        self._new_at = self.resource
-        self._new = None if self.operation == "DELETE" else self._shown(self.draft.new)
+        self.name = self.name or self._new_name()
+        self._new = self._views()
+
+    def _views(self) -> dict[Resource, Object]:
+        return {} if self.operation == "DELETE" else {self.resource: self._shown(self.draft.new)}
 
     def _shown(self, value: Object) -> Object:
         if self.subresource == "scale":
@@ -139,12 +141,12 @@ class Attributes:
     @property
     def labels(self) -> list[dict[str, str]]:
         """The labels of the new and of the old object, of each that there is."""
-        return [_labels(value) for value in (self._new, self.draft.old) if value is not None]
+        return [_labels(value) for value in (*self._new.values(), self.draft.old) if value is not None]
 
     async def namespace_labels(self) -> dict[str, str] | None:
         """The labels of the request's namespace; None if there is no such namespace."""
-        if is_namespace(self.resource) and not self.subresource and self._new is not None:
-            return _labels(self._new)
+        if is_namespace(self.resource) and not self.subresource and self._new:
+            return _labels(self._new[self.resource])
         namespaces = self.registry.catalog.find("", "v1", "namespaces")
         assert namespaces is not None
         entries = (await self.registry.collection(namespaces)).entries
@@ -163,13 +165,13 @@ def _labels(value: Object) -> dict[str, str]:
     return labels if isinstance(labels, dict) else {}
 
 
-async def converted(value: Object, source: Resource, target: Resource) -> Object:
-    """An object at another version of its resource; the given one is left as it is. Raises ApiError.
-
-    Where versions are the same but for their names nothing is pruned on the way: it comes back.
-    """
-    if source is target:
-        return value
-    if target.behaviour.struct is None:
-        return await convert(value, target)
-    return target.behaviour.convert(target, {**value})
+async def converted(value: Object, resource: Resource, weight: int = 0) -> Object:
+    """An object at another version of its resource, not pruned; the given one is left as it is. Raises ApiError."""
+    if resource.behaviour.struct is not None:
+        return resource.behaviour.convert(resource, {**value})
+    group, _, version = value.get("apiVersion", "").rpartition("/")
+    if group != resource.group:
+        kind = value.get("kind", "")
+        text = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting to"
+        raise errors.plain_error(f"{text} {quote(resource.api_version)}")
+    return await convert(value, resource, weight)

@@ -10,7 +10,7 @@ itself judged by what it configures.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from apiserver.admission.attributes import Attributes
 from apiserver.admission.namespaces import NamespaceLifecycle
@@ -18,6 +18,9 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
+
+if TYPE_CHECKING:
+    from apiserver.admission.webhooks import Hook
 
 GROUP: Final = "admissionregistration.k8s.io"
 
@@ -54,6 +57,9 @@ class Chain:
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces"))
         self.mutating: Sequence[Mutating] = ()
         self.validating: Sequence[Validating] = ()
+        self.local_mutating: list[Hook] = []
+        """Webhooks in this process, asked after those that are configured."""
+        self.local_validating: list[Hook] = []
 
     async def mutate(self, draft: Draft) -> bool:
         """Whether the object was changed. Raises ApiError to refuse."""
@@ -86,8 +92,8 @@ class Chain:
 
     def _awake(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
         """The plug-ins that have anything to say about a request."""
-        if draft.resource.group == GROUP:
-            return []
+        if draft.resource.group == GROUP or not draft.resource.stored:
+            return []  # nor are questions judged: asking who may do what is how a cluster is repaired
         return [plugin for plugin in plugins if not plugin.idle(self.registry)]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from apiserver.admission.attributes import Attributes
 from apiserver.admission.chain import Mutating, Plugin, Validating
@@ -12,30 +12,36 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
 
+if TYPE_CHECKING:
+    from apiserver.admission.webhooks import Hook
+
 GROUP: Final = "admissionregistration.k8s.io"
 
 P = TypeVar("P", bound=Plugin)
 
 
 class _Deferred(Generic[P]):
-    """A plug-in that has nothing to say unless there are objects of all these kinds."""
+    """A plug-in that has nothing to say unless there are objects of all these kinds, or it has something of its own."""
 
-    def __init__(self, kinds: tuple[Resource, ...], make: Callable[..., P]) -> None:
+    def __init__(self, kinds: tuple[Resource, ...], make: Callable[..., P], own: Sequence[Hook] = ()) -> None:
         self._kinds = kinds
         self._make = make
+        self._own = own
 
     @cached_property
     def plugin(self) -> P:
         return self._make(*self._kinds)
 
     def idle(self, registry: Registry) -> bool:
+        if self._own:
+            return False
         collections = (registry.cache.peek(kind.collection) for kind in self._kinds)
         return any(one is not None and not one.entries for one in collections)
 
     async def configured(self, registry: Registry) -> bool:
         for kind in self._kinds:
             if not (await registry.collection(kind)).entries:
-                return False
+                return bool(self._own)
         return True
 
 
@@ -73,9 +79,33 @@ def validating_policies(catalog: Catalog) -> DeferredValidating:
     return DeferredValidating(_kinds(catalog, "validatingadmissionpolicies"), _validating_policies)
 
 
+def mutating_webhooks(catalog: Catalog, local: Sequence[Hook]) -> DeferredMutating:
+    """MutatingAdmissionWebhook. `local` are webhooks in this process."""
+
+    def make(configurations: Resource) -> Mutating:
+        from apiserver.admission.webhooks import MutatingWebhooks
+
+        return MutatingWebhooks(configurations, local)
+
+    return DeferredMutating((_kind(catalog, "mutatingwebhookconfigurations"),), make, local)
+
+
+def validating_webhooks(catalog: Catalog, local: Sequence[Hook]) -> DeferredValidating:
+    """ValidatingAdmissionWebhook. `local` are webhooks in this process."""
+
+    def make(configurations: Resource) -> Validating:
+        from apiserver.admission.webhooks import ValidatingWebhooks
+
+        return ValidatingWebhooks(configurations, local)
+
+    return DeferredValidating((_kind(catalog, "validatingwebhookconfigurations"),), make, local)
+
+
 def _kinds(catalog: Catalog, policies: str) -> tuple[Resource, Resource]:
-    found = catalog.find(GROUP, "v1", policies)
-    bindings = catalog.find(GROUP, "v1", policies.replace("policies", "policybindings"))
+    return _kind(catalog, policies), _kind(catalog, policies.replace("policies", "policybindings"))
+
+
+def _kind(catalog: Catalog, plural: str) -> Resource:
+    found = catalog.find(GROUP, "v1", plural)
     assert found is not None
-    assert bindings is not None
-    return found, bindings
+    return found

@@ -83,6 +83,14 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
     )
 
 
+def as_sent(query: Query) -> Object:
+    """What of CreateOptions, UpdateOptions or PatchOptions a query has, but for `force`."""
+    if not query:
+        return {}
+    sent: Object = {"dryRun": query["dryRun"]} if query.get("dryRun") else {}
+    return sent | {name: first(query, name) for name in ("fieldManager", "fieldValidation") if first(query, name)}
+
+
 def manager_from_user_agent(user_agent: str) -> str:
     """Who writes without saying so goes by the first part of the user agent, as much of it as is printable."""
     prefix = user_agent.partition("/")[0]
@@ -114,6 +122,13 @@ def delete_body_from_query(query: Query) -> DeleteBody:
         boolean(query, "orphanDependents"),
         integer(query, "gracePeriodSeconds"),
     )
+
+
+def delete_body_as_sent(body: DeleteBody) -> Object:
+    """DeleteOptions that came in a query, as an object."""
+    sent: Object = {"gracePeriodSeconds": body.grace, "orphanDependents": body.orphan}
+    sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None}
+    return {name: value for name, value in sent.items() if value is not None}
 
 
 def delete_body_from_object(value: Object) -> DeleteBody:

@@ -1,0 +1,195 @@
+"""AdmissionReview: what a webhook is asked, and what it may answer (admission.k8s.io; plugin/webhook/request).
+
+Both versions have the same fields. An answer in v1 must repeat the uid and say what it is, one in v1beta1 need not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from apiserver.admission.attributes import Attributes
+from apiserver.admission.bindings import document
+from apiserver.api import codec, errors, gobase64, gojson
+from apiserver.api.errors import ApiError
+from apiserver.api.gotext import quote
+from apiserver.api.structs import BOOL, BYTES, STRING, UID, Field, List, Map, Struct, decode, json_type, named
+from apiserver.api.types import Json, Object
+from apiserver.apply.patch import PatchFailed, apply_operations
+from apiserver.registry.kinds.autoscaling import SCALE
+from apiserver.registry.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
+from apiserver.registry.resource import Resource
+from apiserver.webhook.client import CallFailed, Reply, ReviewKind, read_review
+
+GROUP: Final = "admission.k8s.io"
+VERSIONS: Final = ("v1", "v1beta1")
+JSON_PATCH: Final = "JSONPatch"
+
+_RESPONSE: Final = Struct("AdmissionResponse").define(
+    Field("uid", UID, 1, ALWAYS),
+    Field("allowed", BOOL, 2, ALWAYS),
+    Field("status", STATUS, 3, POINTER),
+    Field("patch", BYTES, 4),
+    Field("patchType", named("v1.PatchType"), 5, POINTER),
+    Field("auditAnnotations", Map(STRING), 6),
+    Field("warnings", List(STRING), 7),
+)
+_REVIEW: Final = Struct("AdmissionReview").define(*TYPE_META, Field("response", _RESPONSE, 2, POINTER))
+_KINDS: Final = {version: ReviewKind(GROUP, version, _REVIEW) for version in VERSIONS}
+
+
+# -- the question -----------------------------------------------------------------------------------------------------
+
+
+def question(request: Attributes, resource: Resource, uid: str, new: Object | None, old: Object | None) -> Object:
+    """The AdmissionRequest about a request, whose objects are given at this version of its resource."""
+    shown = document(request, resource)
+    trailing = {name: shown.pop(name) for name in ("dryRun", "options")}
+    return {"uid": uid, **shown, "object": new, "oldObject": old, **trailing}
+
+
+def written(request: Object, version: str) -> bytes:
+    """The review that asks it, as JSON."""
+    review = {"kind": _REVIEW.name, "apiVersion": f"{GROUP}/{version}", "request": request}
+    return codec.encode(review, sort_keys=False)
+
+
+# -- the answer -------------------------------------------------------------------------------------------------------
+
+
+class Response(NamedTuple):
+    """What a webhook decided. `status` says why it denies, `operations` are a JSON patch."""
+
+    allowed: bool
+    status: Object
+    operations: Sequence[Object] = ()
+    warnings: Sequence[str] = ()
+    annotations: Sequence[tuple[str, str]] = ()
+
+
+def read(reply: Reply, version: str, uid: str, *, mutating: bool) -> Response:
+    """The answer to a review. Raises CallFailed."""
+    try:
+        review = read_review(reply, _KINDS[version])
+    except CallFailed as failed:
+        raise CallFailed(f"failed to call webhook: {failed.text}") from None
+    response: Object | None = review.get("response")
+    if response is None:
+        raise _invalid("webhook response was absent")
+    if version == "v1":
+        _check(review, response, uid, mutating=mutating)
+    patch, kind = response.get("patch"), response.get("patchType")
+    operations: Sequence[Object] = ()
+    if mutating and patch and response["allowed"]:
+        operations = _operations(gobase64.decode(patch))
+        if operations and version == "v1" and kind != JSON_PATCH:
+            raise CallFailed(f"unsupported patch type {quote(str(kind))}")
+    return Response(
+        response["allowed"],
+        response.get("status") or {},
+        operations,
+        response.get("warnings") or (),
+        tuple((response.get("auditAnnotations") or {}).items()),
+    )
+
+
+def _invalid(why: str) -> CallFailed:
+    return CallFailed(f"received invalid webhook response: {why}")
+
+
+def _check(review: Object, response: Object, uid: str, *, mutating: bool) -> None:
+    """Raises CallFailed."""
+    if response["uid"] != uid:
+        raise _invalid(f"expected response.uid={quote(uid)}, got {quote(response['uid'])}")
+    group, _, version = review.get("apiVersion", "").rpartition("/")
+    kind = review.get("kind", "")
+    if (group, version, kind) != (GROUP, "v1", _REVIEW.name):
+        sent = f"{group}/{version}, Kind={kind}"
+        raise _invalid(f"expected webhook response of {GROUP}/v1, Kind={_REVIEW.name}, got {sent}")
+    patch, patch_type = response.get("patch"), response.get("patchType")
+    if not mutating:
+        if patch:
+            raise _invalid("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise _invalid("validating webhook may not return response.patchType")
+    elif patch and patch_type is None:
+        raise _invalid("webhook returned response.patch but not response.patchType")
+    elif not patch and patch_type is not None:
+        raise _invalid("webhook returned response.patchType but not response.patch")
+    elif patch_type == "":
+        raise _invalid('webhook returned invalid response.patchType of ""')
+
+
+def _operations(patch: bytes) -> Sequence[Object]:
+    """The operations of a patch. Raises CallFailed."""
+    try:
+        operations = gojson.read(patch).value
+    except ValueError as error:
+        raise _undecodable(str(error)) from None
+    if operations is None:
+        return ()
+    if not isinstance(operations, list):
+        raise _undecodable(_not_go(operations, "Patch"))
+    for operation in operations:
+        if operation is not None and not isinstance(operation, dict):
+            raise _undecodable(_not_go(operation, "Operation"))
+    if len(operations) > codec.MAX_JSON_PATCH_OPERATIONS:  # ours: upstream has no bound here
+        limit = codec.MAX_JSON_PATCH_OPERATIONS
+        raise _invalid(f"the patch has {len(operations)} operations, at most {limit} are applied")
+    return operations
+
+
+def _undecodable(why: str) -> CallFailed:
+    return CallFailed(f"received undecodable patch in webhook response: {why}")
+
+
+def _not_go(value: Json, name: str) -> str:
+    return f"json: cannot unmarshal {json_type(value)} into Go value of type jsonpatch.{name}"
+
+
+def denial(name: str, status: Object) -> ApiError:
+    """What a client is told if a webhook denies its request (plugin/webhook/errors)."""
+    message, reason = status.get("message"), status.get("reason") or ""
+    told = f"admission webhook {quote(name)} denied the request"
+    why = message or reason
+    told = f"{told}: {why}" if why else f"{told} without explanation"
+    error = ApiError(max(status.get("code", 0), 400), told, reason, status.get("details"))
+    error.metadata = status.get("metadata") or {}
+    return error
+
+
+# -- the patch --------------------------------------------------------------------------------------------------------
+
+
+def patched(request: Attributes, resource: Resource, new: Object, operations: Sequence[Object]) -> Object:
+    """The object after a webhook's patch, with defaults. Raises ApiError."""
+    try:
+        value = apply_operations(new, list(operations))
+    except PatchFailed as failed:
+        raise errors.internal_error(failed.text) from None
+    try:
+        return _typed(request, resource, value)
+    except ValueError as error:
+        raise errors.internal_error(str(error)) from None
+
+
+def _typed(request: Attributes, resource: Resource, value: Json) -> Object:
+    """What a patch has made, decoded again. Raises ValueError in Go's words."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or not kind or not isinstance(value.get("apiVersion", ""), str):
+        text = codec.encode(value, sort_keys=True)
+        codec.identify(text, request.kind_at(resource))
+        if resource.behaviour.struct is None:
+            raise ValueError(f"Object 'Kind' is missing in '{text.decode()}'")
+    if request.subresource == "scale":
+        decoded = decode(SCALE, value)
+        if decoded.error:
+            raise ValueError(decoded.error)
+        scale: Object = decoded.value
+        return scale
+    if resource.behaviour.struct is not None:
+        value, _ = resource.behaviour.decode(resource, value)
+    typed: Object = value
+    if typed.get("kind") == resource.kind:
+        resource.behaviour.default(resource, typed)
+    return typed

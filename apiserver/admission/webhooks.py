@@ -1,0 +1,318 @@
+"""Admission webhooks: who is asked about a request, in which order, and what follows (plugin/webhook/{mutating,validating}).
+
+Mutating webhooks are asked one after the other: configurations by name, webhooks as listed; each sees what the former
+did, the first denial ends it. If one has changed the object, those before it with reinvocationPolicy IfNeeded are asked
+once more in a second round. Validating webhooks are asked all at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Final
+
+from apiserver.admission import reviews
+from apiserver.admission.attributes import Attributes
+from apiserver.admission.bindings import Authorize, as_matched, inputs, refusal
+from apiserver.admission.configured import Configured
+from apiserver.admission.expressions import ConditionError, MatchConditions, allow_all
+from apiserver.admission.matching import Criteria, criteria_of_webhook, matched
+from apiserver.admission.reviews import Response
+from apiserver.api import errors
+from apiserver.api.errors import ApiError
+from apiserver.api.gotext import compact_json, quote
+from apiserver.api.names import qualified_name
+from apiserver.api.types import Object
+from apiserver.api.values import equal
+from apiserver.registry.heavy import work
+from apiserver.registry.resource import Resource
+from apiserver.registry.store import Registry
+from apiserver.registry.trace import Note
+from apiserver.webhook.client import Caller, CallFailed, Endpoint, Unusable, endpoint_of
+
+_NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
+_MUTATION: Final = "mutation.webhook.admission.k8s.io"
+_PATCH: Final = "patch.webhook.admission.k8s.io"
+_VALIDATION: Final = "validating.webhook.admission.k8s.io"
+
+log = logging.getLogger("noxu")
+
+
+@dataclass(eq=False)
+class Hook:
+    """One webhook, as it is configured. `caller` None: it is called over the network."""
+
+    uid: str
+    configuration: str
+    name: str
+    criteria: Criteria
+    endpoint: Endpoint | None = None
+    unusable: str = ""
+    """Why it cannot be called, if it has no endpoint."""
+    caller: Caller | None = None
+    conditions: Sequence[Object] = ()
+    fails: bool = True
+    """failurePolicy Fail."""
+    side_effects: str | None = "None"
+    timeout: int = 10
+    versions: Sequence[str] = reviews.VERSIONS
+    again: bool = False
+    """reinvocationPolicy IfNeeded."""
+
+    @cached_property
+    def compiled(self) -> MatchConditions:
+        return MatchConditions(self.conditions)
+
+
+def hooks_of(configuration: Object) -> list[Hook]:
+    """The webhooks of a decoded and defaulted configuration."""
+    name, seen = configuration["metadata"]["name"], dict[str, int]()
+    hooks = []
+    for hook in configuration.get("webhooks") or ():
+        n = seen[hook["name"]] = seen.get(hook["name"], -1) + 1
+        hooks.append(_hook(hook, name, f"{name}/{hook['name']}/{n}"))
+    return hooks
+
+
+def _hook(hook: Object, configuration: str, uid: str) -> Hook:
+    endpoint, unusable = None, ""
+    try:
+        endpoint = endpoint_of(hook["clientConfig"])
+    except Unusable as error:
+        unusable = error.text
+    return Hook(
+        uid,
+        configuration,
+        hook["name"],
+        criteria_of_webhook(hook),
+        endpoint,
+        unusable,
+        conditions=hook.get("matchConditions") or (),
+        fails=hook.get("failurePolicy") != "Ignore",
+        side_effects=hook.get("sideEffects"),
+        timeout=hook.get("timeoutSeconds", 10),
+        versions=hook.get("admissionReviewVersions") or (),
+        again=hook.get("reinvocationPolicy") == "IfNeeded",
+    )
+
+
+class _Webhooks:
+    """What both plug-ins have in common. `local` are the webhooks in this process; they come last."""
+
+    def __init__(
+        self, configurations: Resource, local: Sequence[Hook] = (), authorize: Authorize = lambda _: allow_all
+    ) -> None:
+        self._configured = Configured(configurations, hooks_of)
+        self._local = local
+        self._authorize = authorize
+
+    def idle(self, registry: Registry) -> bool:
+        return not self._local and self._configured.none(registry)
+
+    async def _hooks(self, registry: Registry) -> Iterable[Hook]:
+        configured = await self._configured.all(registry)
+        return [*(hook for hooks in configured for hook in hooks), *self._local]
+
+    async def _matched(self, hook: Hook, request: Attributes) -> Resource | None:
+        """The version at which the webhook is to be asked, None if it is not. Raises ApiError."""
+        resource = await matched(hook.criteria, request)
+        if resource is None or not hook.conditions:
+            return resource
+        seen = as_matched(await inputs(request, resource, None, self._authorize), request)
+        try:
+            return resource if await hook.compiled.met(seen, request.draft.weight, fail=hook.fails) else None
+        except ConditionError as error:
+            raise refusal(request, str(error)) from None
+
+
+Objects = tuple[Object | None, Object | None]
+
+
+async def _objects(request: Attributes, resource: Resource) -> Objects:
+    """The new and the old object. Raises ApiError."""
+    return await request.new_at(resource), await request.old_at(resource)
+
+
+async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Objects, *, mutating: bool) -> Response:
+    """`objects` are shown at this version of the resource. Raises CallFailed, and ApiError if the webhook denies the request or cannot be asked in a dry run."""
+    if request.dry_run:
+        if hook.side_effects is None:
+            raise CallFailed("Webhook SideEffects is nil")
+        if hook.side_effects not in _NO_SIDE_EFFECTS:
+            raise errors.bad_request(f"admission webhook {quote(hook.name)} does not support dry run")
+    version = next((one for one in hook.versions if one in reviews.VERSIONS), None)
+    if version is None:
+        known = ", ".join(reviews.VERSIONS)
+        text = f"webhook does not accept known AdmissionReview versions ({known})"
+        raise CallFailed(f"could not create admission objects: {text}")
+    if hook.endpoint is None:
+        raise CallFailed(f"could not get REST client: {hook.unusable}")
+    uid = request.draft.sources.new_uid()
+    body = await work(request.draft.weight, _written, request, resource, uid, *objects, version)
+    caller = hook.caller or request.registry.caller
+    try:
+        reply = await caller(hook.endpoint, body, timeout=hook.timeout)
+    except Unusable as error:
+        raise CallFailed(f"could not get REST client: {error.text}") from None
+    except CallFailed as error:
+        raise CallFailed(f"failed to call webhook: {error.text}") from None
+    response = await work(len(reply.body), partial(reviews.read, mutating=mutating), reply, version, uid)
+    draft = request.draft
+    for key, value in response.annotations:
+        _annotate(request, f"{hook.name}/{key}", value)
+    draft.warnings += response.warnings
+    if not response.allowed:
+        raise reviews.denial(hook.name, response.status)
+    return response
+
+
+def _written(
+    request: Attributes, resource: Resource, uid: str, new: Object | None, old: Object | None, version: str
+) -> bytes:
+    return reviews.written(reviews.question(request, resource, uid, new, old), version)
+
+
+def _failed(hook: Hook, failure: CallFailed) -> ApiError | None:
+    """What a failed call leads to: None under failurePolicy Ignore."""
+    text = f"failed calling webhook {quote(hook.name)}: {failure.text}"
+    log.warning(
+        "Failed calling webhook, failing %s %s: %s", "closed" if hook.fails else "open", hook.name, failure.text
+    )
+    return errors.internal_error(text) if hook.fails else None
+
+
+def _annotate(request: Attributes, key: str, value: str) -> None:
+    """For an audit log; what has a name that annotations cannot have, or is there already, is not told."""
+    if key.count("/") == 1 and not qualified_name(key):
+        request.draft.audit.setdefault(key, value)
+
+
+def _told(request: Attributes, hook: Hook, began: float, outcome: str, operations: Sequence[Object] = ()) -> None:
+    """Tell the trace of the write."""
+    if request.draft.trace is not None:
+        stage = f"webhook {hook.name}"
+        request.draft.did(stage, patch=operations, notes=[Note("", outcome)], seconds=time.perf_counter() - began)
+
+
+# -- mutating ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Reinvocation:
+    """Which webhooks are to be asked again."""
+
+    asked: set[str] = field(default_factory=set)
+    wanted: set[str] = field(default_factory=set)
+    left: Object | None = None
+    """The object as the webhooks left it."""
+
+    def changed(self) -> None:
+        """Those that were asked so far, and want it, are asked again."""
+        self.wanted |= self.asked
+        self.asked = set()
+
+
+class MutatingWebhooks(_Webhooks):
+    """The plug-in."""
+
+    async def admit(self, request: Attributes) -> None:
+        """Raises ApiError."""
+        memory: _Reinvocation = request.memory.setdefault(MutatingWebhooks, _Reinvocation())
+        if request.round and not equal(memory.left, await request.new_at(request.resource)):
+            memory.changed()
+        for n, hook in enumerate(await self._hooks(request.registry)):
+            resource = await self._matched(hook, request)
+            if resource is not None and (not request.round or hook.uid in memory.wanted):
+                await self._call(hook, request, resource, memory, f"round_{request.round}_index_{n}")
+        memory.left = await request.new_at(request.resource)
+
+    async def _call(
+        self, hook: Hook, request: Attributes, resource: Resource, memory: _Reinvocation, place: str
+    ) -> None:
+        began, changed = time.perf_counter(), False
+        try:
+            objects = await _objects(request, resource)
+            response = await _ask(hook, request, resource, objects, mutating=True)
+            changed = await self._patch(hook, request, resource, response, place)
+            _told(request, hook, began, "allowed", response.operations)
+        except CallFailed as failure:
+            _told(request, hook, began, failure.text)
+            error = _failed(hook, failure)
+            if error is not None:
+                raise error from None
+            _annotate(request, f"failed-open.{_MUTATION}/{place}", hook.name)
+        except ApiError as error:
+            _told(request, hook, began, error.message)
+            raise
+        finally:
+            about: Object = {"configuration": hook.configuration, "webhook": hook.name}
+            _annotate(request, f"{_MUTATION}/{place}", _json({**about, "mutated": changed}))
+        if changed:
+            memory.changed()
+            request.reinvoke = True
+        if hook.again:
+            memory.asked.add(hook.uid)
+
+    async def _patch(self, hook: Hook, request: Attributes, resource: Resource, response: Response, place: str) -> bool:
+        """Whether the object is another one now. Raises ApiError."""
+        operations = response.operations
+        if not operations:
+            return False
+        before = await request.new_at(resource)
+        if before is None:
+            why = f"admission webhook {quote(hook.name)} attempted to modify the object, which is not supported for this operation"
+            raise errors.internal_error(why)
+        weight = max(request.draft.weight, 100 * len(operations))
+        new = await work(weight, reviews.patched, request, resource, before, operations)
+        about = {"configuration": hook.configuration, "webhook": hook.name, "patch": list(operations)}
+        _annotate(request, f"{_PATCH}/{place}", _json({**about, "patchType": reviews.JSON_PATCH}))
+        if equal(before, new):
+            return False
+        request.put(resource, new)
+        return True
+
+
+def _json(value: Object) -> str:
+    return compact_json(value, sort_keys=False)
+
+
+# -- validating -------------------------------------------------------------------------------------------------------
+
+
+class ValidatingWebhooks(_Webhooks):
+    """The plug-in."""
+
+    async def validate(self, request: Attributes) -> None:
+        """Raises ApiError: the first in the order of the configurations."""
+        asked: list[tuple[Hook, Resource, Objects]] = []
+        for hook in await self._hooks(request.registry):
+            resource = await self._matched(hook, request)
+            if resource is not None:
+                asked.append((hook, resource, await _objects(request, resource)))
+        outcomes = await asyncio.gather(*(self._call(n, *one, request) for n, one in enumerate(asked)))
+        for error in outcomes:
+            if error is not None:
+                raise error
+
+    async def _call(
+        self, n: int, hook: Hook, resource: Resource, objects: Objects, request: Attributes
+    ) -> ApiError | None:
+        """Why the request is refused, if it is."""
+        began = time.perf_counter()
+        try:
+            await _ask(hook, request, resource, objects, mutating=False)
+            _told(request, hook, began, "allowed")
+        except CallFailed as failure:
+            _told(request, hook, began, failure.text)
+            error = _failed(hook, failure)
+            if error is None:
+                _annotate(request, f"failed-open.{_VALIDATION}/round_0_index_{n}", hook.name)
+            return error
+        except ApiError as error:
+            _told(request, hook, began, error.message)
+            return error
+        return None
