@@ -74,22 +74,29 @@ def _read(reply: Reply, version: str, request: Object) -> list[Object]:
 
 @dataclass
 class Conversions:
-    """Who converts the objects of which definition. `in_process` is by the names of definitions, and goes first."""
+    """Who converts the objects of which definition.
+
+    `timeout` is in seconds; `in_process`, by the names of definitions, goes before what these say themselves.
+    """
 
     call: Caller = no_caller
     timeout: int = TIMEOUT
     sources: Sources = Sources()
     in_process: dict[str, InProcess] = field(default_factory=dict)
+    _webhooks: dict[str, Converter | None] = field(default_factory=dict, repr=False)
 
-    def of(self, crd: Object) -> Converter | None:
-        """The converter of a definition; None if there is nobody to ask."""
-        name = crd["metadata"]["name"]
+    def define(self, name: str, spec: Object) -> Converter | None:
+        """The converter of a definition that is to be served; None if there is nobody to ask."""
+        conversion = spec.get("conversion") or {}
+        webhook = conversion["webhook"] if conversion.get("strategy") == "Webhook" else None
+        self._webhooks[name] = webhook and Converter(self._asking(webhook), self.sources, self.timeout)
+        return self.of(name)
+
+    def of(self, name: str) -> Converter | None:
+        """The converter of a definition that is served."""
         if name in self.in_process:
-            return Converter(self._asking_here(name), self.sources, self.timeout)
-        conversion = crd["spec"].get("conversion") or {}
-        if conversion.get("strategy") != "Webhook":
-            return None
-        return Converter(self._asking(conversion["webhook"]), self.sources, self.timeout)
+            return Converter(self._asking_here(name, self.in_process[name]), self.sources, self.timeout)
+        return self._webhooks.get(name)
 
     def _asking(self, webhook: Object) -> Ask:
         async def ask(request: Object, weight: int) -> Answer:
@@ -99,14 +106,14 @@ class Conversions:
 
         return ask
 
-    def _asking_here(self, name: str) -> Ask:
+    def _asking_here(self, name: str, do: InProcess) -> Ask:
         """What a function gets is its own, and what it gives is read as if it had come from afar."""
 
         async def ask(request: Object, weight: int) -> Answer:
             own = await work(weight, copy, request)
             try:
                 async with asyncio.timeout(self.timeout):
-                    response = await self.in_process[name](name, own)
+                    response = await do(name, own)
             except TimeoutError:
                 raise CallFailed("context deadline exceeded") from None
             gvk = review.REVIEWS["v1"].gvk

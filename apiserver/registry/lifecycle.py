@@ -98,7 +98,7 @@ class Definitions:
         if equal(self._served.get(entry.key.name), served):
             return _Seen(crd, served)
         versions = versions_of(crd, entry.revision)
-        versions.converter = self.registry.conversions.of(crd)
+        versions.converter = self.registry.conversions.define(entry.key.name, crd["spec"])
         return _Seen(crd, served, versions)
 
     def _look_long(self, entry: Entry) -> _Seen:

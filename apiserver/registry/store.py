@@ -18,7 +18,7 @@ from apiserver.features import Features
 from apiserver.registry import pipeline
 from apiserver.registry.cache import Collection, WatchCache
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.conversion import Conversions
+from apiserver.registry.conversion import Conversions, InProcess
 from apiserver.registry.conversion_entries import at_storage_version, entry_at
 from apiserver.registry.entry import Entry, body_at, key_of, made, object_at, read
 from apiserver.registry.heavy import Turns, work
@@ -139,6 +139,16 @@ class Registry:
             features=self.features,
             admission=self.admission,
         )
+
+    def convert_in_process(self, definition: str, convert: InProcess | None) -> None:
+        """Have a function convert the objects of a definition, whatever that says itself (None: as it says)."""
+        self.conversions.in_process.pop(definition, None)
+        if convert is not None:
+            self.conversions.in_process[definition] = convert
+        versions = self.catalog.defined.get(definition)
+        if versions is not None:
+            versions.converter = self.conversions.of(definition)
+            self.cache.end_watches(versions.collection)
 
     async def collection(self, resource: Resource) -> Collection:
         return self.cache.peek(resource.collection) or await self.cache.collection(resource.collection)
