@@ -54,6 +54,8 @@ class Call:
     weight: int = 0
     """Bytes of the body and of the stored object that it is about. What is heavy is not worked on in the loop."""
     has_turn: bool = False
+    delete_options: Object = field(default_factory=dict)
+    """DeleteOptions as they were sent."""
     trace: Trace | None = None
     """What the write did so far, if the client wants to know."""
 
@@ -138,7 +140,7 @@ class Call:
 
         async def admit(old: Object) -> None:
             draft = self.draft("DELETE", codec.Decoded({}), write)
-            draft.old, draft.name = old, old["metadata"]["name"]
+            draft.old = old
             await pipeline.admit_delete(draft)
 
         return admit
@@ -157,6 +159,7 @@ class Call:
         draft.weight = self.weight
         draft.duplicates = list(decoded.strict if given.field_validation == "Strict" else decoded.duplicates)
         draft.warnings = self.warnings
+        draft.given = self.delete_options if operation == "DELETE" else options.as_sent(self.query)
         draft.trace = self.trace
         return draft
 
@@ -362,9 +365,12 @@ async def _delete_options(call: Call) -> DeleteOptions:
     """From the body, or if there is none from the query. Raises ApiError."""
     body = await call.body()
     if not body:
-        return options.delete_options(options.delete_body_from_query(call.query))
+        from_query = options.delete_body_from_query(call.query)
+        call.delete_options = options.delete_body_as_sent(from_query)
+        return options.delete_options(from_query)
     media_type = negotiation.request_format(call.request.headers.get("Content-Type", ""))
     sent = await call.work(_read_delete_options, call.resource, body, media_type)
+    call.delete_options = {name: value for name, value in sent.items() if name not in ("kind", "apiVersion")}
     return options.delete_options(options.delete_body_from_object(sent))
 
 
