@@ -15,7 +15,7 @@ from apiserver.api.field import FieldError
 from apiserver.api.gotext import quote
 from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
 from apiserver.http.request import Query, first
-from apiserver.registry.listing import Selection, Window
+from apiserver.registry.listing import Selection, Window, decode_token
 from apiserver.registry.pipeline import Options
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import DeleteOptions, Preconditions
@@ -179,12 +179,12 @@ def list_options(resource: Resource, namespace: str | None, name: str, query: Qu
     """`namespace` None: across all of them. `name` is that of a watch of one object. Raises ApiError."""
     if "shardSelector" in query:
         raise errors.bad_request("shardSelector is not supported: leave it out and filter on your side")
+    limit, timeout = integer(query, "limit") or 0, integer(query, "timeoutSeconds")
     try:
         labels = selectors.parse_labels(first(query, "labelSelector"))
         fields = selectors.parse_fields(first(query, "fieldSelector"))
     except ValueError as error:
         raise errors.bad_request(str(error)) from None
-    limit, timeout = integer(query, "limit") or 0, integer(query, "timeoutSeconds")
     options = ListOptions(
         Selection(resource, namespace, None if labels.empty else labels, None if fields.empty else fields),
         first(query, "resourceVersion"),
@@ -275,11 +275,12 @@ def _revision_error(text: str, why: str) -> str:
 def window(options: ListOptions) -> Window:
     """Which state and page a list asked for. Raises ApiError."""
     version = options.resource_version
-    revision = parse_revision(version, lambda text: errors.bad_request(f"invalid resource version: {text}"))
     if options.token:
-        if revision:
+        decode_token(options.token, options.selection)
+        if version not in ("", "0"):
             raise errors.bad_request("specifying resource version is not allowed when using continue")
         return Window(None, limit=0 if version == "0" else options.limit, token=options.token)
+    revision = parse_revision(version, lambda text: errors.bad_request(f"invalid resource version: {text}"))
     if version == "0":
         return Window(None, limit=options.limit)
     exact = options.match == "Exact" or (options.limit > 0 and not options.match and revision > 0)

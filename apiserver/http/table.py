@@ -67,7 +67,12 @@ NAME: Final = (
     "idempotence and configuration definition. Cannot be updated. More info: "
     "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
 )
-CREATED: Final = "When the server created the object, in RFC 3339 and UTC."
+CREATED: Final = (
+    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to "
+    "be set in happens-before order across separate operations. Clients may not set this value. It is represented in "
+    "RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+)
 
 
 def definition(name: str, kind: str, description: str, *, form: str = "", priority: int = 0) -> Object:

@@ -91,7 +91,7 @@ async def list_entries(registry: Registry, selection: Selection, window: Window)
     """Raises ApiError: BadRequest for a bad token, Expired after compaction, Timeout for a future revision."""
     after, revision, exact = None, window.revision, window.exact
     if window.token:
-        after, token_revision = _decode_token(window.token, selection)
+        after, token_revision = decode_token(window.token, selection)
         revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
     collection = await registry.collection(selection.resource)
     if revision:
@@ -200,8 +200,8 @@ def _encode_token(last: Key, selection: Selection, revision: Revision) -> str:
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
-def _decode_token(token: str, selection: Selection) -> tuple[Key, Revision]:
-    """The key to go on behind, and the state to show (-1: the newest)."""
+def decode_token(token: str, selection: Selection) -> tuple[Key, Revision]:
+    """The key to go on behind, and the state to show (-1: the newest). Raises ApiError."""
     parsed = _parse_token(token)
     version, revision, start = parsed.get("v", ""), parsed.get("rv", 0), parsed.get("start", "")
     if version != "meta.k8s.io/v1":
