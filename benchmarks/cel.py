@@ -17,6 +17,7 @@ from apiserver.api.types import Json, Object
 from apiserver.cel import rules
 from apiserver.cel.schema_rules import SchemaRules
 from apiserver.cel.schema_types import decl_type
+from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.cel.validation import Validator
 from apiserver.cel.values import from_json_or_failed
 from apiserver.crd import types, update, validation
@@ -86,12 +87,12 @@ def run_times() -> Iterator[str]:
         generated = program.generate(schema, old_self=True)
         assert generated is not None, rule
         cost = program.evaluate(variables).cost
-        assert generated(VALUE, None) == cost, rule
+        assert generated(VALUE, None, PER_CALL_LIMIT, int) == cost, rule
         validator = Validator(parse({**SCHEMA, "x-kubernetes-validations": [{"rule": rule}]}), root=False)
         for _ in range(10):
             assert not validator.validate(VALUE).errors
         times = (
-            best(lambda run=generated: run(VALUE, None)),  # type: ignore[misc]
+            best(lambda run=generated: run(VALUE, None, PER_CALL_LIMIT, int)),  # type: ignore[misc]
             best(lambda run=program: run.evaluate(variables)),  # type: ignore[misc]
             best(lambda run=validator: run.validate(VALUE)),  # type: ignore[misc]
         )

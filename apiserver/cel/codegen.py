@@ -1,7 +1,8 @@
 """Rules as Python functions, made for one schema.
 
 A generated function takes the raw JSON of `self` and `oldSelf` and gives back what the rule cost: as it is if the rule
-holds, inverted (`~cost`) if it does not. Where anything is unusual — a missing key, a null, a value of another type
+holds, inverted (`~cost`) if it does not. When it has cost more than `limit`, it asks `more(cost)` for the next limit; that
+may raise. Where anything is unusual — a missing key, a null, a value of another type
 than its schema says, an overflow — it raises one of `UNDECIDED`, and the walker (`slow`) finds out exactly what happens
 and in which words. So this covers the everyday part of the language, and only what is the same in both.
 
@@ -18,21 +19,22 @@ from apiserver.cel.ast import Call, Comprehension, Expr, Ident, ListLiteral, Map
 from apiserver.cel.constants import Constants, is_member
 from apiserver.cel.environment import Environment
 from apiserver.cel.equality import equal
-from apiserver.cel.errors import CelError
+from apiserver.cel.errors import Cancelled, CelError
 from apiserver.cel.escaping import unescape
 from apiserver.cel.inlining import INLINED, equality
 from apiserver.cel.slow import entries, is_attribute, select
-from apiserver.cel.spending import LIST_COST, MAP_COST, PER_CALL_LIMIT, call_cost, nominal
+from apiserver.cel.spending import LIST_COST, MAP_COST, call_cost, nominal
 from apiserver.cel.types import BOOL, INT, STRING, is_optional
 from apiserver.cel.values import FORMATS, Failed, MapValue
-from apiserver.cel.writer import Atom, Declined, Exceeded, Kind, Trail, Undecided, Writer
+from apiserver.cel.writer import Atom, Declined, Kind, Trail, Undecided, Writer
 from apiserver.schema.structural import Structural
 
-Compiled: TypeAlias = Callable[[Json, Json], int]
+More: TypeAlias = Callable[[int], int]
+Compiled: TypeAlias = Callable[[Json, Json, int, More], int]
 UNDECIDED: Final = (
-    Undecided, CelError, LookupError, TypeError, ArithmeticError, AttributeError, ValueError, RecursionError,
+    Undecided, CelError, Cancelled, LookupError, TypeError, ArithmeticError, AttributeError, ValueError, RecursionError,
 )  # fmt: skip
-__all__ = ["UNDECIDED", "Compiled", "Declined", "Exceeded", "generate"]
+__all__ = ["UNDECIDED", "Compiled", "Declined", "generate"]
 
 _STATIC_KINDS: Final[dict[object, Kind]] = {BOOL: "bool", INT: "int", STRING: "str"}
 _VARIABLES: Final = {"self": "s", "oldSelf": "o"}
@@ -54,7 +56,7 @@ def generate(
         writer.emit(f"return c if {result} else ~c")
     else:
         writer.emit(f"return {writer.pending} if {result} else {~writer.pending}")
-    source = writer.function(f"def rule(s, o, limit={PER_CALL_LIMIT}):")
+    source = writer.function("def rule(s, o, limit, more):")
     scope: dict[str, Any] = dict(writer.names)
     exec(compile(source, "<rule>", "exec"), scope)  # noqa: S102 - written here, with literals of the rule as repr()
     return scope["rule"]  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 
 class CelError(Exception):
@@ -28,6 +28,29 @@ class CostExceeded(Cancelled):
 
     def __init__(self) -> None:
         super().__init__(self.MESSAGE)
+
+
+class Interrupted(Cancelled):
+    """The evaluation took longer than it may."""
+
+    MESSAGE: Final = "operation interrupted"
+
+    def __init__(self) -> None:
+        super().__init__(self.MESSAGE)
+
+
+class Patience(Protocol):
+    """How long evaluations may take. Whoever has a clock makes one: the engine has none."""
+
+    def begin(self) -> None:
+        """A rule begins."""
+
+    def check(self) -> None:
+        """Asked now and then. Raises to end the evaluation."""
+
+
+PATIENCE_STEP: Final = 200
+"""Units of cost after which patience is asked again."""
 
 
 NO_SUCH_OVERLOAD: Final = "no such overload"

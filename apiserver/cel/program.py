@@ -13,7 +13,7 @@ from apiserver.cel.codegen import Compiled, Declined, generate
 from apiserver.cel.constants import Constants
 from apiserver.cel.cost import Range
 from apiserver.cel.environment import Environment
-from apiserver.cel.errors import Cancelled, CelError
+from apiserver.cel.errors import Cancelled, CelError, Patience
 from apiserver.cel.schema_types import DeclType
 from apiserver.cel.slow import Outcome
 from apiserver.cel.source import failure
@@ -82,13 +82,15 @@ class Program:
         with _room():
             return cost.estimate(self.tree, declared)
 
-    def evaluate(self, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
+    def evaluate(
+        self, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT, patience: Patience | None = None
+    ) -> Outcome:
         """Run it exactly."""
         known = self.instantiate()
         if self._is_deep:
             with _room():
-                return slow.evaluate(self.tree, self.environment, known, variables, limit)
-        return slow.evaluate(self.tree, self.environment, known, variables, limit)
+                return slow.evaluate(self.tree, self.environment, known, variables, limit, patience)
+        return slow.evaluate(self.tree, self.environment, known, variables, limit, patience)
 
     def evaluate_part(self, part: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
         """Run a node of its tree that stands in no macro."""

@@ -116,13 +116,22 @@ class CompiledRule:
     def message_error(self) -> str:
         return f"messageExpression {self.message.error}" if self.message is not None and self.message.error else ""
 
+    @property
+    def is_cold(self) -> bool:
+        """It is not known yet whether it can be generated."""
+        return self._runs < _WARM
+
     def generated(self, schema: Structural) -> Compiled | None:
         """The rule as a function (see `codegen`), once it is used often enough. `schema` is how it sees its node."""
         if self._runs < _WARM:
             self._runs += 1
             if self._runs == _WARM:
-                self._generated = self._generate(schema)
+                self.generate(schema)
         return self._generated
+
+    def generate(self, schema: Structural) -> None:
+        self._runs = _WARM
+        self._generated = self._generate(schema)
 
     def _generate(self, schema: Structural) -> Compiled | None:
         program = self.condition.program

@@ -25,7 +25,7 @@ from apiserver.cel.ast import (
 from apiserver.cel.constants import PATTERN_FUNCTIONS, Constants, check_qualifier, is_member
 from apiserver.cel.conversions import go_type, go_value
 from apiserver.cel.environment import Environment
-from apiserver.cel.errors import Cancelled, CelError, CostExceeded, no_such_overload
+from apiserver.cel.errors import PATIENCE_STEP, Cancelled, CelError, CostExceeded, Patience, no_such_overload
 from apiserver.cel.numbers import Uint
 from apiserver.cel.spending import LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
 from apiserver.cel.values import (
@@ -39,6 +39,7 @@ from apiserver.cel.values import (
     JsonObject,
     LazyMap,
     MapValue,
+    Opaque,
     Optional,
     UntypedMap,
     Value,
@@ -56,10 +57,15 @@ class Outcome(NamedTuple):
 
 
 def evaluate(
-    tree: Expr, environment: Environment, constants: Constants, variables: Mapping[str, Value], limit: int
+    tree: Expr,
+    environment: Environment,
+    constants: Constants,
+    variables: Mapping[str, Value],
+    limit: int,
+    patience: Patience | None = None,
 ) -> Outcome:
     """`variables` may hold `Failed` for values that cannot be converted."""
-    walker = _Walker(environment, constants, variables, limit)
+    walker = _Walker(environment, constants, variables, limit, patience)
     try:
         value = walker.evaluate(tree, None)
     except CelError as error:
@@ -97,7 +103,12 @@ _Handler: TypeAlias = Callable[["_Walker", Expr, "_Scope | None"], Value]
 
 class _Walker:
     def __init__(
-        self, environment: Environment, constants: Constants, variables: Mapping[str, Value], limit: int
+        self,
+        environment: Environment,
+        constants: Constants,
+        variables: Mapping[str, Value],
+        limit: int,
+        patience: Patience | None,
     ) -> None:
         self.environment = environment
         self.constants = constants.values
@@ -105,12 +116,20 @@ class _Walker:
         self.calls = constants.calls
         self.variables = variables
         self.limit = limit
+        self.patience = patience
+        self.pause = limit if patience is None else min(limit, PATIENCE_STEP)
         self.cost = 0
 
     def spend(self, cost: int) -> None:
         self.cost += cost
-        if self.cost > self.limit:
+        if self.cost > self.pause:
+            self.breathe()
+
+    def breathe(self) -> None:
+        if self.cost > self.limit or self.patience is None:
             raise CostExceeded
+        self.patience.check()
+        self.pause = min(self.limit, self.cost + PATIENCE_STEP)
 
     def evaluate(self, node: Expr, scope: _Scope | None) -> Value:
         if node in self.constants:
@@ -457,8 +476,9 @@ def select(value: Value, key: Value, *, presence: bool) -> Value:
         return found
     if isinstance(value, LISTS):
         return _element(value, key, presence=presence)
-    if presence:
-        return ABSENT
+    found = value.field(key) if isinstance(value, Opaque) else ABSENT
+    if presence or found is not ABSENT:
+        return found
     raise CelError(f"no such key: {go_value(key)}")
 
 

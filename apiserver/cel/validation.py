@@ -28,8 +28,8 @@ from apiserver.api.field import (
 )
 from apiserver.api.gotext import quote
 from apiserver.api.types import Json
-from apiserver.cel.codegen import UNDECIDED, Exceeded
-from apiserver.cel.errors import NO_SUCH_OVERLOAD, CostExceeded
+from apiserver.cel.codegen import UNDECIDED
+from apiserver.cel.errors import NO_SUCH_OVERLOAD, PATIENCE_STEP, CostExceeded, Interrupted, Patience
 from apiserver.cel.escaping import escape
 from apiserver.cel.rules import OLD_SELF, SELF, CompiledRule, spaceless
 from apiserver.cel.schema_types import DeclType, decl_type, with_type_and_object_meta
@@ -41,6 +41,9 @@ from apiserver.schema.structural import Rule, Structural, has_rules
 
 BUDGET: Final = 10_000_000
 """What all rules of an object may cost together."""
+
+_TRIAL: Final = 5_000
+"""What a rule may cost before it is generated."""
 
 _MAX_MESSAGE: Final = 5 * 1024  # bytes
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -92,10 +95,11 @@ class Validator:
         path: Path = "",
         correlation: Correlated | None = None,
         budget: int = BUDGET,
+        patience: Patience | None = None,
     ) -> Verdict:
         """`old` is None where there is nothing to compare with; with a `correlation` of the two, unchanged values
-        are excused."""
-        run = _Run(budget)
+        are excused. A rule that tries the `patience` too long is the last one: it is an error."""
+        run = _Run(budget, patience)
         if self._node is not None:
             try:
                 run.node(self._node, (path,), new, old, _Ratchet(correlation, None))
@@ -203,8 +207,10 @@ class _Exhausted(Exception):
 class _Run:
     """One validation."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, patience: Patience | None) -> None:
         self.budget = budget
+        self.patience = patience
+        self.limit = PER_CALL_LIMIT if patience is None else PATIENCE_STEP
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
         self.failed: list[FailedRule] = []
@@ -239,7 +245,7 @@ class _Run:
             self.errors.append(invalid(_path(trail), node.type, _NOT_TYPED))
             return
         self.afford(0 if self.budget > 0 else 1, trail, node)
-        run: _NodeRun | None = None
+        run = _NodeRun(self, node, trail, new, old, ratchet)
         for rule in node.rules:
             condition = rule.condition
             if rule.error:
@@ -247,21 +253,18 @@ class _Run:
                 continue
             if old is None and condition.uses_old_self and not rule.rule.optional_old_self:
                 continue
-            generated = rule.generated(node.seen)
-            if generated is not None:
-                try:
-                    cost = generated(new, old)
-                except UNDECIDED:
-                    pass
-                except Exceeded as exceeded:
-                    if exceeded.cost <= self.budget:
-                        _NodeRun(self, node, trail, new, old, ratchet).failed_to_run(rule.rule, CostExceeded.MESSAGE)
-                else:
-                    if 0 <= cost <= self.budget and cost <= PER_CALL_LIMIT:
-                        self.budget -= cost
-                        continue
-            run = run or _NodeRun(self, node, trail, new, old, ratchet)
+            if self.patience is not None:
+                self.patience.begin()
             run.rule(rule)
+
+    def more(self, cost: int) -> int:
+        """How much a generated rule may cost until it asks again."""
+        if cost > PER_CALL_LIMIT:
+            raise CostExceeded
+        if self.patience is None:
+            return PER_CALL_LIMIT
+        self.patience.check()
+        return min(cost + PATIENCE_STEP, PER_CALL_LIMIT)
 
     def afford(self, cost: int, trail: _Trail, node: _Node) -> None:
         if cost > self.budget:
@@ -294,15 +297,49 @@ class _NodeRun:
         return {**self.variables, OLD_SELF: NONE if known is None else Optional(known)}
 
     def rule(self, rule: CompiledRule) -> None:
+        generated = rule.generated(self.node.seen)
+        if generated is None:
+            return self.walk(rule)
+        try:
+            cost = generated(self.new, self.old, self.run.limit, self.run.more)
+        except CostExceeded:
+            return self.exceeded(rule)
+        except Interrupted:
+            return self.failed_to_run(rule.rule, Interrupted.MESSAGE)
+        except UNDECIDED:
+            return self.walk(rule)
+        return self.settled(rule, cost)
+
+    def settled(self, rule: CompiledRule, cost: int) -> None:
+        """What a generated rule said."""
+        spent = cost if cost >= 0 else ~cost
+        if spent > PER_CALL_LIMIT:
+            return self.exceeded(rule)
+        self.run.afford(spent, self.trail, self.node)
+        if cost < 0:
+            self.failed(rule, self.variables)
+        return None
+
+    def exceeded(self, rule: CompiledRule) -> None:
+        self.run.afford(PER_CALL_LIMIT + 1, self.trail, self.node)
+        self.failed_to_run(rule.rule, CostExceeded.MESSAGE)
+
+    def walk(self, rule: CompiledRule) -> None:
+        """Run it exactly. What turns out to be long is better generated."""
         program = rule.condition.program
         assert program is not None
         variables = self.variables_with_optional if rule.rule.optional_old_self else self.variables
-        outcome = program.evaluate(variables)
+        limit = _TRIAL if rule.is_cold else PER_CALL_LIMIT
+        outcome = program.evaluate(variables, limit, self.run.patience)
+        if limit < PER_CALL_LIMIT and outcome.error == CostExceeded.MESSAGE:
+            rule.generate(self.node.seen)
+            return self.rule(rule)
         self.run.afford(outcome.cost, self.trail, self.node)
         if outcome.error is not None:
             self.failed_to_run(rule.rule, outcome.error)
         elif outcome.value is not True:
             self.failed(rule, variables)
+        return None
 
     def failed_to_run(self, rule: Rule, error: str) -> None:
         told = _told(rule)
@@ -314,7 +351,7 @@ class _NodeRun:
         else:
             why = f"{error} evaluating rule: {told}"
         self.run.errors.append(invalid(_path(self.trail), self.node.type, why))
-        if exceeded:
+        if exceeded or error == Interrupted.MESSAGE:
             raise _Exhausted
 
     def failed(self, rule: CompiledRule, variables: Mapping[str, Value]) -> None:
@@ -339,7 +376,7 @@ class _NodeRun:
         """What the messageExpression says, if there is one and it says something usable."""
         if rule.message is None or rule.message.program is None:
             return ""
-        outcome = rule.message.program.evaluate(self.variables)
+        outcome = rule.message.program.evaluate(self.variables, patience=self.run.patience)
         complaint = ""
         if outcome.cost > self.run.budget:
             complaint = _NO_BUDGET_FOR_MESSAGE

@@ -20,14 +20,6 @@ class Undecided(Exception):
     """A generated rule found that something is not as simple as it takes it to be."""
 
 
-class Exceeded(Exception):
-    """A generated rule cost more than one call may. At least `cost` was counted."""
-
-    def __init__(self, cost: int) -> None:
-        super().__init__()
-        self.cost = cost
-
-
 class Declined(Exception):
     """Nothing is generated for this expression."""
 
@@ -62,7 +54,7 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[str, object] = {
-            "Undecided": Undecided, "Exceeded": Exceeded, "JsonList": JsonList, "JsonObject": JsonObject,
+            "Undecided": Undecided, "JsonList": JsonList, "JsonObject": JsonObject,
         }  # fmt: skip
         self.depth = 1
         self.pending = 0
@@ -109,10 +101,12 @@ class Writer:
 
     @contextmanager
     def loop(self, head: str) -> Iterator[None]:
+        """Costs may have grown beyond the limit up to which nobody has to be asked."""
         with self.block(head):
             yield
-        self.counts = True
-        self.emit("if c > limit: raise Exceeded(c)")
+            self.flush()
+            self.counts = True
+            self.emit("if c > limit: limit = more(c)")
 
     def refuse(self, condition: str) -> None:
         self.emit(f"if {condition}: raise Undecided")

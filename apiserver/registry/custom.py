@@ -12,6 +12,7 @@ from apiserver.api.types import Json, Object
 from apiserver.api.values import copy, equal
 from apiserver.crd.versions import deprecation_warning, storage_version
 from apiserver.registry import scale
+from apiserver.registry.patience import Impatience, Patience
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource, ScalePaths, Versions
 from apiserver.schema import embedded, listtype, ratcheting, validation
@@ -225,7 +226,8 @@ def _judge_by_rules(draft: Draft, rules: Validator, schema: Structural, found: l
     correlation = None
     if draft.old is not None and draft.features.ratcheting:
         correlation = ratcheting.Correlated(draft.new, draft.old, schema)
-    verdict = rules.validate(draft.new, draft.old, correlation=correlation)
+    patience = Impatience() if draft.hurried else Patience()
+    verdict = rules.validate(draft.new, draft.old, correlation=correlation, patience=patience)
     found += verdict.errors
     draft.warnings += verdict.warnings
     draft.failed_rules = verdict.failed

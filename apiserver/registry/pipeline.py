@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
@@ -28,7 +29,8 @@ from apiserver.apply import manager
 from apiserver.apply.tracker import Tracker
 from apiserver.features import Features
 from apiserver.registry import ownership, trace
-from apiserver.registry.heavy import work
+from apiserver.registry.heavy import LIGHT, work
+from apiserver.registry.patience import TakesLong
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
 from apiserver.registry.trace import Note, Step
@@ -101,6 +103,8 @@ class Draft:
     subresource: str = ""
     weight: int = 0
     """Bytes that the request brought, and those of the stored object: what is heavy is not worked on in the loop."""
+    hurried: bool = False
+    """It is worked on in the event loop: what takes long raises TakesLong there, and is done again in a thread."""
     duplicates: list[str] = field(default_factory=list)
     """Complaints of the decoder that fieldValidation decides about, before those about unknown fields."""
     patched: Callable[[], str] | None = None
@@ -350,6 +354,7 @@ def prune_applied(draft: Draft) -> None:
 
 
 def validate(draft: Draft) -> None:
+    draft.errors = []  # it may be the second time
     draft.resource.behaviour.validate(draft)
     if draft.errors:
         kind, api_version = draft.new.get("kind") or "", draft.new.get("apiVersion") or ""
@@ -388,6 +393,7 @@ async def run(draft: Draft, stages: tuple[Stage, ...]) -> None:
     if draft.trace is not None:
         await trace.run(draft, stages)
         return
+    draft.hurried = draft.weight <= LIGHT
     rest = iter(stages)
     while (waits := await work(draft.weight, _run_until_wait, draft, rest)) is not None:
         await waits(draft)
@@ -399,8 +405,17 @@ def _run_until_wait(draft: Draft, stages: Iterator[Stage]) -> Callable[[Draft], 
     for stage in stages:
         if stage in _WAITING or (asking and stage is own and not draft.owned):
             return cast("Callable[[Draft], Awaitable[None]]", stage)
-        stage(draft)
+        try:
+            stage(draft)
+        except TakesLong:
+            return partial(_elsewhere, stage)
     return None
+
+
+async def _elsewhere(stage: Stage, draft: Draft) -> None:
+    """From here on the draft is heavy."""
+    draft.hurried, draft.weight = False, LIGHT + 1
+    await work(draft.weight, stage, draft)
 
 
 def prune_stored(resource: Resource, value: Object) -> None:

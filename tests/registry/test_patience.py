@@ -1,0 +1,112 @@
+"""Rules that run long: never in the event loop, and never longer than a second."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apiserver.api.errors import ApiError
+from apiserver.cel import slow
+from apiserver.registry import patience, pipeline
+from apiserver.registry.custom import versions_of
+from apiserver.registry.heavy import LIGHT
+from apiserver.registry.pipeline import Draft
+from apiserver.registry.resource import Resource
+
+NUMBERS = {"type": "array", "items": {"type": "integer"}}
+TRIPLES = "self.all(a, self.all(b, self.all(c, a + b >= c || a > 100)))"
+SLOW_TRIPLES = "self.all(a, self.all(b, self.transformMap(i, c, a + b >= c).size() > 0))"  # is not generated
+
+
+def resource(rule: str) -> Resource:
+    """Things with a list of numbers and a rule about it."""
+    schema = {
+        "type": "object",
+        "properties": {"numbers": {**NUMBERS, "x-kubernetes-validations": [{"rule": rule}]}},
+    }
+    names = {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    return versions_of({"spec": spec, "status": {"acceptedNames": names}}, 0).storage
+
+
+def draft(of: Resource, count: int, weight: int) -> Draft:
+    value = {
+        "apiVersion": "example.com/v1",
+        "kind": "Thing",
+        "metadata": {"name": "x", "uid": "u", "creationTimestamp": None},
+        "numbers": [1] * count,
+    }
+    return Draft(of, "CREATE", value, weight=weight)
+
+
+async def said(one: Draft) -> str:
+    """The complaint about an object."""
+    try:
+        await pipeline.run(one, (pipeline.decode, pipeline.validate))
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+async def longest_wait(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What comes of it, and how long the event loop was away meanwhile at most."""
+    longest, done = 0.0, asyncio.Event()
+
+    async def watch() -> None:
+        nonlocal longest
+        while not done.is_set():
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - before)
+
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(0)
+    found = await work()
+    done.set()
+    await watching
+    return found, longest
+
+
+@pytest.mark.parametrize("weight", [200, LIGHT + 1], ids=["a small object", "a heavy object"])
+async def test_the_loop_goes_on_while_a_rule_runs_long(weight: int) -> None:
+    one = resource(TRIPLES)
+    await said(draft(one, 1, 200))  # the engine is there
+    complaint, longest = await longest_wait(lambda: said(draft(one, 80, weight)))
+    assert "call cost exceeds limit for rule" in complaint
+    assert longest < 0.1  # twice the promise: other processes run beside this one
+
+
+async def test_what_takes_long_is_told_once() -> None:
+    one = resource("self.all(a, self.all(b, self.all(c, a > 0))) && self.size() > 1000")
+    assert (await said(draft(one, 40, 200))).count("failed rule") == 1
+
+
+async def test_a_rule_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "LONGEST", 0.05)
+    began = time.thread_time()
+    complaint = await said(draft(resource(SLOW_TRIPLES), 100, LIGHT + 1))
+    assert f"operation interrupted evaluating rule: {SLOW_TRIPLES}" in complaint
+    assert time.thread_time() - began < 0.5
+
+
+async def test_a_generated_rule_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = resource(TRIPLES)
+    for _ in range(10):
+        assert not await said(draft(one, 2, 200))
+    monkeypatch.setattr(patience, "LONGEST", 0.01)
+    monkeypatch.delattr(slow, "evaluate")
+    assert "operation interrupted" in await said(draft(one, 200, LIGHT + 1))
+
+
+async def test_after_a_rule_that_took_too_long_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "LONGEST", 0.0)
+    one = resource(TRIPLES)
+    assert one.raw_schema is not None
+    one.raw_schema["properties"]["numbers"]["x-kubernetes-validations"].append({"rule": "self.size() < 2"})
+    complaint = await said(draft(one, 50, LIGHT + 1))
+    assert complaint.count("rule") == 1
