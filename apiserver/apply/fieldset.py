@@ -102,14 +102,28 @@ def _described(element: Element, stored: bool) -> str:
 
 
 def _shown(value: Json, stored: bool) -> str:
-    """structured-merge-diff's value.ToString."""
-    if isinstance(value, str):
-        return quote(value)
-    if value is None:
-        return "null"
-    if isinstance(value, (dict, list)):
-        return compact_json(value)
-    return plain(float(value) if stored and type(value) is int else value)
+    """structured-merge-diff's value.ToString, in which maps have no brackets."""
+    out: list[str] = []
+    todo: list[tuple[bool, Json]] = [(False, value)]  # (is it finished text?, text or value), last one first
+    while todo:
+        finished, item = todo.pop()
+        if finished:
+            out.append(item)
+        elif isinstance(item, dict):
+            for name in sorted(item, reverse=True):
+                todo += ((False, item[name]), (True, f"{name}="))
+        elif isinstance(item, list):
+            todo.append((True, "]"))
+            for n, element in enumerate(reversed(item), 1):
+                todo += ((False, element), (True, "," if n < len(item) else ""))
+            todo.append((True, "["))
+        elif isinstance(item, str):
+            out.append(quote(item))
+        elif item is None:
+            out.append("null")
+        else:
+            out.append(plain(float(item) if stored and type(item) is int else item))
+    return "".join(out)
 
 
 def parse(fields: Json) -> FieldSet:

@@ -68,7 +68,7 @@ class Change:
         if self._media_type == STRATEGIC_MERGE_PATCH:
             return default_format(self._strategic.value)
         if self._struct is None:
-            return codec.encode(self._change(old).value, sort_keys=True).decode()
+            old = codec.decode_stored(codec.encode(old, sort_keys=True))  # as the library gets it
         value = copy(self._change(old).value)
         for trail in self._trails():
             _sort_along(value, trail)
@@ -84,6 +84,8 @@ class Change:
             if isinstance(value, dict):
                 found.append(trail)
                 trails += [([*trail, name], child) for name, child in value.items()]
+            elif isinstance(value, list):
+                trails += [([*trail, str(index)], child) for index, child in enumerate(value)]
         return found
 
 

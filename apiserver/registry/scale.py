@@ -11,16 +11,22 @@ from apiserver.registry.resource import Resource, ScalePaths
 
 
 def _value_at(value: Object, path: str) -> Json:
-    """What stands at `.a.b`; None if it ends early. Raises ValueError if it goes through what is no map."""
+    """What stands at `.a.b`; _ABSENT if it ends early. Raises ValueError if it goes through what is no map."""
     found: Json = value
     names = path.removeprefix(".").split(".")
     for n, name in enumerate(names, 1):
         if found is None:
-            return None
+            return _ABSENT
         if not isinstance(found, dict):
             raise ValueError(_mismatch(".".join(names[:n]), found, "map[string]interface{}"))
-        found = found.get(name)
+        found = found.get(name, _ABSENT)
+        if found is _ABSENT:
+            return _ABSENT
     return found
+
+
+_ABSENT: Final = object()
+"""Null is a value of a wrong type, as upstream."""
 
 
 def _mismatch(path: str, value: Json, expected: str) -> str:
@@ -30,7 +36,9 @@ def _mismatch(path: str, value: Json, expected: str) -> str:
 def integer_at(value: Object, path: str) -> int | None:
     """Raises ValueError with upstream's text for anything but an integer."""
     found = _value_at(value, path)
-    if found is not None and type(found) is not int:
+    if found is _ABSENT:
+        return None
+    if type(found) is not int:
         raise ValueError(_mismatch(path.removeprefix("."), found, "int64"))
     return found
 
@@ -38,7 +46,9 @@ def integer_at(value: Object, path: str) -> int | None:
 def text_at(value: Object, path: str) -> str | None:
     """Raises ValueError with upstream's text for anything but a string."""
     found = _value_at(value, path)
-    if found is not None and not isinstance(found, str):
+    if found is _ABSENT:
+        return None
+    if not isinstance(found, str):
         raise ValueError(_mismatch(path.removeprefix("."), found, "string"))
     return found
 

@@ -80,7 +80,9 @@ DESCRIBED = [
     ("an index", ("i:3",), "[3]"),
     ("stored numbers are floats, which Go prints with exponents", ('k:{"p":1000000}',), "[p=1e+06]"),
     ("no keys at all", ("k:{}",), "[]"),
-    ("a composite value", ('v:[1,"a"]',), '[=[1,"a"]]'),
+    ("a list", ('v:[1,"a",[],[null]]',), '[=[1,"a",[],[null]]]'),
+    ("a map, which has no brackets", ('k:{"k":{"b":[true],"a":{}}}',), "[k=a=b=[true]]"),
+    ("an empty map", ('k:{"k":{}}',), "[k=]"),
 ]
 
 

@@ -70,3 +70,78 @@ def test_a_status_that_goes_takes_its_owners_along(client: Client) -> None:
     left = patch(client, "two", {"status": None}, f"{URL}/status")
     assert "status" not in left
     assert "managedFields" not in left["metadata"]
+
+
+# -- metadata that is applied
+
+METADATA: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("null as a label is an empty one", {"labels": {"a": None}}, {"labels": {"a": ""}}),
+    ("null as an annotation is an empty one", {"annotations": {"a": None}}, {"annotations": {"a": ""}}),
+    ("null as the uid is none", {"uid": None}, {}),
+    ("a selfLink is not kept", {"selfLink": "x"}, {}),
+]
+
+
+@pytest.mark.parametrize(("metadata", "expected"), [row[1:] for row in METADATA], ids=[row[0] for row in METADATA])
+def test_metadata_is_typed_when_it_is_applied(client: Client, metadata: Any, expected: Any) -> None:
+    for _ in range(2):  # a new object, and one that is there
+        found = apply(client, "m", {"metadata": {"name": "w"} | metadata})["metadata"]
+        assert {name: found[name] for name in metadata if name != "uid" and name in found} == expected
+
+
+def test_labels_are_judged_beside_null(client: Client) -> None:
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w", "labels": {"a": None, "b": "!"}}}
+    answer = client.send("PATCH", f"{URL}?fieldManager=m", body, APPLY)
+    assert answer.code == 422
+    assert "metadata.labels" in answer.body["message"]
+
+
+def test_a_uid_can_only_be_that_of_an_object_that_is_there(client: Client) -> None:
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "x"}}
+    answer = client.send("PATCH", f"{URL}?fieldManager=m", body, APPLY)
+    assert (answer.code, answer.body["message"]) == (
+        409,
+        f'Operation cannot be fulfilled on widgets.{GROUP} "w": uid mismatch: the provided object specified uid x, '
+        "and no existing object was found",
+    )
+
+
+# -- schemas that change
+
+
+def reshape(noxu: Noxu, client: Client, **spec: Any) -> None:
+    """Give the properties these schemas, with which the next answers come."""
+    noxu.apply(definition(**spec))
+    wanted = {name: one for name, one in spec.items()}
+    url = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets." + GROUP
+    schema = client.send("GET", url).body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["properties"]["spec"]["properties"] == wanted
+
+
+XY = {"type": "object", "properties": {"x": INTEGER, "y": INTEGER}}
+STRINGS = {"type": "array", "items": {"type": "string"}}
+ITEMS = {"type": "array", "items": {"type": "object", "required": ["k"], "properties": {"k": INTEGER, "v": INTEGER}}}
+MAP = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+SET = {"x-kubernetes-list-type": "set"}
+ATOMIC = {"x-kubernetes-map-type": "atomic"}
+WHOLE: dict[str, Any] = {}
+
+RESHAPED: list[tuple[str, Any, Any, Any, Any, Any]] = [
+    # what, the schema of spec.a before and after, what is applied, what of it is owned before and after
+    ("a map becomes atomic", XY, XY | ATOMIC, {"x": 1}, {"f:x": {}}, WHOLE),
+    ("an atomic map becomes granular", XY | ATOMIC, XY, {"x": 1, "y": 2}, WHOLE, WHOLE),
+    ("a set becomes atomic", STRINGS | SET, STRINGS, ["x"], {'v:"x"': {}}, WHOLE),
+    ("a list of items becomes atomic", ITEMS | MAP, ITEMS, [{"k": 1}], {'k:{"k":1}': {".": {}, "f:k": {}}}, WHOLE),
+]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "value", "owned", "reconciled"), [row[1:] for row in RESHAPED], ids=[row[0] for row in RESHAPED]
+)
+def test_the_next_write_brings_owners_in_line_with_the_schema(
+    noxu: Noxu, client: Client, before: Any, after: Any, value: Any, owned: Any, reconciled: Any
+) -> None:
+    reshape(noxu, client, a=before, b=INTEGER)
+    assert owners(apply(client, "one", {"spec": {"a": value}}))["apply one"] == {"f:spec": {"f:a": owned}}
+    reshape(noxu, client, a=after, b=INTEGER)
+    assert owners(patch(client, "two", {"spec": {"b": 1}}))["apply one"] == {"f:spec": {"f:a": reconciled}}
