@@ -6,6 +6,7 @@ It runs in a thread of its own, so it serves sync and async tests alike.
 from __future__ import annotations
 
 import asyncio
+import textwrap
 import threading
 from collections.abc import Coroutine, Iterable
 from pathlib import Path
@@ -20,7 +21,7 @@ from apiserver.kubeconfig import write_kubeconfig
 from apiserver.manifests import Document
 
 Source = Path | str | Object
-"""A file or directory of manifests, a text with manifests in it, or an object."""
+"""A file or directory of manifests, a text with manifests in it (indented or not), or an object."""
 
 T = TypeVar("T")
 
@@ -112,5 +113,5 @@ def documents(*sources: Source) -> list[Document]:
         elif isinstance(source, Path) or "\n" not in source:
             found += manifests.read_paths([Path(source)])
         else:
-            found += manifests.read(source.encode(), "text")
+            found += manifests.read(textwrap.dedent(source).encode(), "text")
     return loading.ready(manifests.checked(found))
