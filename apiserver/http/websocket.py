@@ -1,0 +1,100 @@
+"""Watch over a WebSocket: one text message per event (upstream's HandleWS, on golang.org/x/net/websocket).
+
+Only a watch is ever upgraded; every other route answers a request for an upgrade as if it had not been asked
+(CVE-2018-1002105: an upgrade that is passed on carries the server's rights with it). As upstream demands, there is an
+Origin: browsers send it always, and `filters.check_origin` has looked at it. One subprotocol is echoed, whatever it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+from typing import Final
+
+from aiohttp import WSMsgType, web_request, web_ws
+from multidict import CIMultiDict
+
+from apiserver.http.answer import Answer
+
+MAX_MESSAGE: Final = 4096  # bytes; clients have nothing to say
+VERSION: Final = "13"
+_TEXT: Final = b"\x81"  # FIN, text
+_KEY_BYTES: Final = 16
+
+
+def is_upgrade(request: web_request.BaseRequest) -> bool:
+    """Does the client ask for a WebSocket?"""
+    headers = request.headers
+    return headers.get("Upgrade", "").lower() == "websocket" and "upgrade" in headers.get("Connection", "").lower()
+
+
+def refusal(request: web_request.BaseRequest) -> Answer | None:
+    """Why there is no WebSocket for this request; None if there is one."""
+    headers = request.headers
+    if request.method != "GET":
+        return _refused(405, "bad method")
+    if not _is_key(headers.get("Sec-WebSocket-Key", "")):
+        return _refused(400, "mismatch challenge/response")
+    if headers.get("Sec-WebSocket-Version") != VERSION:
+        return _refused(400, "missing or bad WebSocket Version", ("Sec-WebSocket-Version", VERSION))
+    if "://" not in headers.get("Origin", "") and not headers.get("Origin", "").startswith("/"):
+        return _refused(403)
+    if len(_protocols(request)) > 1:
+        return _refused(400)
+    return None
+
+
+async def accept(request: web_request.BaseRequest, headers: CIMultiDict[str]) -> web_ws.WebSocketResponse:
+    """101, and from now on messages. `refusal` has been asked."""
+    response = web_ws.WebSocketResponse(
+        protocols=_protocols(request), max_msg_size=MAX_MESSAGE, compress=False, timeout=1.0
+    )
+    response.headers.update(headers)
+    await response.prepare(request)
+    return response
+
+
+async def ignore_messages(response: web_ws.WebSocketResponse) -> None:
+    """Return when the client closes the connection, or breaks the protocol. Pings are answered."""
+    while (await response.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
+        pass
+
+
+class WebSocketPipe:
+    """A watch's way to the client: every line is a message of its own."""
+
+    def __init__(self, request: web_request.BaseRequest) -> None:
+        self._request = request
+
+    def write(self, data: bytes) -> int:
+        transport = self._request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        transport.write(b"".join([_TEXT + _length(len(line)) + line for line in data.splitlines(keepends=True)]))
+        return transport.get_write_buffer_size()
+
+    async def drain(self) -> None:
+        await self._request.writer.drain()
+
+
+def _length(size: int) -> bytes:
+    if size < 126:
+        return bytes([size])
+    return struct.pack("!BH", 126, size) if size < 65536 else struct.pack("!BQ", 127, size)
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return len(base64.b64decode(text, validate=True)) == _KEY_BYTES
+    except (binascii.Error, ValueError):
+        return False
+
+
+def _protocols(request: web_request.BaseRequest) -> tuple[str, ...]:
+    text = request.headers.get("Sec-WebSocket-Protocol", "").strip()
+    return tuple(part.strip() for part in text.split(",")) if text else ()
+
+
+def _refused(code: int, text: str = "", *headers: tuple[str, str]) -> Answer:
+    return Answer(text.encode(), code, "text/plain; charset=utf-8", (*headers, ("Connection", "close")))

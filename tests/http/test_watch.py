@@ -1,0 +1,377 @@
+"""Watches over HTTP and in the process: every stream is judged by the nine validators (hazards R6, R7, R8)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from apiserver.config import Config
+from apiserver.http import watch
+from apiserver.http.options import ListOptions
+from apiserver.manifests import Document
+from apiserver.registry import cache
+from apiserver.registry.listing import Selection
+from apiserver.registry.sources import Sources
+from apiserver.server import Server, assemble
+from storage.memory import MemoryStore
+from storage.types import Key
+from tests.http import streams
+from tests.http.streams import (
+    PATH,
+    THINGS,
+    Seen,
+    Watched,
+    Writer,
+    everything,
+    history_of,
+    judge,
+    seen,
+    stored_thing,
+    watching,
+    watching_socket,
+    with_initial,
+)
+
+EVENTS = int(os.environ.get("NOXU_EVENTS", "20000"))
+HISTORY = int(os.environ.get("NOXU_HISTORY", "300"))
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    documents = [Document(streams.DEFINITION, "streams", 1)]
+    async with Server(Config(port=0), documents, Sources()) as running:
+        yield running
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        yield session
+
+
+async def write(server: Server, count: int, seed: int = 1, **more: Any) -> None:
+    writer = Writer(server.registry.store, seed, **more)
+    for _ in range(count):
+        await writer.write()
+
+
+# -- R6
+
+
+def red(_: Any, value: Any) -> bool:
+    return bool(value["metadata"].get("labels", {}).get("color") == "red")
+
+
+WATCHES = {
+    "everything": ("", lambda place, value: True),
+    "one namespace": ("ns:a", lambda place, value: place[0] == "a"),
+    "a label": ("labelSelector=color%3Dred", red),
+    "no such label": ("labelSelector=!color", lambda place, value: "labels" not in value["metadata"]),
+    "a name": ("fieldSelector=metadata.name%3D1-3", lambda place, value: place[1] == "1-3"),
+    "a label in a namespace": ("ns:b&labelSelector=color%3Dred", lambda place, value: place[0] == "b" and red(place, value)),
+}  # fmt: skip
+
+
+def url_of(server: Server, query: str, **more: str) -> str:
+    path = PATH
+    if query.startswith("ns:"):
+        namespace, _, query = query.removeprefix("ns:").partition("&")
+        path = PATH.replace("things", f"namespaces/{namespace}/things")
+    parameters = "&".join([query, "watch=1", "allowWatchBookmarks=true", *(f"{k}={v}" for k, v in more.items())])
+    return f"{server.url}{path}?{parameters}"
+
+
+async def test_r6_streams_keep_their_promises_under_load(
+    server: Server, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight watches of all kinds, 20,000 events, bookmarks all the time."""
+    monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.02)
+    store = server.registry.store
+    await write(server, 50)
+    urls = [url_of(server, query) for query, _ in WATCHES.values()]
+    wants = [wanted for _, wanted in WATCHES.values()]
+    initial = url_of(server, "", sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
+    start = store.revision
+    async with (
+        watching(session, initial) as first,
+        watching_socket(session, initial) as second,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        others = [await stack.enter_async_context(watching(session, f"{url}&resourceVersion={start}")) for url in urls]
+        readers = [first, second, *others]
+        writers = [Writer(store, seed) for seed in (2, 3, 4)]
+        for n in range(EVENTS // 30):
+            await asyncio.gather(*[_several(writer, 10) for writer in writers])
+            if n % 100 == 99:  # the server cuts off who is too slow, and here all share one processor
+                for reader in readers:
+                    await reader.until_revision(store.revision - 5000)
+        for reader in readers:
+            await reader.until_revision(store.revision)
+        end = store.revision
+    history = await history_of(store, THINGS)
+    assert len(history) > EVENTS
+    for reader in (first, second):
+        judge(with_initial(reader.events, upto=end), history)
+    for reader, wanted in zip(others, wants, strict=True):
+        assert any(event.type == "BOOKMARK" for event in reader.events)
+        judge(Watched(start, reader.events, (), wanted, upto=end), history)
+
+
+async def _several(writer: Writer, count: int) -> None:
+    for _ in range(count):
+        await writer.write()
+
+
+async def test_r6_a_client_that_reconnects_all_the_time_misses_nothing(
+    server: Server, session: aiohttp.ClientSession
+) -> None:
+    """What a client does with an unstable network: resume from the last resourceVersion that it has seen."""
+    store = server.registry.store
+    start = store.revision
+    writing = asyncio.create_task(write(server, 1500))
+    events: list[Seen] = []
+    while not writing.done() or events[-1].revision < store.revision:
+        after = events[-1].revision if events else start
+        async with watching(session, url_of(server, "", resourceVersion=str(after))) as reader:
+            await reader.until(lambda: len(reader.events) >= 37 or bool(reader.events and writing.done()))
+            got = reader.events[:37]
+        judge(Watched(after, got), await history_of(store, THINGS))
+        events += got
+    judge(Watched(start, events, upto=store.revision), await history_of(store, THINGS))
+
+
+# -- R7, in the process: no sockets, so that thousands of watches take seconds
+
+
+class Tap:
+    """A client that takes everything at once."""
+
+    def __init__(self) -> None:
+        self.data: list[bytes] = []
+        self.written = asyncio.Event()
+
+    def write(self, data: bytes) -> int:
+        self.data.append(data)
+        self.written.set()
+        return 0
+
+    async def drain(self) -> None:
+        pass
+
+    @property
+    def events(self) -> list[Seen]:
+        return [seen(line) for line in b"".join(self.data).splitlines()]
+
+
+def options(server: Server, after: int = 0) -> ListOptions:
+    return ListOptions(selection=everything(server), resource_version=str(after))
+
+
+async def tapped(server: Server, after: int, seconds: float = 0.0) -> Tap:
+    """What a watch from a revision sends at once."""
+    tap = Tap()
+    stream = watch.Stream(server.registry, everything(server), watch.Representation(streams.resource_of(server)), tap)
+    stream.after = after
+    await stream.run(options(server, after), seconds)
+    return tap
+
+
+async def test_r7_a_watch_from_every_revision_shows_the_exact_rest(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also from 1, from now, and where the cache has forgotten and the store remembers."""
+    monkeypatch.setattr(cache, "RECENT", HISTORY // 2)
+    store = server.registry.store
+    await server.registry.collection(streams.resource_of(server))
+    since = streams.resource_of(server).versions.since
+    await write(server, HISTORY)
+    history = await history_of(store, THINGS)
+    lines = b"".join((await tapped(server, since)).data).splitlines()
+    assert len(lines) == len(history) == HISTORY
+    judge(Watched(since, [seen(line) for line in lines], upto=store.revision), history)
+    for n, step in enumerate(history):
+        assert b"".join((await tapped(server, step.revision)).data).splitlines() == lines[n + 1 :]
+    assert (await tapped(server, store.revision + 1)).data == []
+
+
+async def test_r7_after_compaction_a_watch_shows_the_exact_rest_or_expired(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "RECENT", 20)
+    store = server.registry.store
+    await server.registry.collection(streams.resource_of(server))
+    await write(server, 100)
+    history = await history_of(store, THINGS)
+    middle = history[50].revision
+    await store.compact(middle)
+    for step in history:
+        events = (await tapped(server, step.revision)).events
+        if step.revision >= middle or not events or events[0].type != "ERROR":
+            judge(Watched(step.revision, events, upto=store.revision), history)
+        else:
+            [error] = events
+            assert error.object["code"] == 410
+            assert error.object["reason"] == "Expired"
+    assert (await tapped(server, history[0].revision)).events[0].type == "ERROR"
+
+
+async def test_r7_a_watch_from_the_future_shows_only_what_comes_after(server: Server) -> None:
+    store = server.registry.store
+    future = store.revision + 3
+    tap = Tap()
+    stream = watch.Stream(server.registry, everything(server), watch.Representation(streams.resource_of(server)), tap)
+    stream.after = future
+    running = asyncio.create_task(stream.run(options(server, future), 0.3))
+    await asyncio.sleep(0)
+    await write(server, 8)
+    await running
+    assert [event.revision for event in tap.events] == list(range(future + 1, store.revision + 1))
+
+
+@pytest.mark.parametrize("revision", ["0", ""])
+async def test_r7_without_a_revision_or_from_zero_it_is_the_state_and_then_everything(
+    server: Server, session: aiohttp.ClientSession, revision: str
+) -> None:
+    """Jepsen's edge case is revision 0: it is not history from the beginning."""
+    await write(server, 40)
+    store = server.registry.store
+    start = store.revision
+    state = {step.place: step for step in await history_of(store, THINGS)}
+    there = {place for place, step in state.items() if step.new is not None}
+    async with watching(session, url_of(server, "", resourceVersion=revision)) as reader:
+        await reader.until(lambda: len(reader.events) >= len(there))
+        await write(server, 10, seed=9)
+        await reader.until(lambda: reader.events[-1].revision == store.revision)
+    initial, rest = reader.events[: len(there)], reader.events[len(there) :]
+    judge(Watched(start, rest, initial, upto=store.revision), await history_of(store, THINGS))
+
+
+# -- R8: etcd's track record, at the level of the API. The numbers are those of etcd's issues
+
+
+async def test_r8_17247_catching_up_from_the_log_shows_no_event_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is ahead of the cache when a watch goes over from one to the other."""
+    monkeypatch.setattr(cache, "RECENT", 0)
+    store = MemoryStore()
+    start = store.revision
+    await _put_config_map(store, "early")
+    registry, _ = assemble(store, Sources())
+    config_maps = registry.catalog.find("", "v1", "configmaps")
+    assert config_maps is not None
+    await registry.collection(config_maps)
+    await _put_config_map(store, "late")
+    tap = Tap()
+    selection = Selection(config_maps)
+    stream = watch.Stream(registry, selection, watch.Representation(config_maps), tap)
+    stream.after = start
+    running = asyncio.create_task(stream.run(ListOptions(selection, str(start)), 0.2))
+    await tap.written.wait()
+    following = asyncio.create_task(registry.cache.follow())
+    await _put_config_map(store, "last")
+    await running
+    await store.close()
+    await following
+    assert [event.place[1] for event in tap.events] == ["early", "late", "last"]
+
+
+async def _put_config_map(store: MemoryStore, name: str) -> None:
+    metadata = {"name": name, "namespace": "default", "uid": name}
+    value = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
+    await store.put(Key("/configmaps", "default/", name), json.dumps(value).encode(), expected=0)
+
+
+async def test_r8_18089_the_event_of_a_compacted_delete_is_seen_by_who_watches(
+    server: Server, session: aiohttp.ClientSession
+) -> None:
+    store = server.registry.store
+    key = Key(THINGS, "a/", "x")
+    async with watching(session, url_of(server, "", resourceVersion=str(store.revision))) as reader:
+        created = await store.put(key, stored_thing("a", "x", "red"), expected=0)
+        deleted = await store.delete(key, expected=created)
+        await store.compact(deleted)
+        await reader.until(lambda: len(reader.events) == 2)
+    assert [(event.type, event.revision) for event in reader.events] == [("ADDED", created), ("DELETED", deleted)]
+
+
+async def test_r8_19179_a_watch_from_the_compacted_revision_sees_the_delete_after_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "RECENT", 0)
+    store = server.registry.store
+    await server.registry.collection(streams.resource_of(server))
+    key = Key(THINGS, "a/", "x")
+    created = await store.put(key, stored_thing("a", "x", "red"), expected=0)
+    deleted = await store.delete(key, expected=created)
+    await store.compact(created)
+    [event] = (await tapped(server, created, 0.01)).events
+    assert (event.type, event.revision) == ("DELETED", deleted)
+
+
+async def test_r8_15220_a_bookmark_is_never_ahead_of_a_slow_watch(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.0)
+
+    class Slow(Tap):
+        async def drain(self) -> None:
+            await asyncio.sleep(0.001)
+
+    tap = Slow()
+    stream = watch.Stream(server.registry, everything(server), watch.Representation(streams.resource_of(server)), tap)
+    start = stream.after = server.registry.store.revision
+    asked = options(server, start)._replace(bookmarks=True)
+    running = asyncio.create_task(stream.run(asked, 0.4 + watch.BOOKMARK_BEFORE_END))
+    await write(server, 300)
+    await asyncio.sleep(0.3)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert sum(event.type == "BOOKMARK" for event in tap.events) > 10
+    judge(Watched(start, tap.events), await history_of(server.registry.store, THINGS))
+
+
+async def test_a_watch_that_is_catching_up_when_the_definition_changes_ends(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had not joined the others yet, and must not wait for events that come to nobody."""
+    monkeypatch.setattr(cache, "RECENT", 0)
+    await server.registry.collection(streams.resource_of(server))
+    await write(server, 30)
+
+    class Halting(Tap):
+        async def drain(self) -> None:
+            await asyncio.sleep(0.01)
+
+    tap = Halting()
+    stream = watch.Stream(server.registry, everything(server), watch.Representation(streams.resource_of(server)), tap)
+    stream.after = server.registry.store.revision - 20
+    running = asyncio.create_task(stream.run(options(server, stream.after), 60.0))
+    await tap.written.wait()
+    server.registry.cache.end_watches(THINGS)
+    async with asyncio.timeout(2):
+        await running
+
+
+async def test_when_the_log_is_cut_off_watches_end_and_lists_start_anew(server: Server) -> None:
+    """Compaction that overtakes the cache itself: nobody goes on with a hole in his knowledge."""
+    registry = server.registry
+    await write(server, 20)
+    collection = await registry.collection(streams.resource_of(server))
+    tap = Tap()
+    stream = watch.Stream(registry, everything(server), watch.Representation(streams.resource_of(server)), tap)
+    running = asyncio.create_task(stream.run(options(server), 60.0))
+    await asyncio.sleep(0.01)
+    waiting = asyncio.ensure_future(registry.cache.reached(registry.store.revision + 5))
+    await asyncio.sleep(0)
+    registry.cache._forget(registry.store.revision + 5)  # what Compacted does in `follow`
+    async with asyncio.timeout(2):
+        await running
+        await waiting
+    assert await registry.collection(streams.resource_of(server)) is not collection
