@@ -1,0 +1,136 @@
+"""A server with a definition that has a little of everything, asked over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from apiserver.testing.handle import Noxu
+from conformance.client import Client
+
+GROUP: Final = "http.example.com"
+THINGS: Final = f"/apis/{GROUP}/v1/namespaces/default/things"
+_SPEC: Final = {
+    "type": "object",
+    "properties": {
+        "replicas": {"type": "integer", "minimum": 0},
+        "color": {"type": "string", "default": "red"},
+        "ports": {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
+        },
+    },
+}
+_STATUS: Final = {
+    "type": "object",
+    "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}, "ready": {"type": "boolean"}},
+}
+_V1: Final = {
+    "name": "v1",
+    "served": True,
+    "storage": True,
+    "selectableFields": [{"jsonPath": ".spec.color"}],
+    "subresources": {
+        "status": {},
+        "scale": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        },
+    },
+    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": _SPEC, "status": _STATUS}}},
+}
+_V2: Final = {
+    "name": "v2",
+    "served": True,
+    "storage": False,
+    "schema": {
+        "openAPIV3Schema": {
+            "type": "object",
+            "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        }
+    },
+}
+_DEFINITION: Final = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"things.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": [_V1, _V2],
+    },
+}
+
+
+class Told(NamedTuple):
+    """An answer: its code, its body, the texts of its warnings."""
+
+    code: int
+    body: Any
+    warnings: list[str]
+
+    @property
+    def message(self) -> str:
+        return str(self.body.get("message", ""))
+
+
+class Things:
+    """Asks for things by what stands behind their collection: `/a/status?dryRun=All`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def ask(self, method: str, rest: str = "", body: Any = None, content: str = "json", **headers: str) -> Told:
+        """A `rest` that starts with /api is a whole path. A `body` that is text is sent as it is."""
+        path = rest if rest.startswith("/api") else THINGS + rest
+        data = body.encode() if isinstance(body, str) else None if body is None else json.dumps(body).encode()
+        sent = {
+            "Accept": "application/json",
+            **({"Content-Type": f"application/{content}"} if data is not None else {}),
+        }
+        code, received, text = self._client.exchange(method, path, data, sent | headers)
+        warnings = [value.split(' - "', 1)[1][:-1].replace('\\"', '"') for name, value in received if name == "Warning"]
+        return Told(code, json.loads(text) if text.startswith(b"{") else text.decode(), warnings)
+
+    def create(self, name: str, /, *, metadata: Any = None, **spec: Any) -> Any:
+        told = self.ask("POST", "", thing(name, metadata=metadata, **spec))
+        assert told.code == 201, told
+        return told.body
+
+    def names(self, query: str = "") -> list[str]:
+        return [item["metadata"]["name"] for item in self.ask("GET", query).body["items"]]
+
+
+def thing(name: str, /, *, metadata: Any = None, **spec: Any) -> dict[str, Any]:
+    """An object of version v1."""
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Thing",
+        "metadata": {"name": name, **(metadata or {})},
+        "spec": spec,
+    }
+
+
+@pytest.fixture(scope="module")
+def served(noxu_session: Noxu) -> Iterator[Client]:
+    noxu_session.apply(_DEFINITION)
+    with Client(noxu_session.url) as client:
+        yield client
+
+
+@pytest.fixture
+def things(served: Client) -> Things:
+    """There are none when a test begins."""
+    found = Things(served)
+    for name in found.names():
+        found.ask("PATCH", f"/{name}", {"metadata": {"finalizers": None}}, "merge-patch+json")
+    found.ask("DELETE")
+    assert found.names() == []
+    return found
