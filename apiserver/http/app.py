@@ -7,19 +7,21 @@ by a document (discovery, health, OpenAPI), or given to the handler of its verb;
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import uuid
 import zlib
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web_request, web_response
+from aiohttp.web_ws import WebSocketResponse
 from multidict import CIMultiDict
 
 from apiserver.api import errors
 from apiserver.api.errors import ApiError
-from apiserver.http import documents, filters, handlers, negotiation, responses, traces, watch
+from apiserver.http import documents, filters, handlers, negotiation, responses, traces, watch, websocket
 from apiserver.http.answer import Answer, text_answer
 from apiserver.http.handlers import Call, Handler
 from apiserver.http.request import Query, RequestInfo, decode_path, first, parse_query, resource_info
@@ -150,21 +152,34 @@ class App:
         if accepted.convert is not None:
             make = responses.converter(call.resource, accepted, call.include(accepted), call.now)
             representation = watch.Converted(call.resource, make)
-        response = web_response.StreamResponse(
-            headers=_headers(accepted.content_type, (("Cache-Control", "no-cache, private"),))
-        )
+        headers = _headers(accepted.content_type, (("Cache-Control", "no-cache, private"),))
         for text in negotiation.warning_headers(call.warnings):
-            response.headers.add("Warning", text)
-        response.enable_chunked_encoding()
-        if call.request.method == "HEAD":
+            headers.add("Warning", text)
+        upgrade = websocket.is_upgrade(call.request)
+        refusal = websocket.refusal(call.request) if upgrade else None
+        if refusal is not None:
+            return refusal
+        response: web_response.StreamResponse
+        pipe: watch.Pipe
+        if upgrade:
+            response = socket = await websocket.accept(call.request, headers)
+            pipe = websocket.WebSocketPipe(call.request)
+        else:
+            response = web_response.StreamResponse(headers=headers)
+            response.enable_chunked_encoding()
+            pipe = _ChunkedPipe(call.request)
             await response.prepare(call.request)
-            return response
-        await response.prepare(call.request)
-        stream = watch.Stream(self.registry, wanted.selection, representation, _ChunkedPipe(call.request, response))
+            if call.request.method == "HEAD":
+                return response
+        stream = watch.Stream(self.registry, wanted.selection, representation, pipe)
         stream.after = after
         self.streams.add(stream)
         try:
-            await stream.run(wanted, watch.lifetime(wanted))
+            if upgrade:
+                async with _until_closed(socket, stream):
+                    await stream.run(wanted, watch.lifetime(wanted))
+            else:
+                await stream.run(wanted, watch.lifetime(wanted))
         except (ConnectionError, asyncio.CancelledError):
             response.force_close()
             if call.request.transport is not None:
@@ -175,12 +190,25 @@ class App:
         return response
 
 
+@contextlib.asynccontextmanager
+async def _until_closed(socket: WebSocketResponse, stream: watch.Stream) -> AsyncIterator[None]:
+    """Ends the stream when the client closes its WebSocket, and closes it when the stream ends."""
+    closed = asyncio.ensure_future(websocket.ignore_messages(socket))
+    closed.add_done_callback(lambda _: stream.end())
+    try:
+        yield
+    finally:
+        closed.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await closed
+    await socket.close()
+
+
 class _ChunkedPipe:
     """A watch's way to the client. Chunks are put together here so that an event costs one write, and no task."""
 
-    def __init__(self, request: web_request.BaseRequest, response: web_response.StreamResponse) -> None:
+    def __init__(self, request: web_request.BaseRequest) -> None:
         self._request = request
-        self._response = response
 
     def write(self, data: bytes) -> int:
         transport = self._request.transport
@@ -238,7 +266,10 @@ async def _send(
             headers["Content-Encoding"] = "gzip"
             headers.add("Vary", "Accept-Encoding")  # some documents vary with Accept, too
             body = await asyncio.to_thread(_gzip, body)
-        return web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
+        response = web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
+        if headers.get("Connection") == "close":
+            response.force_close()
+        return response
     return await _send_chunks(request, answer.body, headers, gzip=negotiation.accepts_gzip(accept_encoding))
 
 
