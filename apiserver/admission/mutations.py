@@ -39,17 +39,19 @@ from apiserver.admission.expressions import (
     allow_all,
     patiently,
 )
+from apiserver.admission.patching import NotJson, configuration, patch_value
 from apiserver.api import errors
 from apiserver.api.difference import difference
 from apiserver.api.gotext import compact_json, quote
 from apiserver.api.types import Json, Object
 from apiserver.api.values import copy, equal
+from apiserver.apply.goprint import GoValue
 from apiserver.apply.merging import merge
 from apiserver.apply.patch import FailedTest, PatchFailed, apply_operations
 from apiserver.apply.typed import told, validate
 from apiserver.apply.types import Type
 from apiserver.cel.admission import APPLY_CONFIGURATION, JSON_PATCH, Expression
-from apiserver.cel.library.patches import NotJson, ObjectValue, Operation, misplaced, to_json
+from apiserver.cel.library.patches import ObjectValue, Operation, misplaced
 from apiserver.cel.values import Value
 from apiserver.registry import ownership
 from apiserver.registry.resource import Resource
@@ -136,11 +138,17 @@ def _operation(given: Operation) -> Object:
         if isinstance(value, ObjectValue):
             _check_places(value)
         try:
-            operation["value"] = to_json(value, as_protobuf=True)
+            operation["value"] = patch_value(value)
         except NotJson as error:
             why = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
             raise MutationError(f"{why}: {error}") from None
+        if given.op == "test" and value is None:
+            operation["value"] = _NOTHING
     return operation
+
+
+_NOTHING: Final = object()
+"""As upstream makes patches of expressions, nothing passes a test for null, not even null."""
 
 
 def _check_places(value: ObjectValue) -> None:
@@ -148,15 +156,17 @@ def _check_places(value: ObjectValue) -> None:
         raise MutationError("type mismatch: " + "\n".join(wrong))
 
 
-def _applied(value: Object, configuration: ObjectValue, kind: Type) -> Object:
-    _check_places(configuration)
+def _applied(value: Object, written: ObjectValue, kind: Type) -> Object:
+    _check_places(written)
     try:
-        patch = to_json(configuration)
-    except NotJson as error:
-        raise MutationError(f"error applying patch: {error}") from None
+        patch = configuration(written)
+    except NotJson:
+        raise MutationError("invalid return type: *dynamic.ObjectVal") from None
     patch |= {name: value[name] for name in ("apiVersion", "kind") if name in value}
     if wrong := validate(patch, kind):
         raise MutationError(f"error applying patch: failed to convert patch object to typed object: {told(wrong)}")
+    if strange := next(_strange(patch), None):
+        raise MutationError(f"error applying patch: cannot use {strange.type} as JSON")  # upstream panics
     if atomics := list(_atomics(patch, kind)):
         why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
         raise MutationError(f"error applying patch: invalid ApplyConfiguration: {why}")
@@ -164,6 +174,17 @@ def _applied(value: Object, configuration: ObjectValue, kind: Type) -> Object:
         raise MutationError(f"error applying patch: failed to convert original object to typed object: {told(wrong)}")
     merged: Object = merge(value, patch, kind)
     return merged
+
+
+def _strange(root: Json) -> Iterator[GoValue]:
+    """What is no JSON, where the type takes whatever comes."""
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, GoValue):
+            yield one
+        elif isinstance(one, (dict, list)):
+            todo += one.values() if isinstance(one, dict) else one
 
 
 def _atomics(root: Json, kind: Type) -> Iterator[str]:

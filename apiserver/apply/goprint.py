@@ -6,8 +6,22 @@ value is, is the client's choice: no recursion.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from apiserver.api.gotext import plain, quote
 from apiserver.api.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class GoValue:
+    """A value that is no JSON, and has no place in an object: `%v`, `%#v` and `%T` of it."""
+
+    shown: str
+    syntax: str
+    type: str
+
+    def __str__(self) -> str:
+        return self.shown
 
 
 def default_format(value: Json) -> str:
@@ -58,7 +72,8 @@ def go_syntax(value: Json) -> str:
         elif isinstance(item, str):
             out.append(quote(item))
         else:
-            out.append("interface {}(nil)" if item is None else plain(item))
+            text = item.syntax if isinstance(item, GoValue) else plain(item)
+            out.append("interface {}(nil)" if item is None else text)
     return "".join(out)
 
 
@@ -68,6 +83,8 @@ def go_type(value: Json) -> str:
         return "map[string]interface {}"
     if isinstance(value, list):
         return "[]interface {}"
+    if isinstance(value, GoValue):
+        return value.type
     if isinstance(value, str):
         return "string"
     if isinstance(value, bool):

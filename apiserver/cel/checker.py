@@ -125,8 +125,9 @@ class _Checker:
         found = self.environment.variables.get(name)
         node.name = f".{name}" if shadowed else name
         if found is None:
-            constant = self.environment.type_names.get(name)
-            node.constant = constant or self.environment.unusable_type_names.get(name)
+            constant = self.environment.type_names.get(name) or self.environment.unusable_type_names.get(name)
+            message = None if constant else self.environment.messages(name)
+            node.constant = message.type if message else constant
             if node.constant is None:
                 return False
             found = types.type_of(node.constant)

@@ -71,6 +71,10 @@ class Opaque:
     def equals(self, other: Value) -> bool:
         raise NotImplementedError
 
+    def field(self, name: Value) -> Value:
+        """What stands in a field, ABSENT if nothing does."""
+        return ABSENT
+
 
 class MapValue:
     """A map that an expression made. Keys are equal across numeric types, but 1, 1u and true are three keys."""

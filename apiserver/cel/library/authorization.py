@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from apiserver.cel.errors import no_such_overload
+from apiserver.api.names import dns1123_label, dns1123_subdomain
+from apiserver.cel.errors import CelError, no_such_overload
 from apiserver.cel.library.declarations import Overload, overload
 from apiserver.cel.types import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK, Type
 from apiserver.cel.values import Opaque, Value
@@ -37,9 +38,7 @@ class _Question(Opaque):
         self.attributes = attributes
 
     def equals(self, other: Value) -> bool:
-        if not isinstance(other, _Question):
-            raise no_such_overload()
-        return self.type == other.type and self.attributes == other.attributes
+        raise no_such_overload()  # not even to itself
 
     def narrowed(self, kind: Type, **more: str) -> _Question:
         return _Question(kind, self.ask, {**self.attributes, **more})
@@ -72,9 +71,7 @@ class _Decision(Opaque):
         self.answer = answer
 
     def equals(self, other: Value) -> bool:
-        if not isinstance(other, _Decision):
-            raise no_such_overload()
-        return self.answer == other.answer
+        raise no_such_overload()
 
 
 def _with(kind: Type, attribute: str) -> Callable[[_Question, str], _Question]:
@@ -86,6 +83,10 @@ def _check(question: _Question, verb: str) -> _Decision:
 
 
 def _service_account(question: _Question, namespace: str, name: str) -> _Question:
+    if dns1123_subdomain(name):
+        raise CelError("Invalid service account name")
+    if dns1123_label(namespace):
+        raise CelError("Invalid service account namespace")
     return question.narrowed(AUTHORIZER, user=f"system:serviceaccount:{namespace}:{name}")
 
 

@@ -7,31 +7,24 @@ is whatever can be written as JSON.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from apiserver.api.types import Json
 from apiserver.cel import types
-from apiserver.cel.conversions import go_value
 from apiserver.cel.environment import MessageType
 from apiserver.cel.equality import equal
 from apiserver.cel.errors import CelError
 from apiserver.cel.library.declarations import Function, overload
 from apiserver.cel.numbers import Uint
-from apiserver.cel.times import Duration, Timestamp
 from apiserver.cel.types import Kind, Type
-from apiserver.cel.values import LISTS, MAPS, MapValue, Opaque, UntypedList, UntypedMap, Value, type_of
+from apiserver.cel.values import ABSENT, MapValue, Opaque, UntypedList, UntypedMap, Value, type_of
 
 OBJECT: Final = Type(Kind.STRUCT, "Object")
 JSON_PATCH: Final = Type(Kind.STRUCT, "JSONPatch")
 _TEXTS: Final = ("op", "from", "path")
-_SAFE_INTEGER: Final = 2**53 - 1
-
-
-class NotJson(Exception):
-    """A value that cannot be written as JSON."""
+_NO_TYPE: Final = Type(Kind.OPAQUE, "")
+"""Of the fields that a patch has not: upstream has none for them."""
 
 
 class ObjectValue(Opaque):
@@ -47,6 +40,9 @@ class ObjectValue(Opaque):
         if not isinstance(other, ObjectValue) or self.type != other.type or self.fields.keys() != other.fields.keys():
             return False
         return all(_same(value, other.fields[name]) for name, value in self.fields.items())
+
+    def field(self, name: Value) -> Value:
+        return self.fields.get(name, ABSENT)
 
 
 def _same(one: Value, other: Value) -> bool:
@@ -82,6 +78,11 @@ class OperationValue(Opaque):
             return False
         return not mine.value or equal(mine.value[0], its.value[0])
 
+    def field(self, name: Value) -> Value:
+        op, path, source, value = self.operation
+        known = {"op": op, "path": path, "from": source}
+        return next(iter(value), ABSENT) if name == "value" else known.get(name) or ABSENT
+
 
 _GO_NAMES: Final[dict[type, str]] = {
     bool: "bool",
@@ -111,7 +112,8 @@ def _operation(fields: dict[str, Value]) -> OperationValue:
     return OperationValue(Operation(texts["op"], texts["path"], texts["from"], value))
 
 
-_PATCH_MESSAGE: Final = MessageType(JSON_PATCH, lambda name: types.STRING if name in _TEXTS else types.DYN, _operation)
+_PATCH_FIELDS: Final = {**dict.fromkeys(_TEXTS, types.STRING), "value": types.DYN}
+_PATCH_MESSAGE: Final = MessageType(JSON_PATCH, lambda name: _PATCH_FIELDS.get(name, _NO_TYPE), _operation)
 
 
 @lru_cache(1024)
@@ -149,37 +151,3 @@ def misplaced(value: ObjectValue) -> Iterator[str]:
             todo += [(inner, place) for inner in reversed(one)]
         elif isinstance(one, MapValue):
             todo += [(one.find(key), place) for key in one]
-
-
-def to_json(value: Value, *, as_protobuf: bool = False) -> Json:
-    """A value as JSON. Raises NotJson.
-
-    The values of JSON patches go `as_protobuf`: there all numbers are doubles, and integers that none is equal to are
-    texts.
-    """
-    match value:
-        case None | bool() | str():
-            return value
-        case int():
-            return str(int(value)) if as_protobuf and abs(value) > _SAFE_INTEGER else int(value)
-        case float():
-            return int(value) if as_protobuf and value.is_integer() and abs(value) <= _SAFE_INTEGER else value
-        case bytes():
-            return base64.b64encode(value).decode()
-        case Timestamp() | Duration():
-            return str(value)
-        case UntypedMap() | UntypedList():
-            return value.raw
-        case ObjectValue():
-            return {name: to_json(inner, as_protobuf=as_protobuf) for name, inner in value.fields.items()}
-    if isinstance(value, LISTS):
-        return [to_json(inner, as_protobuf=as_protobuf) for inner in value]
-    if isinstance(value, MAPS):
-        return {_name(key): to_json(value.find(key), as_protobuf=as_protobuf) for key in value}
-    raise NotJson(f"unsupported conversion of {type_of(value).name} to JSON")
-
-
-def _name(key: Value) -> str:
-    if type(key) is not str:
-        raise NotJson(f'map key "{go_value(key)}" is of type {type_of(key).name}, not string')
-    return key
