@@ -192,28 +192,38 @@ def _has_loop(tree: Expr) -> bool:
 class Composition:
     """The variables of a policy. Each may use those before it; other expressions all of them."""
 
-    def __init__(self, variables: Iterable[tuple[str, str]], *, params: bool, base: Environment = STORED) -> None:
+    def __init__(self, variables: Iterable[tuple[str, str]] = (), *, params: bool) -> None:
         """`variables` are names and expressions."""
         self.params = params
-        self.base = base
         self.compiled: dict[str, Expression] = {}
-        fields: dict[str, DeclType] = {}
+        self._fields: dict[str, DeclType] = {}
         for name, text in variables:
-            one = Expression(text, self._environment(Declared(params), fields))
-            self.compiled[name] = one
-            fields[name] = DeclType(_remembered(one.type))
-        self._fields = fields
+            self._add(name, text)
+
+    def _add(self, name: str, text: str) -> None:
+        one = self.compiled[name] = self.expression(text)
+        self._fields[name] = DeclType(_remembered(one.type))
+
+    def extended(self, name: str, text: str) -> Composition:
+        """With one more variable."""
+        more = Composition(params=self.params)
+        more.compiled, more._fields = {**self.compiled}, {**self._fields}
+        more._add(name, text)
+        return more
 
     def expression(
-        self, text: str, wanted: tuple[Type, ...] = ANY, *, authorizer: bool = True, patches: bool = False
+        self,
+        text: str,
+        wanted: tuple[Type, ...] = ANY,
+        *,
+        authorizer: bool = True,
+        patches: bool = False,
+        base: Environment = STORED,
     ) -> Expression:
         """An expression that may use the variables."""
-        declared = Declared(self.params, authorizer, patches)
-        return Expression(text, self._environment(declared, self._fields), wanted)
-
-    def _environment(self, declared: Declared, fields: Mapping[str, DeclType]) -> Environment:
-        known = DeclType(fields=dict(fields), own_name=_VARIABLES_TYPE)
-        return environment(declared, self.base).extend({VARIABLES: known.named("")})
+        known = DeclType(fields={**self._fields}, own_name=_VARIABLES_TYPE)
+        within = environment(Declared(self.params, authorizer, patches), base).extend({VARIABLES: known.named("")})
+        return Expression(text, within, wanted)
 
 
 _KEPT: Final = frozenset({

@@ -9,6 +9,8 @@ from apiserver.api.structs import Struct, decode
 from apiserver.api.types import Object
 from apiserver.registry import kinds
 from apiserver.registry.kinds import Context, Kind, events
+from apiserver.registry.kinds.expressions import Checker
+from apiserver.registry.kinds.matching import Unevaluable
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Behaviour, Resource, Versions
 
@@ -38,6 +40,9 @@ class BuiltIn:
     def read(self, resource: Resource, value: Object) -> None:
         """What is stored was decoded when it was written."""
 
+    def prune(self, resource: Resource, value: Object) -> Object:
+        return self.decode(resource, value)[0]
+
     def convert(self, resource: Resource, value: Object) -> Object:
         return self._adopt(value)
 
@@ -58,7 +63,12 @@ class BuiltIn:
             )
         if old is not None:
             draft.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
-        draft.errors += self.kind.validate(new, old, Context(draft.subresource))
+        strict = draft.options.field_validation == "Strict"
+        for error in self.kind.validate(new, old, Context(draft.subresource, Checker())):
+            if strict or not isinstance(error, Unevaluable):
+                draft.errors.append(error)
+            else:
+                draft.warnings.append(" ".join(str(error).split()))
         draft.warnings += self.kind.warnings(new, old)
 
     def reset_fields(self, resource: Resource, subresource: str) -> tuple[str, ...]:

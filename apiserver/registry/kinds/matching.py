@@ -13,6 +13,7 @@ from apiserver.api.field import FieldError, Path
 from apiserver.api.names import path_segment_name, qualified_name
 from apiserver.api.types import Json, Object
 from apiserver.registry.kinds import CheckExpression, Use, as_json
+from apiserver.registry.kinds.expressions import is_internal
 from apiserver.registry.kinds.selectors import label_selector_errors
 
 FAILURE_POLICIES: Final = ["Fail", "Ignore"]
@@ -59,10 +60,19 @@ def reserved_name_errors(new: Object, old: Object | None) -> Errors:
     return [field.invalid("metadata.name", name, rule)]
 
 
+class Unevaluable(FieldError):
+    """An expression that does not compile: whether that is an error or a warning is not said here."""
+
+    __slots__ = ()
+
+
 def expression_errors(path: Path, expression: str, use: Use, check: CheckExpression, shown: str = "") -> Errors:
     """`shown` is what the error prints, if not the expression as it is compiled."""
     wrong = check(expression, use)
-    return [field.invalid(path, shown or expression, wrong)] if wrong else []
+    if not wrong:
+        return []
+    error = field.internal(path, wrong) if is_internal(wrong) else field.invalid(path, shown or expression, wrong)
+    return [Unevaluable(*error)]
 
 
 # Rules
