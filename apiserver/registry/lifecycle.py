@@ -138,16 +138,18 @@ class Definitions:
         if name in self._settling:
             self._changed.add(name)
             return
-        task = self._settling[name] = asyncio.get_running_loop().create_task(self._settle(name))
-        task.add_done_callback(lambda _: self._settling.pop(name, None))
+        self._settling[name] = asyncio.get_running_loop().create_task(self._settle(name))
 
     async def _settle(self, name: str) -> None:
-        while True:
-            self._changed.discard(name)
-            while await self._step(name):
-                pass
-            if name not in self._changed:
-                return
+        try:
+            while True:
+                self._changed.discard(name)
+                while await self._step(name):
+                    pass
+                if name not in self._changed:
+                    return
+        finally:
+            del self._settling[name]  # here: a done task that is still there would be awaited without end
 
     async def _step(self, name: str) -> bool:
         """Set the next conditions, if any are due."""
