@@ -12,17 +12,9 @@ from conformance import recordings
 from conformance.client import Client
 from conformance.stub import Stub
 
-WAITING = {
-    "conversion": "conversion webhooks are not called yet",
-    "policies": "admission policies are not evaluated yet",
-    "webhooks": "admission webhooks are not called yet",
-}
-"""Files about what the server refuses so far."""
-
 CASES = [
     pytest.param(case, id=case["id"])
     for file in sorted(recordings.DATA.glob("*.jsonl"))
-    if file.stem not in WAITING
     for case in recordings.read(file)
 ]
 
