@@ -17,6 +17,7 @@ from apiserver.registry import scale
 from apiserver.registry.conversion import convert
 from apiserver.registry.entry import key_of, labels_of
 from apiserver.registry.kinds.autoscaling import SCALE
+from apiserver.registry.ownership import owned_scale
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
@@ -130,7 +131,9 @@ class Attributes:
 
     def _shown(self, value: Object) -> Object:
         if self.subresource == "scale":
-            shown: Object = decode(SCALE, scale.scale_of(value, self.resource, missing=0)).value
+            shown: Object = decode(SCALE, owned_scale(value, self.resource)).value
+            if value is self.draft.new and self.draft.scale_owners:
+                shown["metadata"]["managedFields"] = self.draft.scale_owners
             return shown
         if value is self.draft.new or self.resource.behaviour.struct is None:
             return value

@@ -38,6 +38,7 @@ _SORTED: Final = orjson.OPT_SORT_KEYS
 _MAX_EXACT_DIGITS: Final = 18  # an integer of more digits may be beyond int64
 _ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+_long_integer: Final = re.compile(rb"[:,\[][ \t\r\n]*+-?[0-9]{%d}" % len(_ZEROS)).search  # or a text that looks alike
 
 
 class Decoded(NamedTuple):
@@ -88,7 +89,7 @@ def _read_clean(body: bytes) -> Json:
     except TypeError:  # an integer beyond 2**53, or too deep
         colons = -1
     if colons < 0:
-        if _ZEROS in body.translate(_AS_ZEROS):
+        if _may_be_beyond_int64(body):
             return _DOUBT
         colons = _count_colons(value)
     if colons != body.count(b":") or (b"\\" in body and _escaped_colon(body)):
@@ -123,9 +124,12 @@ def decode_stored(data: bytes) -> Json:
         value = orjson.loads(data)
     except ValueError:
         return gojson.read(data).value
-    if _ZEROS in data.translate(_AS_ZEROS):
-        return gojson.read(data).value
-    return value
+    return gojson.read(data).value if _may_be_beyond_int64(data) else value
+
+
+def _may_be_beyond_int64(text: bytes) -> bool:
+    """Is there an integer with so many digits? First any such digits are looked for, which is quick."""
+    return _ZEROS in text.translate(_AS_ZEROS) and _long_integer(text) is not None
 
 
 def decode_yaml(body: bytes) -> Decoded:
@@ -305,13 +309,13 @@ def read_object(
 
 
 def identify(body: bytes, expected: GroupVersionKind) -> tuple[GroupVersionKind, Json]:
-    """A JSON text from a webhook, and what it says it is; what it leaves out it is taken to be as `expected`.
+    """What a webhook sent, and what that says it is; what it leaves out it is taken to be as `expected`.
 
-    Raises ValueError in Go's words.
+    Upstream takes for YAML what does not begin like a JSON object. Raises ValueError in Go's words.
     """
     if (value := _read_clean(body)) is not _DOUBT and _names_itself(value):
         return GroupVersionKind(*parse_api_version(value["apiVersion"]), value["kind"]), value
-    parsed = _parse(body, JSON)
+    parsed = _parse(body, JSON if body.lstrip(b" \t\r\n").startswith(b"{") else YAML)
     sent = _with_defaults(_interpret(parsed), expected)
     if parsed.error:
         raise ValueError(parsed.error)

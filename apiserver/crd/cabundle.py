@@ -36,6 +36,11 @@ def complaint(bundle: bytes) -> str:
     return f"unable to load root certificates: {why}"
 
 
+def certificates(bundle: bytes) -> Iterator[bytes]:
+    """The certificates of a bundle without complaints, as DER."""
+    return (block.content for block in _blocks(bundle) if block.certificate)
+
+
 class _Block(NamedTuple):
     certificate: bool
     content: bytes

@@ -8,20 +8,21 @@ import ipaddress
 import os
 import socket
 import ssl
-from typing import Final
+from datetime import UTC, datetime
 
 import aiohttp
 from yarl import URL
 
 from apiserver.api.gotext import quote
+from apiserver.webhook import certificates
 
 
-async def failure_text(error: BaseException, url: URL, name: str) -> str:
-    """What Go would say. `name` is whose certificate was expected at `url`."""
+async def failure_text(error: BaseException, url: URL, name: str, ca_bundle: bytes) -> str:
+    """What Go would say. `name` is whose certificate was expected at `url`, to be verified by the bundle."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"dial tcp: lookup {url.host}: no such host"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _certificate_text(error.certificate_error, name)
+        return await _certificate_text(url, name, ca_bundle)
     if isinstance(error, aiohttp.ClientConnectorError):
         inner = error.os_error
         if isinstance(inner, ssl.SSLError):
@@ -65,14 +66,16 @@ def _tls_text(error: ssl.SSLError) -> str:
     return f"remote error: tls: {(error.reason or 'internal error').lower().replace('_', ' ')}"
 
 
-def _certificate_text(error: BaseException, name: str) -> str:
-    why = _WRONG_CERTIFICATE.get(getattr(error, "verify_code", 0), "certificate signed by unknown authority")
-    return f"tls: failed to verify certificate: x509: {why.format(name=name)}"
-
-
-_WRONG_CERTIFICATE: Final = {  # by OpenSSL's X509_V_ERR_…
-    9: "certificate has expired or is not yet valid",
-    10: "certificate has expired or is not yet valid",
-    62: "certificate is not valid for any names, but wanted to match {name}",
-    64: "cannot validate certificate for {name} because it doesn't contain any IP SANs",
-}
+async def _certificate_text(url: URL, name: str, ca_bundle: bytes) -> str:
+    """The library does not hand out a certificate that does not verify, so it is fetched once more."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    der = None
+    try:
+        _, writer = await asyncio.open_connection(url.host, url.port, ssl=context, server_hostname=name)
+        der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.transport.abort()
+    except OSError:
+        pass
+    return certificates.complaint(der or b"", name, ca_bundle, datetime.now(UTC))

@@ -141,6 +141,9 @@ class Call:
         async def admit(old: Object) -> None:
             draft = self.draft("DELETE", codec.Decoded({}), write)
             draft.old = old
+            if self.resource.collection in self.registry.lifecycles:  # upstream then always names the object's uid
+                wanted = {"uid": old["metadata"].get("uid", ""), **(draft.given.get("preconditions") or {})}
+                draft.given = {**draft.given, "preconditions": wanted}
             await pipeline.admit_delete(draft)
 
         return admit

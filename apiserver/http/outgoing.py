@@ -56,9 +56,10 @@ class Outgoing:
         url, name, context = self._target(endpoint)
         headers = {**_HEADERS, "User-Agent": user_agent, "Host": URL(endpoint.url).authority}
         answered = False
+        deadline = asyncio.get_running_loop().time() + timeout
         try:
             async with (
-                asyncio.timeout(timeout),
+                asyncio.timeout_at(deadline),
                 self._open().post(
                     url.with_query(f"timeout={timeout}s"),
                     data=body,
@@ -76,7 +77,11 @@ class Outgoing:
         except _TooLong:
             raise CallFailed(f"{describe(endpoint, timeout)}: the answer has more than {limit} bytes") from None
         except (aiohttp.ClientError, OSError, zlib.error) as error:
-            why = await failure_text(error, url, name)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    why = await failure_text(error, url, name, endpoint.ca_bundle)
+            except TimeoutError:
+                why = "context deadline exceeded"
         if answered:
             raise CallFailed(f"unexpected error when reading response body. Please retry. Original error: {why}")
         raise CallFailed(f"{describe(endpoint, timeout)}: {why}")

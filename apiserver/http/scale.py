@@ -10,7 +10,7 @@ from apiserver.api.structs import decode
 from apiserver.api.types import Object
 from apiserver.api.values import copy
 from apiserver.apply import manager
-from apiserver.apply.scale import to_parent, to_scale
+from apiserver.apply.scale import to_parent
 from apiserver.http import negotiation, options, responses, table
 from apiserver.http.answer import Answer
 from apiserver.http.handlers import Call
@@ -93,7 +93,7 @@ async def patch(call: Call) -> Answer:
     change = Change(kind, body, SCALE, field_validation=given.field_validation)
 
     async def revise(old: Object) -> Draft:
-        shown = _owned_scale(old, call)
+        shown = ownership.owned_scale(old, call.resource)
         changed = change(shown)
         kind, api_version = changed.value.get("kind") or "Scale", changed.value.get("apiVersion") or _API_VERSION
         if (kind, api_version) != ("Scale", _API_VERSION):
@@ -115,7 +115,7 @@ async def _applying(call: Call, body: bytes, given: Options) -> Revise:
     config = await call.work(read_configuration, body, field_validation=given.field_validation)
 
     async def revise(old: Object) -> Draft:
-        live = _owned_scale(old, call)
+        live = ownership.owned_scale(old, call.resource)
         now = format_time(call.now())
         new = manager.apply(
             live, config.value, ownership.SCALE, manager=given.field_manager, force=given.force, now=now
@@ -123,15 +123,6 @@ async def _applying(call: Call, body: bytes, given: Options) -> Revise:
         return _draft(call, old, new, given, owners=new["metadata"].get("managedFields"))
 
     return revise
-
-
-def _owned_scale(value: Object, call: Call) -> Object:
-    """The Scale of an object with the owners of its replicas: for writing only, answers do not tell them."""
-    shown = scale.scale_of(value, call.resource, missing=scale.UNSET)
-    owners = to_scale(value["metadata"].get("managedFields"), ownership.replicas_paths(call.resource))
-    if owners:
-        shown["metadata"]["managedFields"] = owners
-    return shown
 
 
 def _draft(call: Call, old: Object, new_scale: Object, given: Options, *, owners: list[Object] | None = None) -> Draft:
@@ -147,7 +138,7 @@ def _draft(call: Call, old: Object, new_scale: Object, given: Options, *, owners
         path = call.resource.scale.spec_replicas if call.resource.scale else ""
         raise errors.bad_request(f'the spec replicas field "{path}" cannot be empty')
     if owners is None:
-        live = _owned_scale(old, call)
+        live = ownership.owned_scale(old, call.resource)
         tracked = manager.update(
             live, new_scale, ownership.SCALE, manager=given.field_manager, now=format_time(call.now())
         )
@@ -161,6 +152,7 @@ def _draft(call: Call, old: Object, new_scale: Object, given: Options, *, owners
         old["metadata"]["resourceVersion"] = metadata["resourceVersion"]
     draft = call.draft("UPDATE", codec.Decoded(old), given)
     draft.arrived = draft.owned = True  # it was read from the store
+    draft.scale_owners = owners or ()
     return draft
 
 

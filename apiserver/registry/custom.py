@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from apiserver.api import field, meta
@@ -55,6 +56,16 @@ class CustomResources:
         metadata = value.get("metadata")
         if isinstance(metadata, dict) and not _has_generation(metadata):
             metadata["generation"] = 1
+
+    def prune(self, resource: Resource, value: Object) -> Object:
+        with suppress(ValueError):
+            value["metadata"], _ = meta.coerce(value.get("metadata"))
+        if _is_of(value, resource):
+            prune(value, resource.schema, root=True)
+            if resource.has_embedded:
+                with suppress(ValueError):
+                    embedded.coerce(value, resource.schema, drop_malformed=False)
+        return value
 
     def convert(self, resource: Resource, value: Object) -> Object:
         """Strategy None: the apiVersion changes, and what the other version does not describe goes."""

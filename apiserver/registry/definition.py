@@ -37,6 +37,9 @@ class Definitions:
     def read(self, resource: Resource, value: Object) -> None:
         """What is stored was decoded when it was written."""
 
+    def prune(self, resource: Resource, value: Object) -> Object:
+        return self.decode(resource, value)[0]
+
     def convert(self, resource: Resource, value: Object) -> Object:
         return value
 

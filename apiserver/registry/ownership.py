@@ -18,6 +18,7 @@ from apiserver.apply.tracker import Tracker, relabel
 from apiserver.apply.types import Type, of_schema, of_struct
 from apiserver.registry.conversion import convert
 from apiserver.registry.heavy import work
+from apiserver.registry.scale import UNSET, scale_of
 from apiserver.registry.resource import Resource, Versions
 
 _trackers: WeakKeyDictionary[Resource, dict[str, Tracker]] = WeakKeyDictionary()
@@ -132,6 +133,18 @@ def _reset_fields(names: tuple[str, ...]) -> FieldSet:
 # -- /scale -----------------------------------------------------------------------------------------------------------
 
 SCALE: Final = scale.TRACKER
+
+
+def owned_scale(value: Object, resource: Resource) -> Object:
+    """The Scale of an object with the owners of its replicas: for writing only, answers do not tell them.
+
+    `scale.UNSET` stands for replicas that are not there. Raises ApiError.
+    """
+    shown = scale_of(value, resource, missing=UNSET)
+    owners = scale.to_scale(value["metadata"].get("managedFields"), replicas_paths(resource))
+    if owners:
+        shown["metadata"]["managedFields"] = owners
+    return shown
 
 
 def replicas_paths(resource: Resource) -> dict[str, Path | None]:

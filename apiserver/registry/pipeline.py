@@ -18,14 +18,16 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
-from apiserver.api import codec, errors
+from apiserver.api import codec, errors, unstructured
 from apiserver.api.errors import ApiError
-from apiserver.api.field import FieldError
+from apiserver.api.field import FieldError, Verbatim
 from apiserver.api.field import invalid as field_invalid
+from apiserver.api.gotext import compact_json
 from apiserver.api.gotime import format_time
-from apiserver.api.meta import GroupVersionKind, coerce, drop_duplicate_owners, generate_name
-from apiserver.api.types import Object
+from apiserver.api.meta import OBJECT_META, GroupVersionKind, coerce, drop_duplicate_owners, generate_name
+from apiserver.api.types import Json, Object
 from apiserver.apply import manager
+from apiserver.apply.goprint import go_type
 from apiserver.apply.tracker import Tracker
 from apiserver.features import Features
 from apiserver.registry import ownership, trace
@@ -123,6 +125,8 @@ class Draft:
     """The schema had nothing to prune, to drop, or to complain of when it was decoded, and defaults are filled in."""
     given: Object = field(default_factory=dict)
     """The options of the request as they were sent, for admission to show."""
+    scale_owners: Sequence[Object] = ()
+    """Who owns the replicas, if a Scale is written."""
     judged: object = None
     """What admission remembers between its two chains."""
     audit: dict[str, str] = field(default_factory=dict)
@@ -224,6 +228,18 @@ def address(draft: Draft) -> None:
     if api_version != expected and not draft.patched:
         text = f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
         raise errors.bad_request(text)
+    _put_into_namespace(draft)
+    metadata = draft.metadata
+    if draft.operation == "CREATE":
+        for name in _SYSTEM_FIELDS:
+            metadata.pop(name, None)
+        if not draft.owned:
+            return  # what is applied has its name in the URL
+    check_name(metadata, draft.name)
+
+
+def _put_into_namespace(draft: Draft) -> None:
+    """Raises ApiError."""
     metadata = draft.metadata
     if not draft.resource.namespaced:
         metadata.pop("namespace", None)
@@ -231,12 +247,6 @@ def address(draft: Draft) -> None:
         metadata["namespace"] = draft.namespace
     else:
         check_namespace(metadata, draft.namespace)
-    if draft.operation == "CREATE":
-        for name in _SYSTEM_FIELDS:
-            metadata.pop(name, None)
-        if not draft.owned:
-            return  # what is applied has its name in the URL
-    check_name(metadata, draft.name)
 
 
 def check_namespace(metadata: Object, namespace: str) -> None:
@@ -301,10 +311,32 @@ async def admit(draft: Draft) -> None:
 
 def prune_again(draft: Draft) -> None:
     """KEP-2332: what mutating admission added and the schema does not describe goes, before anybody sees it."""
-    if draft.mutated:
-        _decode(draft)
+    if not draft.mutated:
+        return
+    draft.clean = _is_clean(draft)
+    if not draft.clean:
+        draft.new = draft.resource.behaviour.prune(draft.resource, draft.new)
+        _refuse_malformed(draft)
         default(draft)
-        unite_owners(draft)
+    _put_into_namespace(draft)
+    unite_owners(draft)
+
+
+def _refuse_malformed(draft: Draft) -> None:
+    """Admission may have put anything into the metadata. Raises ApiError."""
+    metadata: Json = draft.metadata
+    wrong = unstructured.mismatch(OBJECT_META, metadata)
+    if not isinstance(metadata, dict):
+        wrong = f"expected map[string]interface {{}}, got {go_type(metadata)}"
+    if not wrong:
+        return
+    name = metadata.get("name") if isinstance(metadata, dict) else ""
+    if isinstance(metadata, dict) and draft.old is None:  # as it would be stored
+        now = format_time(draft.sources.now())
+        draft.new["metadata"] = {**metadata, "uid": draft.sources.new_uid(), "creationTimestamp": now, "generation": 1}
+    error = field_invalid("metadata", Verbatim(compact_json(draft.new["metadata"])), wrong)
+    what = errors.Qualified(draft.resource.group, draft.resource.kind)
+    raise errors.invalid(what, name if isinstance(name, str) else "", [error])
 
 
 def identify(draft: Draft) -> None:

@@ -62,6 +62,10 @@ class Behaviour(Protocol):
         """Bring a stored object into the shape that its version's schema describes now, in place (no defaults)."""
         ...
 
+    def prune(self, resource: Resource, value: Object) -> Object:
+        """The object without unknown fields; it may be changed in place. What has the wrong type stays as it is."""
+        ...
+
     def convert(self, resource: Resource, value: Object) -> Object:
         """An object of another version of the same resource as one of this version, which may be the same dict."""
         ...
