@@ -10,6 +10,8 @@ from apiserver.api.errors import ApiError
 from apiserver.api.gotime import format_time
 from apiserver.api.types import Object
 from apiserver.registry.cache import Change
+from apiserver.registry.entry import read
+from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import AdmitDelete, DeleteOptions, Registry
 from storage.types import Key, Revision
@@ -42,10 +44,23 @@ async def delete_keys(
 
 
 async def delete_all(registry: Registry, resource: Resource, namespace: str | None) -> None:
-    """Delete every object of a resource (`namespace` None: everywhere)."""
+    """Delete every object of a resource (`namespace` None: everywhere).
+
+    Each is deleted at the version that it is stored in: nobody has to be asked how it looks at another one.
+    """
+    versions = resource.versions
     collection = await registry.collection(resource)
-    keys = list(collection.select(None if namespace is None else f"{namespace}/"))
-    await delete_keys(registry, resource, keys, DeleteOptions(), admit_all)
+    keys: dict[Resource, list[Key]] = {}
+    for key in collection.select(None if namespace is None else f"{namespace}/"):
+        stored = resource
+        if versions.converter is not None:
+            entry = collection.entries.get(key)
+            if entry is None:
+                continue
+            stored = (await work(len(entry.stored), read, entry, versions)).version or resource
+        keys.setdefault(stored, []).append(key)
+    for stored, some in keys.items():
+        await delete_keys(registry, stored, some, DeleteOptions(), admit_all)
 
 
 class _Changed:

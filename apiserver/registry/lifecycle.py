@@ -8,9 +8,10 @@ for finalizers, so does the definition.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from apiserver.api.errors import ApiError
 from apiserver.api.gotime import format_time
 from apiserver.api.types import Object
 from apiserver.api.values import equal
@@ -29,6 +30,7 @@ from storage.types import Revision
 
 MANAGER: Final = "kube-apiserver"
 APPROVAL_DELAY: Final = 0.004  # seconds
+DELETE_AGAIN: Final = 1.0  # seconds until what could not be deleted is tried again
 
 
 class _Seen(NamedTuple):
@@ -242,7 +244,12 @@ class Definitions:
         versions = self.registry.catalog.defined.get(name)
         outcome = conditions.NEVER_ESTABLISHED
         if versions is not None:
-            await delete_all(self.registry, versions.storage, None)
+            told = ""
+            while failure := await _failure_of(delete_all(self.registry, versions.storage, None)):
+                if failure != told:
+                    await self._mark(name, conditions.deletion_failed(failure))
+                told = failure
+                await asyncio.sleep(DELETE_AGAIN)
             await until_empty(self.registry, versions.storage, None)
             outcome = conditions.DELETION_COMPLETED
         await self._mark(name, outcome, done=True)
@@ -263,6 +270,15 @@ class Definitions:
                     continue
             if await self._store(entry, crd):
                 return
+
+
+async def _failure_of(work: Awaitable[None]) -> str:
+    """Empty if it worked."""
+    try:
+        await work
+    except ApiError as error:  # a webhook that is to convert does not, for example
+        return error.message
+    return ""
 
 
 def _without_spec(crd: Object) -> Object:
