@@ -18,8 +18,8 @@ from apiserver.apply.tracker import Tracker, relabel
 from apiserver.apply.types import Type, of_schema, of_struct
 from apiserver.registry.conversion import convert
 from apiserver.registry.heavy import work
-from apiserver.registry.scale import UNSET, scale_of
 from apiserver.registry.resource import Resource, Versions
+from apiserver.registry.scale import UNSET, scale_of
 
 _trackers: WeakKeyDictionary[Resource, dict[str, Tracker]] = WeakKeyDictionary()
 _types: WeakKeyDictionary[Resource, Type] = WeakKeyDictionary()
