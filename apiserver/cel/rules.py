@@ -88,29 +88,28 @@ _WARM: Final = 4  # runs after which code is generated
 
 
 class CompiledRule:
-    """A rule of a node. `error` and `message_error` are what keeps it, or its messageExpression, from compiling."""
+    """A rule of a node.
+
+    `error` and `message_error` are what keeps it, or its messageExpression, from compiling. `needs_old`: it runs only if
+    there is an old value. `run` is the rule as a function (see `codegen`), once it has been walked often enough.
+    """
 
     def __init__(
         self, rule: Rule, schema: Structural, declared: DeclType, *, stored: bool, stored_message: bool
     ) -> None:
         self.rule = rule
         self._schema = schema
-        self._generated: Compiled | None = None
-        self._runs = 0
+        self._walks = 0
+        self.run: Compiled | None = None
         optional = bool(rule.optional_old_self)
         self.condition = expression(rule.rule, declared, optional_old_self=optional, stored=stored)
+        self.error = _told(self.condition.error)
+        self.needs_old = self.condition.uses_old_self and not optional and not self.error
         self.message: Expression | None = None
-        if rule.message_expression and not self.condition.error:
+        if rule.message_expression and not self.error:
             self.message = expression(
                 rule.message_expression, declared, of_message=True, optional_old_self=optional, stored=stored_message
             )
-
-    @property
-    def error(self) -> str:
-        error = self.condition.error
-        if error.startswith("must"):
-            return f"cel expression {error}"
-        return f"program {error}" if error.startswith("instantiation") else error
 
     @property
     def message_error(self) -> str:
@@ -119,21 +118,17 @@ class CompiledRule:
     @property
     def is_cold(self) -> bool:
         """It is not known yet whether it can be generated."""
-        return self._runs < _WARM
+        return self._walks < _WARM
 
-    def generated(self, schema: Structural) -> Compiled | None:
-        """The rule as a function (see `codegen`), once it is used often enough. `schema` is how it sees its node."""
-        if self._runs < _WARM:
-            self._runs += 1
-            if self._runs == _WARM:
-                self.generate(schema)
-        return self._generated
+    def walked(self, schema: Structural, *, far: bool = False) -> None:
+        """It has been walked once more, or so far that this once was too much. `schema` is how it sees its node."""
+        if not self.is_cold:
+            return
+        self._walks = _WARM if far else self._walks + 1
+        if self._walks == _WARM:
+            self.run = self.generate(schema)
 
-    def generate(self, schema: Structural) -> None:
-        self._runs = _WARM
-        self._generated = self._generate(schema)
-
-    def _generate(self, schema: Structural) -> Compiled | None:
+    def generate(self, schema: Structural) -> Compiled | None:
         program = self.condition.program
         return program.generate(schema, old_self=not self.rule.optional_old_self) if program else None
 
@@ -146,6 +141,12 @@ class CompiledRule:
             return resolve(self.rule.field_path, self._schema).path
         except ValueError:
             return ""
+
+
+def _told(error: str) -> str:
+    if error.startswith("must"):
+        return f"cel expression {error}"
+    return f"program {error}" if error.startswith("instantiation") else error
 
 
 def spaceless(text: str) -> str:

@@ -28,7 +28,7 @@ from apiserver.api.field import (
 )
 from apiserver.api.gotext import quote
 from apiserver.api.types import Json
-from apiserver.cel.codegen import UNDECIDED
+from apiserver.cel.codegen import UNDECIDED, Compiled
 from apiserver.cel.errors import NO_SUCH_OVERLOAD, PATIENCE_STEP, CostExceeded, Interrupted, Patience
 from apiserver.cel.escaping import escape
 from apiserver.cel.rules import OLD_SELF, SELF, CompiledRule, spaceless
@@ -228,11 +228,10 @@ class _Run:
             if node.values is not None:
                 for name, value in new.items():
                     self.node(node.values, (trail, name, False), value, known.get(name), ratchet.at_key(name))
-            if node.properties:
-                for name, value in new.items():
-                    inner = node.properties.get(name)
-                    if inner is not None:
-                        self.node(inner, (trail, name, True), value, known.get(name), ratchet.at_key(name))
+            for name, inner in node.properties.items():
+                value = new.get(name)
+                if value is not None:
+                    self.node(inner, (trail, name, True), value, known.get(name), ratchet.at_key(name))
 
     def items(self, node: _Node, inner: _Node, trail: _Trail, new: list[Json], old: Json, ratchet: _Ratchet) -> None:
         pairs = Correlated(new, old, node.schema) if old else None
@@ -244,18 +243,28 @@ class _Run:
         if node.declared is None:
             self.errors.append(invalid(_path(trail), node.type, _NOT_TYPED))
             return
-        self.afford(0 if self.budget > 0 else 1, trail, node)
-        run = _NodeRun(self, node, trail, new, old, ratchet)
+        if self.budget <= 0:
+            self.afford(1, trail, node)
+        run: _NodeRun | None = None
         for rule in node.rules:
-            condition = rule.condition
-            if rule.error:
-                self.errors.append(invalid(_path(trail), node.type, f"rule compile error: {rule.error}"))
-                continue
-            if old is None and condition.uses_old_self and not rule.rule.optional_old_self:
+            if rule.needs_old and old is None:
                 continue
             if self.patience is not None:
                 self.patience.begin()
-            run.rule(rule)
+            outcome: int | Exception | None = None
+            if rule.run is not None:
+                outcome = self.attempt(rule.run, new, old)
+                if isinstance(outcome, int) and 0 <= outcome <= self.budget and outcome <= PER_CALL_LIMIT:
+                    self.budget -= outcome
+                    continue
+            run = run or _NodeRun(self, node, trail, new, old, ratchet)
+            run.rule(rule, outcome)
+
+    def attempt(self, run: Compiled, new: Json, old: Json) -> int | Exception:
+        try:
+            return run(new, old, self.limit, self.more)
+        except UNDECIDED as error:
+            return error
 
     def more(self, cost: int) -> int:
         """How much a generated rule may cost until it asks again."""
@@ -296,29 +305,26 @@ class _NodeRun:
         known = self.variables.get(OLD_SELF)
         return {**self.variables, OLD_SELF: NONE if known is None else Optional(known)}
 
-    def rule(self, rule: CompiledRule) -> None:
-        generated = rule.generated(self.node.seen)
-        if generated is None:
-            return self.walk(rule)
-        try:
-            cost = generated(self.new, self.old, self.run.limit, self.run.more)
-        except CostExceeded:
-            return self.exceeded(rule)
-        except Interrupted:
-            return self.failed_to_run(rule.rule, Interrupted.MESSAGE)
-        except UNDECIDED:
-            return self.walk(rule)
-        return self.settled(rule, cost)
+    def rule(self, rule: CompiledRule, outcome: int | Exception | None) -> None:
+        """`outcome` is what the generated rule gave or raised; None if there is none."""
+        match outcome:
+            case int():
+                self.settle(rule, outcome)
+            case CostExceeded():
+                self.exceeded(rule)
+            case Interrupted():
+                self.failed_to_run(rule.rule, outcome.message)
+            case _:
+                self.walk(rule)
 
-    def settled(self, rule: CompiledRule, cost: int) -> None:
-        """What a generated rule said."""
+    def settle(self, rule: CompiledRule, cost: int) -> None:
+        """A generated rule cost that much and holds, or cost ~cost and does not."""
         spent = cost if cost >= 0 else ~cost
         if spent > PER_CALL_LIMIT:
-            return self.exceeded(rule)
+            self.exceeded(rule)
         self.run.afford(spent, self.trail, self.node)
         if cost < 0:
             self.failed(rule, self.variables)
-        return None
 
     def exceeded(self, rule: CompiledRule) -> None:
         self.run.afford(PER_CALL_LIMIT + 1, self.trail, self.node)
@@ -326,20 +332,25 @@ class _NodeRun:
 
     def walk(self, rule: CompiledRule) -> None:
         """Run it exactly. What turns out to be long is better generated."""
+        if rule.error:
+            why = f"rule compile error: {rule.error}"
+            self.run.errors.append(invalid(_path(self.trail), self.node.type, why))
+            return
         program = rule.condition.program
         assert program is not None
         variables = self.variables_with_optional if rule.rule.optional_old_self else self.variables
         limit = _TRIAL if rule.is_cold else PER_CALL_LIMIT
         outcome = program.evaluate(variables, limit, self.run.patience)
-        if limit < PER_CALL_LIMIT and outcome.error == CostExceeded.MESSAGE:
-            rule.generate(self.node.seen)
-            return self.rule(rule)
+        far = limit == _TRIAL and outcome.error == CostExceeded.MESSAGE
+        rule.walked(self.node.seen, far=far)
+        if far:
+            self.rule(rule, rule.run and self.run.attempt(rule.run, self.new, self.old))
+            return
         self.run.afford(outcome.cost, self.trail, self.node)
         if outcome.error is not None:
             self.failed_to_run(rule.rule, outcome.error)
         elif outcome.value is not True:
             self.failed(rule, variables)
-        return None
 
     def failed_to_run(self, rule: Rule, error: str) -> None:
         told = _told(rule)
