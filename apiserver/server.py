@@ -23,6 +23,7 @@ from aiohttp import web_server
 from apiserver import loading, manifests
 from apiserver.admission import plugins
 from apiserver.admission.chain import Chain
+from apiserver.admission.statuses import PolicyStatuses
 from apiserver.config import Config
 from apiserver.crd.types import GROUP, RESOURCE
 from apiserver.features import Features
@@ -160,18 +161,21 @@ class Server:
 
 def assemble(
     store: Store, sources: Sources, features: Features = Features(), caller: Caller = no_caller
-) -> tuple[Registry, list[Definitions | Namespaces]]:
-    """The registry over a store, and who looks after definitions and namespaces. `caller` reaches webhooks."""
+) -> tuple[Registry, list[Definitions | Namespaces | PolicyStatuses]]:
+    """The registry over a store, and who looks after definitions, namespaces and policies. `caller` reaches webhooks."""
     catalog = Catalog([definitions_resource(), *built_in_versions()])
     namespaces, definitions = _find(catalog, "", "namespaces"), _find(catalog, GROUP, RESOURCE)
     chain = Chain(catalog)
     chain.mutating = [plugins.mutating_policies(catalog), plugins.mutating_webhooks(catalog, chain.local_mutating)]
-    chain.validating = [plugins.validating_policies(catalog), plugins.validating_webhooks(catalog, chain.local_validating)]
+    chain.validating = [
+        plugins.validating_policies(catalog),
+        plugins.validating_webhooks(catalog, chain.local_validating),
+    ]
     registry = Registry(store, catalog, sources, chain, features, caller)
     chain.registry = registry
     definition_life, namespace_life = Definitions(registry, definitions), Namespaces(registry, namespaces)
     registry.lifecycles = {definitions.collection: definition_life, namespaces.collection: namespace_life}
-    return registry, [definition_life, namespace_life]
+    return registry, [definition_life, namespace_life, PolicyStatuses(registry)]
 
 
 def _find(catalog: Catalog, group: str, plural: str) -> Resource:

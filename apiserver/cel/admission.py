@@ -192,9 +192,12 @@ def _has_loop(tree: Expr) -> bool:
 class Composition:
     """The variables of a policy. Each may use those before it; other expressions all of them."""
 
-    def __init__(self, variables: Iterable[tuple[str, str]] = (), *, params: bool) -> None:
-        """`variables` are names and expressions."""
+    def __init__(
+        self, variables: Iterable[tuple[str, str]] = (), *, params: bool, within: Environment | None = None
+    ) -> None:
+        """`variables` are names and expressions. `within`: what else all of them may name, if not the usual."""
         self.params = params
+        self._within = within
         self.compiled: dict[str, Expression] = {}
         self._fields: dict[str, DeclType] = {}
         for name, text in variables:
@@ -206,7 +209,7 @@ class Composition:
 
     def extended(self, name: str, text: str) -> Composition:
         """With one more variable."""
-        more = Composition(params=self.params)
+        more = Composition(params=self.params, within=self._within)
         more.compiled, more._fields = {**self.compiled}, {**self._fields}
         more._add(name, text)
         return more
@@ -221,9 +224,13 @@ class Composition:
         base: Environment = STORED,
     ) -> Expression:
         """An expression that may use the variables."""
+        return Expression(text, self.environment(Declared(self.params, authorizer, patches), base), wanted)
+
+    def environment(self, declared: Declared, base: Environment = STORED) -> Environment:
+        """What expressions may name."""
         known = DeclType(fields={**self._fields}, own_name=_VARIABLES_TYPE)
-        within = environment(Declared(self.params, authorizer, patches), base).extend({VARIABLES: known.named("")})
-        return Expression(text, within, wanted)
+        within = environment(declared, base) if self._within is None else self._within
+        return within.extend({VARIABLES: known.named("")})
 
 
 _KEPT: Final = frozenset({
