@@ -6,6 +6,7 @@ from typing import Final
 
 from apiserver.api import errors
 from apiserver.api.errors import ApiError
+from apiserver.api.types import Object
 from apiserver.registry.entry import key_of, object_at
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource
@@ -33,8 +34,12 @@ class NamespaceLifecycle:
         entry = collection.entries.get(key_of(self._namespaces, "", draft.namespace))
         if entry is None:
             raise errors.not_found(self._namespaces.what, draft.namespace)
-        if object_at(entry, self._namespaces).get("status", {}).get("phase") == "Terminating":
+        if b"Terminating" in entry.stored and _is_terminating(object_at(entry, self._namespaces)):
             raise _terminating(draft)
+
+
+def _is_terminating(namespace: Object) -> bool:
+    return bool(namespace.get("status", {}).get("phase") == "Terminating")
 
 
 def _terminating(draft: Draft) -> ApiError:

@@ -331,8 +331,10 @@ def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[Field
 def validate_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, value in labels.items():
-        errors += [invalid(path, name, why) for why in qualified_name(name)]
-        errors += [invalid(path, value, why) for why in label_value(value)]
+        if complaints := qualified_name(name):
+            errors += [invalid(path, name, why) for why in complaints]
+        if complaints := label_value(value):
+            errors += [invalid(path, value, why) for why in complaints]
     return errors
 
 
@@ -340,7 +342,8 @@ def validate_annotations(annotations: dict[str, str], path: Path) -> list[FieldE
     errors: list[FieldError] = []
     size = 0
     for name, value in annotations.items():
-        errors += [invalid(path, name, why) for why in qualified_name(name.lower())]
+        if complaints := qualified_name(name.lower()):
+            errors += [invalid(path, name, why) for why in complaints]
         size += _bytes(name) + _bytes(value)
     if size > MAX_ANNOTATIONS:
         errors.append(too_long(path, MAX_ANNOTATIONS))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]  # (name, is it the prefix of a name yet to be generated?)
@@ -87,9 +88,15 @@ def dns1035_label(value: str) -> list[str]:
     return errors
 
 
+@lru_cache(maxsize=4096)
+def _qualifies(value: str) -> bool:
+    """The same keys come again and again."""
+    return _is_qualified(value) is not None
+
+
 def qualified_name(value: str) -> list[str]:
     """A label key, annotation key or finalizer: `name` or `prefix/name`."""
-    if len(value) <= 253 and _is_qualified(value):
+    if len(value) <= 253 and _qualifies(value):
         return []
     prefix, slash, name = value.partition("/")
     if not slash:
@@ -113,6 +120,8 @@ def qualified_name(value: str) -> list[str]:
 
 
 def label_value(value: str) -> list[str]:
+    if len(value) <= 63 and _is_value(value):
+        return []
     errors = ["must be no more than 63 bytes"] if _longer_than(63, value) else []
     if not _is_value(value):
         errors.append(_NOT_A_VALUE)

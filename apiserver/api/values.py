@@ -35,6 +35,11 @@ def _copy_deep(value: Json) -> Json:
 
 def equal(left: Json, right: Json) -> bool:
     """Go's deep equality of decoded JSON: the integer 1, the float 1.0 and true are three different things."""
+    try:
+        if left != right:  # to Python these are equal, but what is different to Python is so to Go
+            return False
+    except RecursionError:
+        pass
     todo = [(left, right)]
     while todo:
         a, b = todo.pop()

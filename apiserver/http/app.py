@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import uuid
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from http import HTTPStatus
@@ -28,6 +27,7 @@ from apiserver.http.request import Query, RequestInfo, decode_path, first, parse
 from apiserver.http.routes import handler_of
 from apiserver.registry.pipeline import User
 from apiserver.registry.resource import Resource
+from apiserver.registry.sources import new_uuid
 from apiserver.registry.store import Registry
 from apiserver.registry.trace import Trace
 
@@ -243,10 +243,13 @@ def _error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:
     return Answer(responses.encode(error.status, accepted), error.code, accepted.content_type, headers)
 
 
+_REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
+
+
 def _headers(content_type: str, more: Iterable[tuple[str, str]]) -> CIMultiDict[str]:
     headers = CIMultiDict(more)
     headers["Content-Type"] = content_type
-    headers["Audit-Id"] = str(uuid.uuid4())
+    headers["Audit-Id"] = new_uuid()
     return headers
 
 
@@ -259,7 +262,7 @@ async def _send(
     for text in negotiation.warning_headers(warnings):
         headers.add("Warning", text)
     accept_encoding = request.headers.get("Accept-Encoding", "")
-    reason = HTTPStatus(answer.status).phrase if answer.status in HTTPStatus.__members__.values() else ""
+    reason = _REASONS.get(answer.status, "")
     if isinstance(answer.body, bytes):
         body = answer.body
         if negotiation.compresses(accept_encoding, len(body)):

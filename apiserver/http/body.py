@@ -20,6 +20,11 @@ async def read_body(request: web_request.BaseRequest) -> bytes:
         raise _too_large(request)
     if not request.can_read_body:
         return b""
+    if request.content.is_eof():  # it came with the head, as most do
+        body = request.content.read_nowait()
+        if len(body) > MAX_BODY:
+            raise _too_large(request)
+        return body
     if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     chunks: list[bytes] = []

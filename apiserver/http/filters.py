@@ -9,12 +9,14 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Final
 
 from apiserver.api.errors import ApiError
 
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
 MAX_MUTATING_IN_FLIGHT: Final = 200  # upstream's --max-mutating-requests-inflight
+MAX_HOST: Final = 260  # characters of a Host header that is remembered: a DNS name and a port
 READING: Final = frozenset({"get", "list", "watch", "head", ""})
 
 
@@ -35,10 +37,18 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=64)
+def _is_ours(header: str, own_names: frozenset[str]) -> bool:
+    """Whether a Host header names this server, or nothing. Clients say the same each time."""
+    host = split_host(header)
+    return not host or is_loopback(host) or host in own_names
+
+
 def check_origin(headers: Mapping[str, str], own_names: frozenset[str]) -> None:
     """Raises ApiError Forbidden for a foreign Host or Origin. `own_names` are allowed beside loopback."""
-    host = split_host(headers.get("Host", ""))
-    if host and not is_loopback(host) and host not in own_names:
+    given = headers.get("Host", "")
+    if not (_is_ours(given, own_names) if len(given) <= MAX_HOST else _is_ours.__wrapped__(given, own_names)):
+        host = split_host(given)
         raise ApiError(
             403, f"Host {host!r} is not this server: use its loopback address, or name it in --host", "Forbidden"
         )

@@ -94,6 +94,8 @@ def as_sent(query: Query) -> Object:
 def manager_from_user_agent(user_agent: str) -> str:
     """Who writes without saying so goes by the first part of the user agent, as much of it as is printable."""
     prefix = user_agent.partition("/")[0]
+    if prefix.isascii() and prefix.isprintable() and len(prefix) <= meta.MAX_MANAGER:
+        return prefix or "unknown"
     kept = ""
     for char in prefix:
         if not char.isprintable():

@@ -73,18 +73,19 @@ def made(key: Key, storage: Resource, value: Object, *, reads_as_made: bool = Tr
     metadata = value["metadata"]
     if "resourceVersion" in metadata:
         value = {**value, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
-    entry = Entry(key, codec.encode(value, sort_keys=storage.behaviour.sorted_keys), 0)
+    stored, cut = _written(storage, value)
+    entry = Entry(key, stored, 0)
     entry.labels = metadata.get("labels") or {}
     if reads_as_made:
-        entry.reading = Reading(storage, entry.stored, _cut(storage, value, entry.stored))
+        entry.reading = Reading(storage, stored, cut)
     return entry
 
 
 def twin(entry: Entry, resource: Resource, value: Object) -> Entry:
     """The entry as if it were stored at `resource`'s version, at which it reads as `value` (no resourceVersion)."""
-    shown = codec.encode(value, sort_keys=resource.behaviour.sorted_keys)
+    shown, cut = _written(resource, value)
     found = Entry(entry.key, shown, entry.revision)
-    found.reading = Reading(resource, shown, _cut(resource, value, shown))
+    found.reading = Reading(resource, shown, cut)
     found.labels = value["metadata"].get("labels") or {}
     return found
 
@@ -139,28 +140,38 @@ def read(entry: Entry, versions: Versions) -> Reading:
     value: Object = codec.decode_stored(entry.stored)
     own = versions.of(value)
     pipeline.read(own, value)
-    shown = codec.encode(value, sort_keys=own.behaviour.sorted_keys)
+    shown, cut = _written(own, value)
     if shown == entry.stored:
         shown = entry.stored  # kept once
-    found = entry.reading = Reading(own, shown, _cut(own, value, shown))
+    found = entry.reading = Reading(own, shown, cut)
     return found
 
 
 _UID: Final = re.compile(rb'"uid":"[^"\\]*"')
 
 
-def _cut(resource: Resource, value: Object, written: bytes) -> int:
-    """Where in an object's bytes the resourceVersion belongs: before the uid, the metadata's last key, if keys are
-    sorted, else behind it; -1 if that is hard to say."""
+_IDENTITY: Final = ("apiVersion", "kind", "metadata")
+
+
+def _written(resource: Resource, value: Object) -> tuple[bytes, int]:
+    """An object's bytes, and where in them the resourceVersion belongs: before the uid, the metadata's last key, if
+    keys are sorted, else behind it; -1 if that is hard to say."""
     if not resource.behaviour.sorted_keys:  # only name, generateName and namespace come before, and hold no quotes
+        written = codec.encode(value, sort_keys=False)
         found = _UID.search(written)
-        return found.end() if found else -1
-    start = len(resource.stored_head) - 1
-    if not written.startswith(resource.stored_head):
-        return -1
+        return written, found.end() if found else -1
+    rest = {name: item for name, item in value.items() if name not in _IDENTITY}
+    if any(name < "metadata" for name in rest) or not _is_of(value, resource):
+        return codec.encode(value, sort_keys=True), -1
+    head = resource.stored_head
     metadata = codec.encode(value["metadata"], sort_keys=True)
     uid = metadata.rfind(b'"uid":"')
-    return start + uid if uid > 0 and written.startswith(metadata, start) else -1
+    end = b"," + codec.encode(rest, sort_keys=True)[1:] if rest else b"}"
+    return head + metadata + end, len(head) + uid if uid > 0 else -1
+
+
+def _is_of(value: Object, resource: Resource) -> bool:
+    return bool(value.get("apiVersion") == resource.api_version and value.get("kind") == resource.kind)
 
 
 def labels_of(entry: Entry) -> dict[str, str]:

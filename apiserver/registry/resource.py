@@ -176,8 +176,8 @@ class Resource:
 
     @cached_property
     def stored_head(self) -> bytes:
-        """How a stored custom resource begins, if no top-level field sorts between kind and metadata."""
-        return f'{{"apiVersion":"{self.api_version}","kind":"{self.kind}","metadata":{{'.encode()
+        """How a stored custom resource begins, if no top-level field sorts before metadata."""
+        return f'{{"apiVersion":"{self.api_version}","kind":"{self.kind}","metadata":'.encode()
 
     @cached_property
     def has_embedded(self) -> bool:
