@@ -27,7 +27,8 @@ from apiserver.admission.statuses import PolicyStatuses
 from apiserver.config import Config
 from apiserver.crd.types import GROUP, RESOURCE
 from apiserver.features import Features
-from apiserver.http.app import MAX_HEADER_BYTES, App
+from apiserver.http.app import App
+from apiserver.http.connection import Connection
 from apiserver.http.documents import Documents
 from apiserver.http.outgoing import Outgoing
 from apiserver.http.traces import Traces
@@ -140,21 +141,14 @@ class Server:
         checks = {"ping": lambda: True, "storage": lambda: True}
         documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version(), checks, self.sources.now)
         app = App(self.registry, documents, traces_=Traces())  # the listener is on loopback
-        protocol = web_server.Server(
-            app.handle,
-            handler_cancellation=True,
-            access_log=None,
-            auto_decompress=False,  # upstream does not, and nobody may send us a bomb
-            max_line_size=MAX_HEADER_BYTES,
-            max_field_size=MAX_HEADER_BYTES,
-            lingering_time=1.0,
-        )
-        server = await asyncio.get_running_loop().create_server(protocol, sock=listener, backlog=BACKLOG)
+        requests = web_server.Server(app.handle, handler_cancellation=True)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(requests, loop), sock=listener, backlog=BACKLOG)
 
         async def stop() -> None:
             server.close()
             app.end_watches()
-            await protocol.shutdown(STOP_WITHIN)
+            await requests.shutdown(STOP_WITHIN)
 
         self._closing.push_async_callback(stop)
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import web_request, web_response
+from aiohttp import HttpVersion10, web_request, web_response
 from aiohttp.web_ws import WebSocketResponse
 from multidict import CIMultiDict
 
@@ -31,7 +31,7 @@ from apiserver.registry.sources import new_uuid
 from apiserver.registry.store import Registry
 from apiserver.registry.trace import Trace
 
-MAX_HEADER_BYTES: Final = 1024 * 1024  # Go's http.DefaultMaxHeaderBytes; a selector alone may have 45 KB
+HEALTH: Final = ("/healthz", "/livez", "/readyz")
 READS: Final = ("get", "list")
 REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
 
@@ -82,6 +82,8 @@ class App:
     ) -> Answer | web_response.StreamResponse:
         """Raises ApiError. What is to be told in the answer's headers, whatever becomes of the request, is added to
         `warnings` and `extra`."""
+        if request.version < HttpVersion10:
+            raise ApiError(400, "", text="400 Bad Request: malformed HTTP version")
         filters.check_origin(request.headers, self.own_names)
         raw_path, _, raw_query = request.raw_path.partition("?")
         path, query = decode_path(raw_path), parse_query(raw_query)
@@ -141,7 +143,10 @@ class App:
         """Everything that is not about an object: discovery, OpenAPI, health. It does not matter how it is asked."""
         if self.traces is not None and path.startswith(traces.FOLDER):
             return self.traces.answer(request.method, path)
-        return await self.documents.answer(request.method, path, query, request.headers)
+        if path in HEALTH:  # who is busy is not ill
+            return await self.documents.answer(request.method, path, query, request.headers)
+        with self.in_flight.request("get"):
+            return await self.documents.answer(request.method, path, query, request.headers)
 
     async def _watch(self, call: Call) -> Answer | web_response.StreamResponse:
         accept = call.request.headers.get("Accept", "")

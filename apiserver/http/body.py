@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp import web_request
 
 from apiserver.api.codec import MAX_BODY
-from apiserver.api.errors import ApiError, too_large
+from apiserver.api.errors import ApiError, timeout, too_large
 
 BODY_DEADLINE: Final = 60.0  # seconds for a body to arrive; upstream's RequestTimeout
 
@@ -37,8 +37,8 @@ async def read_body(request: web_request.BaseRequest) -> bytes:
                     raise _too_large(request)
                 chunks.append(chunk)
     except TimeoutError:
-        request.protocol.force_close()
-        raise ApiError(408, "the request body did not arrive in time", "Timeout") from None
+        request.protocol.close()
+        raise timeout("request did not complete within the allotted timeout", 0) from None
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 

@@ -1,0 +1,113 @@
+"""A client's connection: how long it may be idle, and how long and how large the head of a request may be.
+
+aiohttp limits each line of a head, but neither their sum nor the time that they take. Upstream's server, which is Go's,
+gives a head 32 seconds and a megabyte, and an idle connection 90 seconds; so do we. A whole head that comes in one piece
+costs nothing here: a timer is set only for one that is still incomplete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web_protocol, web_request, web_response, web_server
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+
+HEAD_DEADLINE: Final = 32.0  # seconds; upstream's ReadHeaderTimeout
+IDLE_DEADLINE: Final = 90.0  # seconds; upstream's IdleTimeout
+MAX_HEAD: Final = 1024 * 1024  # bytes; Go's http.DefaultMaxHeaderBytes. A selector alone may have 45 KB
+SLACK: Final = 4096  # Go's buffer, which it allows on top
+MAX_HEADERS: Final = 10_000
+LINGERING: Final = 1.0  # seconds in which the rest of a refused body is read, so that the client sees the answer
+
+_TOO_LARGE: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
+)
+
+
+class Connection(web_protocol.RequestHandler):
+    """aiohttp's connection with limits on heads."""
+
+    def __init__(self, server: web_server.Server, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(
+            server,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]
+            auto_decompress=False,  # upstream does not, and nobody may send us a bomb
+            keepalive_timeout=IDLE_DEADLINE,
+            lingering_time=LINGERING,
+            max_line_size=2 * MAX_HEAD,
+            max_field_size=2 * MAX_HEAD,
+            max_headers=MAX_HEADERS,
+        )
+        self._head_bytes = 0  # of a head that is not complete yet
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._body: StreamReader = EMPTY_PAYLOAD  # of the last request whose head is complete
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._begin_head()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._head_bytes and self._head_bytes + _head_in(data) > MAX_HEAD + SLACK:
+            self._refuse_head()
+            return
+        complete = self._request_count
+        super().data_received(data)
+        if self._request_count != complete:
+            self._end_head()
+            self._body = self._messages[-1][1] if self._messages else EMPTY_PAYLOAD
+        elif self._body.is_eof() and self._payload_parser is None:  # neither a body nor a WebSocket's messages
+            self._head_bytes += len(data)
+            if self._wants_head and self._head_timer is None:
+                self._begin_head()
+
+    def _refuse_head(self) -> None:
+        if self._wants_head and self.transport is not None:
+            self.transport.write(_TOO_LARGE)
+        self.force_close()
+
+    def handle_error(
+        self,
+        request: web_request.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web_response.StreamResponse:
+        """What is no HTTP is refused as Go does it; it is not worth a line in the log, which anybody could fill."""
+        if status != HTTPStatus.BAD_REQUEST:
+            return super().handle_error(request, status, exc, message)
+        response = web_response.Response(status=status, text="400 Bad Request")
+        response.force_close()
+        return response
+
+    @property
+    def _wants_head(self) -> bool:
+        """Nothing is being answered, and nothing that could be has come yet."""
+        return self._waiter is not None and not self._waiter.done()
+
+    def _begin_head(self) -> None:
+        self._head_timer = self._loop.call_later(HEAD_DEADLINE, self._head_is_late)
+
+    def _end_head(self) -> None:
+        self._head_bytes = 0
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if self._wants_head:
+            self.force_close()
+
+
+def _head_in(data: bytes) -> int:
+    """How much of the data belongs to the head that has begun."""
+    end = data.find(b"\r\n\r\n")
+    return len(data) if end < 0 else end
