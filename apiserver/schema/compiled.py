@@ -15,13 +15,13 @@ Rules (CEL) are not looked at.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from apiserver.schema.conditions import ANYTHING, NOTHING, Accepts, is_anything, source
 from apiserver.schema.pruning import META
 from apiserver.schema.structural import MISSING, NO_VALIDATION, Structural
-from apiserver.schema.validation import Validator
 
 if TYPE_CHECKING:
     from apiserver.api.types import Json, Object
@@ -42,7 +42,8 @@ class Compiled:
         status = schema.properties.get("status")
         self._accepts = functions.entry(_body(schema))
         self._accepts_status = is_anything if status is None else functions.entry(status)
-        self._is_complete = _completeness(schema)
+        complete = _completeness(schema)
+        self._is_complete = is_anything if complete is None else functions.entry(complete)
         self._warm_up = warm_up
 
     def accepts(self, value: Object) -> bool:
@@ -59,7 +60,7 @@ class Compiled:
 
     def is_complete(self, value: Object) -> bool:
         """Whether an accepted object is valid as a whole, now that its metadata is what will be stored."""
-        return self._is_complete is None or self._is_complete(value)
+        return self._is_complete(value)
 
 
 def _body(schema: Structural) -> Structural:
@@ -78,14 +79,14 @@ def _body(schema: Structural) -> Structural:
     )
 
 
-def _completeness(schema: Structural) -> Accepts | None:
+def _completeness(schema: Structural) -> Structural | None:
     """What is left to judge of the root; None if there is nothing."""
     metadata = schema.properties.get("metadata")
     silent = metadata is None or (metadata.validation is NO_VALIDATION and not metadata.properties)
     if silent and schema.validation is NO_VALIDATION:
         return None
-    properties = {} if metadata is None else {"metadata": metadata}
-    return Validator(Structural(type="object", properties=properties, validation=schema.validation)).is_valid
+    properties = {} if metadata is None else {"metadata": replace(metadata, preserve_unknown_fields=True)}
+    return Structural(type="object", properties=properties, preserve_unknown_fields=True, validation=schema.validation)
 
 
 class _Functions:
