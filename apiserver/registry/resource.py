@@ -16,6 +16,7 @@ from apiserver.api.errors import Qualified
 from apiserver.api.structs import Struct
 from apiserver.api.types import Object
 from apiserver.schema.compiled import Compiled
+from apiserver.schema.defaulting import brings_nulls
 from apiserver.schema.embedded import has_embedded
 from apiserver.schema.structural import MISSING, Structural, has_rules, parse
 
@@ -188,8 +189,10 @@ class Resource:
     def stores_shown(self) -> bool:
         """Whether what a write at this version leaves is what a read gives.
 
-        Not so where a default fills in a status that creating has wiped.
+        Not so where a default fills in a status that creating has wiped, or brings nulls.
         """
+        if brings_nulls(self.schema):
+            return False
         status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None
         return status is None or status.default is MISSING
 

@@ -43,6 +43,30 @@ def _default_map(value: Object, schema: Structural) -> None:
             default(item, known)
 
 
+def brings_nulls(schema: Structural | None) -> bool:
+    """Whether a default somewhere holds a null. It is stored, and dropped only when it is read."""
+    todo: list[Structural | None] = [schema]
+    while todo:
+        node = todo.pop()
+        if node is None:
+            continue
+        if node.default is not MISSING and _holds_null(node.default):
+            return True
+        todo += [node.items, node.values, *node.properties.values()]
+    return False
+
+
+def _holds_null(value: Json) -> bool:
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if one is None:
+            return True
+        if isinstance(one, (dict, list)):
+            todo += one.values() if isinstance(one, dict) else one
+    return False
+
+
 def drop_nulls(value: Json, schema: Structural | None) -> None:
     """Remove map entries that are null where null is neither allowed nor replaced by a default, in place."""
     if schema is None:
