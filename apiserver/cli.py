@@ -154,6 +154,24 @@ def _skeleton(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", type=Path, metavar="FILE", help="CRDs, or a bare OpenAPI v3 schema; - for stdin")
 
 
+def _migrate(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Rewrite stored objects in the storage version of their CRD, and forget the versions that they were stored in "
+        "before. Exit status 1 if some cannot be rewritten."
+    )
+    where = _server(command.add_argument_group("where the objects are"))
+    where.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help=f"in this data directory, of which no server runs (default: {DEFAULT_DATA})",
+    )
+    command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
+    command.add_argument(
+        "names", nargs="*", metavar="CRD", help="their objects only (default: of all CRDs with several storedVersions)"
+    )
+
+
 def _check(command: argparse.ArgumentParser) -> None:
     command.description = "Verify every row of a data file; exit status 1 if anything is damaged."
     command.add_argument("file", type=Path, metavar="FILE", help="the .db file, or the directory given to --data")
@@ -165,6 +183,7 @@ _COMMANDS: Final = (
     ("explain-write", _explain_write, "what does a write do to these objects, and why?"),
     ("lint", _lint, "are CRDs structural, and how do they become so?"),
     ("skeleton", _skeleton, "print what pruning goes by in a schema"),
+    ("migrate", _migrate, "rewrite stored objects in their storage version"),
     ("check", _check, "verify a data file"),
 )
 
