@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import textwrap
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from apiserver import loading, manifests, server
+from apiserver.admission.chain import Chain
 from apiserver.api.codec import Decoded
 from apiserver.api.types import Object
 from apiserver.config import Config
@@ -24,6 +25,8 @@ Source = Path | str | Object
 """A file or directory of manifests, a text with manifests in it (indented or not), or an object."""
 
 T = TypeVar("T")
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 
 class Noxu:
@@ -81,6 +84,85 @@ class Noxu:
 
     async def _apply(self, given: list[Document]) -> list[Object]:
         return [await loading.apply(self._server.registry, document.value) for document in given]
+
+    def mutating(
+        self,
+        resource: str,
+        *,
+        operations: Iterable[str] = ("CREATE", "UPDATE"),
+        version: str = "*",
+        name: str = "",
+        reinvoke: bool = False,
+    ) -> Callable[[F], F]:
+        """Decorates a function that is asked as a mutating webhook would be; see docs/testing.md.
+
+        `resource` is like `widgets.example.com`, or `widgets.example.com/status`. Whatever the version of a request, the
+        function sees the one named here (`*`: that of the request). `reinvoke`: reinvocationPolicy IfNeeded.
+        """
+
+        def register(function: F) -> F:
+            self._call(self._register(True, function, resource, operations, version, name, reinvoke))
+            return function
+
+        return register
+
+    def validating(
+        self,
+        resource: str,
+        *,
+        operations: Iterable[str] = ("CREATE", "UPDATE"),
+        version: str = "*",
+        name: str = "",
+    ) -> Callable[[F], F]:
+        """Decorates a function that is asked as a validating webhook would be; see `mutating`."""
+
+        def register(function: F) -> F:
+            self._call(self._register(False, function, resource, operations, version, name, False))
+            return function
+
+        return register
+
+    def converting(self, definition: str) -> Callable[[F], F]:
+        """Decorates a function (object, apiVersion) → object that converts the objects of a definition.
+
+        It takes the place of what the definition's `conversion` says.
+        """
+
+        def register(function: F) -> F:
+            self._call(self._convert(definition, function))
+            return function
+
+        return register
+
+    async def _register(
+        self,
+        mutating: bool,
+        function: Function,
+        resource: str,
+        operations: Iterable[str],
+        version: str,
+        name: str,
+        reinvoke: bool,
+    ) -> None:
+        from apiserver.testing import functions
+
+        hook = functions.hook(
+            function,
+            resource,
+            mutating=mutating,
+            operations=operations,
+            version=version,
+            name=name,
+            reinvoke=reinvoke,
+        )
+        chain = self._server.registry.admission
+        assert isinstance(chain, Chain)
+        (chain.local_mutating if mutating else chain.local_validating).append(hook)
+
+    async def _convert(self, definition: str, function: Function) -> None:
+        from apiserver.testing import functions
+
+        self._server.registry.convert_in_process(definition, functions.converter(function))
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
