@@ -4,12 +4,15 @@ A leaf — a scalar, an atomic map or list, a map or list that is empty on both 
 one. Maps are compared key by key, associative lists item by item, their order meaning nothing. A value that stands on
 one side only counts itself and everything in it: that is why updates own the structs that they bring.
 
-Recursion follows the type; where types end, loops follow the data.
+Recursion follows the type; where types end, loops follow the data. Most writes change little: in the upper levels what
+is written alike on both sides is passed over.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeAlias
+
+import orjson
 
 from apiserver.api.types import Json, Object
 from apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, recursive_difference, union
@@ -34,6 +37,9 @@ class Comparison(NamedTuple):
         return Comparison(*(recursive_difference(one, fields) for one in self)) if fields else self
 
 
+LEVELS: Final = 2
+"""Below the root; each level may be written once more."""
+
 NO_CHANGE: Final = Comparison(EMPTY, EMPTY, EMPTY)
 
 _Nodes: TypeAlias = tuple[FieldSet | None, FieldSet | None, FieldSet | None]
@@ -44,12 +50,15 @@ _LEAF: Final[_Nodes] = (None, MEMBER, None)
 
 def compare(old: Json, new: Json, kind: Type) -> Comparison:
     """Both values are of the type; lists may have duplicates."""
-    nodes = _differ(old, new, kind)
+    nodes = _differ(old, new, kind, LEVELS)
     return NO_CHANGE if nodes is None else Comparison(*(node or EMPTY for node in nodes))
 
 
-def _differ(old: Json, new: Json, kind: Type) -> _Nodes | None:
-    """None: they are the same. Where the kind of value changed it is seen as both kinds."""
+def _differ(old: Json, new: Json, kind: Type, levels: int = 0) -> _Nodes | None:
+    """None: they are the same. Where the kind of value changed it is seen as both kinds.
+
+    In so many levels below this one it is worth while to look whether values are written alike.
+    """
     if old is new:
         return None
     found: _Nodes | None = None
@@ -58,8 +67,10 @@ def _differ(old: Json, new: Json, kind: Type) -> _Nodes | None:
             before: Json = old if type(old) is dict else {}
             after: Json = new if type(new) is dict else {}
             if before or after:
-                nodes = _deduced_differ(before, after) if kind is DEDUCED else _maps_differ(before, after, kind.map)
-                found = _both(found, nodes)
+                if kind is DEDUCED:
+                    found = _both(found, _deduced_differ(before, after))
+                else:
+                    found = _both(found, _maps_differ(before, after, kind.map, levels))
                 continue
         elif shape == "list" and kind.list is not None and kind.list.associative:
             before = old if type(old) is list else []
@@ -80,20 +91,24 @@ def _both(left: _Nodes | None, right: _Nodes | None) -> _Nodes | None:
     return removed, modified, added
 
 
-def _maps_differ(before: Object, after: Object, kind: MapType) -> _Nodes | None:
+def _maps_differ(before: Object, after: Object, kind: MapType, levels: int) -> _Nodes | None:
     fields, values = kind.fields, kind.values or DEDUCED
     removed: FieldSet = {}
     modified: FieldSet = {}
     added: FieldSet = {}
     for name, old in before.items():
         new = after.get(name, _ABSENT)
-        if old is new or (type(old) is type(new) and type(old) not in _CONTAINERS and old == new):
+        if old is new:
+            continue
+        if type(old) is type(new) and (
+            old == new if type(old) not in _CONTAINERS else levels and _written_alike(old, new)
+        ):
             continue
         known = fields.get(name)
         element, inner = ("f:" + name, values) if known is None else known
         if new is _ABSENT:
             removed[element] = whole(old, inner)
-        elif (nodes := _differ(old, new, inner)) is not None:
+        elif (nodes := _differ(old, new, inner, levels and levels - 1)) is not None:
             _enter(nodes, element, removed, modified, added)
     for name, new in after.items():
         if name not in before:
@@ -101,6 +116,14 @@ def _maps_differ(before: Object, after: Object, kind: MapType) -> _Nodes | None:
             element, inner = ("f:" + name, values) if known is None else known
             added[element] = whole(new, inner)
     return _nodes(removed, modified, added)
+
+
+def _written_alike(old: Json, new: Json) -> bool:
+    """Whether two values are surely the same."""
+    try:
+        return orjson.dumps(old) == orjson.dumps(new)
+    except TypeError:  # too deep, or an integer that is too large
+        return False
 
 
 def _lists_differ(before: list[Json], after: list[Json], kind: ListType) -> _Nodes | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+import orjson
+
 from apiserver.api.gotext import compact_json, quote
 from apiserver.api.gotime import parse_time
 from apiserver.api.types import Json, Object
@@ -92,7 +94,7 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
         raise InvalidEntries(f"{wrong} in managed fields entry {index}")
     time = _text(entry, "time")
     try:
-        fields = parse(entry.get("fieldsV1"))
+        fields = _interned(entry.get("fieldsV1"))
         if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # as decoding leaves them
             time = parse_time(time)
     except MalformedFields as error:
@@ -103,6 +105,29 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
     return Manager(_text(entry, "manager"), operation, known_by, _text(entry, "subresource")), Owned(
         fields, version, time
     )
+
+
+MAX_INTERNED: Final = 512
+MAX_INTERNED_BYTES: Final = 8 * 1024
+"""fieldsV1 that are remembered, and how long they may be: objects of a kind are owned alike, over and over."""
+
+_sets: Final[dict[bytes, FieldSet]] = {}
+
+
+def _interned(fields: Json) -> FieldSet:
+    """fieldsV1 as a set, the same dict for all that are written alike. Raises MalformedFields."""
+    try:
+        written = orjson.dumps(fields)
+    except TypeError:  # too deep
+        return parse(fields)
+    known = _sets.get(written)
+    if known is None:
+        known = parse(fields)
+        if len(written) <= MAX_INTERNED_BYTES:
+            if len(_sets) >= MAX_INTERNED:
+                _sets.clear()
+            _sets[written] = known
+    return known
 
 
 def _text(entry: Object, name: str) -> str:

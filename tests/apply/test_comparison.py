@@ -187,3 +187,10 @@ def test_schemas_of_four_hundred_levels_are_no_problem() -> None:
         schema = Structural(type="object", properties={"a": schema})
     kind: Type = of_schema(schema)
     assert compare(deep(400, 1), deep(400, 2), kind).modified.keys() == {"f:a"}
+
+
+def test_what_is_written_otherwise_may_be_the_same() -> None:
+    kind = of_schema(parse({"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
+    old = {"spec": {"a": {"x": 1, "y": [1]}}}
+    assert compare(old, {"spec": {"a": {"y": [1.0], "x": 1.0}}}, kind) == NO_CHANGE
+    assert compare(old, {"spec": {"a": {"x": True, "y": [1]}}}, kind) != NO_CHANGE
