@@ -107,7 +107,7 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
     )
 
 
-MAX_INTERNED: Final = 512
+MAX_INTERNED: Final = 256
 MAX_INTERNED_BYTES: Final = 8 * 1024
 """fieldsV1 that are remembered, and how long they may be: objects of a kind are owned alike, over and over."""
 
