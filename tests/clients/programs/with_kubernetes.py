@@ -155,16 +155,14 @@ def leader_election(namespace: str) -> None:
 
     def candidate(name: str) -> LeaderElection:
         lock = LeaseLock("lock", namespace, name)
-        return LeaderElection(
-            Config(lock, lease_duration=1, renew_deadline=0.7, retry_period=0.2, onstarted_leading=str)
-        )
+        return LeaderElection(Config(lock, 2, 1.5, 1, onstarted_leading=str, onstopped_leading=None))
 
     one, two = candidate("one"), candidate("two")
     assert one.try_acquire_or_renew()
     assert not two.try_acquire_or_renew()
     assert one.try_acquire_or_renew()
     assert not two.try_acquire_or_renew()
-    time.sleep(1.5)
+    time.sleep(2.2)
     assert two.try_acquire_or_renew()
     assert client.CoordinationV1Api().read_namespaced_lease("lock", namespace).spec.holder_identity == "two"
 
