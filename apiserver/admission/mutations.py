@@ -279,6 +279,7 @@ class MutatingPolicies:
                 failures += await self._invoke(request, one, params, namespace, rounds)
         if request.changed:
             rounds.changed()
+            await _settle(request)
         rounds.output = copy(await request.new_at(request.resource))
         return failures
 
@@ -341,6 +342,14 @@ class MutatingPolicies:
             return new
 
         return await patiently(request.draft.weight, work)
+
+
+async def _settle(request: Attributes) -> None:
+    """Raises ApiError if what the policies made is not of the request's group any more, or cannot be converted."""
+    try:
+        await request.settle()
+    except errors.ApiError as error:
+        raise errors.internal_error(f"failed to convert object: {error.message}") from None
 
 
 async def _about_all(
