@@ -30,6 +30,7 @@ from apiserver.registry.resource import Resource
 from apiserver.registry.sources import new_uuid
 from apiserver.registry.store import Registry
 from apiserver.registry.trace import Trace
+from storage.types import StoreError
 
 HEALTH: Final = ("/healthz", "/livez", "/readyz")
 READS: Final = ("get", "list")
@@ -70,6 +71,9 @@ class App:
             answer = _error_answer(error, request)
         except ConnectionError:
             raise
+        except StoreError as failure:
+            log.error("%s %s: %s", request.method, request.raw_path[:1000], failure)  # noqa: TRY400 - it is no bug
+            answer = _error_answer(errors.internal_error(f"the storage failed: {failure}"), request)
         except Exception:
             log.exception("%s %s", request.method, request.raw_path[:1000])
             answer = _error_answer(errors.internal_error("this is a bug in the server; its log says more"), request)

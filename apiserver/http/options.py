@@ -106,6 +106,9 @@ def manager_from_user_agent(user_agent: str) -> str:
     return kept or "unknown"
 
 
+DAMAGED: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
 class DeleteBody(NamedTuple):
     """DeleteOptions as they came, from the body or the query. None: not given."""
 
@@ -115,6 +118,12 @@ class DeleteBody(NamedTuple):
     grace: int | None = None
     uid: str | None = None
     resource_version: str | None = None
+    damaged: bool | None = None
+
+    @property
+    def preconditions(self) -> tuple[str | None, str | None] | None:
+        both = (self.uid, self.resource_version)
+        return None if both == (None, None) else both
 
 
 def delete_body_from_query(query: Query) -> DeleteBody:
@@ -123,13 +132,14 @@ def delete_body_from_query(query: Query) -> DeleteBody:
         first(query, "propagationPolicy") if "propagationPolicy" in query else None,
         boolean(query, "orphanDependents"),
         integer(query, "gracePeriodSeconds"),
+        damaged=boolean(query, DAMAGED),
     )
 
 
 def delete_body_as_sent(body: DeleteBody) -> Object:
     """DeleteOptions that came in a query, as an object."""
     sent: Object = {"gracePeriodSeconds": body.grace, "orphanDependents": body.orphan}
-    sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None}
+    sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None, DAMAGED: body.damaged}
     return {name: value for name, value in sent.items() if value is not None}
 
 
@@ -142,10 +152,11 @@ def delete_body_from_object(value: Object) -> DeleteBody:
         value.get("gracePeriodSeconds"),
         preconditions.get("uid"),
         preconditions.get("resourceVersion"),
+        value.get(DAMAGED),
     )
 
 
-def delete_options(given: DeleteBody) -> DeleteOptions:
+def delete_options(given: DeleteBody, *, of_many: bool = False) -> DeleteOptions:
     """Raises ApiError."""
     found: list[FieldError] = []
     if given.orphan is not None and given.propagation is not None:
@@ -154,11 +165,32 @@ def delete_options(given: DeleteBody) -> DeleteOptions:
     if given.propagation is not None and given.propagation not in _PROPAGATION:
         found.append(field.not_supported("propagationPolicy", given.propagation, [*_PROPAGATION, "nil"]))
     found += _dry_run_errors(given.dry_run)
+    if given.damaged:
+        found += _damaged_errors(given)
     _invalid("DeleteOptions", found)
+    if given.damaged and of_many:
+        why = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        _invalid("DeleteOptions", [field.invalid(DAMAGED, True, why)])
     propagation = given.propagation or ""
     if given.orphan is not None:
         propagation = "Orphan" if given.orphan else "Background"
-    return DeleteOptions(bool(given.dry_run), propagation, Preconditions(given.uid, given.resource_version))
+    preconditions = Preconditions(given.uid, given.resource_version)
+    return DeleteOptions(bool(given.dry_run), propagation, preconditions, bool(given.damaged))
+
+
+def _damaged_errors(given: DeleteBody) -> list[FieldError]:
+    """What upstream does not want to be told together with its longest option."""
+    others = {
+        "propagationPolicy": given.propagation,
+        "orphanDependents": given.orphan,
+        "gracePeriodSeconds": given.grace,
+        "preconditions": given.preconditions,
+    }
+    return [
+        field.invalid(DAMAGED, True, f"cannot be set together with .{name}")
+        for name, value in others.items()
+        if value is not None
+    ]
 
 
 # -- lists and watches ------------------------------------------------------------------------------------------------

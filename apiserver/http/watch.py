@@ -19,6 +19,7 @@ from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
 from apiserver.http.options import ListOptions, parse_revision
+from apiserver.registry import damage
 from apiserver.registry.cache import Change, Collection
 from apiserver.registry.conversion_changes import changes_before_failure
 from apiserver.registry.conversion_entries import entries_before_failure
@@ -217,6 +218,8 @@ class Stream:
             return
         if revision:
             await fresh(self.registry, revision)
+        if damaged := collection.damage(self._partition):
+            raise _Unconvertible(damage.unlistable(self.selection.resource, damaged))
         entries = [collection.entries[key] for key in collection.select(self._partition)]
         at, self.after = self.registry.cache.revision, 0
         self._join(collection)

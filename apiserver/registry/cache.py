@@ -8,16 +8,19 @@ can be read here. Collections are loaded when they are first needed.
 from __future__ import annotations
 
 import asyncio
+import logging
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from apiserver.api.errors import ApiError
 from apiserver.registry.entry import Entry
 from apiserver.registry.resource import Resource
 from storage.store import Store
-from storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Prefix, Revision
+from storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
+
+log = logging.getLogger("noxu")
 
 RECENT: Final = 1024  # changes kept per collection for watches that resume; older ones come from the store's log
 RECENT_BYTES: Final = 32 * 1024 * 1024  # of all their objects
@@ -59,6 +62,7 @@ class Collection:
         self.name = name
         self.entries: dict[Key, Entry] = {}
         self.keys: list[Key] = []
+        self.damaged: dict[Key, Revision] = {}  # what could not be read, at which revision; it is not in `entries`
         self.recent: deque[Change] = deque()
         self.recent_bytes = 0
         self.floor: Revision = 0  # `recent` holds every change after this revision
@@ -69,6 +73,7 @@ class Collection:
     def apply(self, event: Event, made: Entry | None = None) -> Change:
         """`made` is the entry that a writer expects of its write, and has prepared."""
         key = event.key
+        self.damaged.pop(key, None)
         old = self.entries.get(key)
         if old is None and event.previous is not None:
             old = Entry(key, event.previous.value, event.previous.revision)
@@ -97,6 +102,10 @@ class Collection:
         for one in items:
             self.entries[one.key] = Entry(one.key, one.value, one.revision)
         self.keys = sorted(self.entries)
+
+    def damage(self, partition: str | None) -> dict[Key, Revision]:
+        """What cannot be read in one partition (None: in all)."""
+        return {key: at for key, at in self.damaged.items() if partition in (None, key.partition)}
 
     def select(self, partition: str | None, after: Key | None = None) -> list[Key]:
         """The keys of one partition (None: of all), those behind `after`, in order."""
@@ -208,18 +217,29 @@ class WatchCache:
             gaps = self._gaps
             pending = self._pending[name] = []
             try:
-                page = await self.store.list(Prefix(name))
+                page, damaged = await self._stored(name)
                 await self.reached(page.revision)
             finally:
                 del self._pending[name]
         collection = Collection(name)
         collection.fill(page.items)
+        collection.damaged.update(damaged)
         collection.floor = collection.changed = page.revision
         for event in pending:
             if event.revision > page.revision:
                 collection.apply(event)
         self._collections[name] = collection
         return collection
+
+    async def _stored(self, name: str) -> tuple[Page, Mapping[Key, Revision]]:
+        """All that is stored in a collection, and what of it is damaged."""
+        try:
+            return await self.store.list(Prefix(name)), {}
+        except Corrupt as corrupt:
+            if corrupt.page is None:
+                raise
+            log.error("%s: noxu check lists all damage", corrupt)
+            return corrupt.page, corrupt.damaged
 
     def end_watches(self, name: str) -> None:
         """End every watch on a collection: its resource changed or is gone."""

@@ -19,6 +19,7 @@ from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Json
 from apiserver.registry.conversion_entries import entries_at
+from apiserver.registry import damage
 from apiserver.registry.entry import Entry, fields_of, labels_of
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
@@ -94,6 +95,8 @@ async def list_entries(registry: Registry, selection: Selection, window: Window)
         after, token_revision = decode_token(window.token, selection)
         revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
     collection = await registry.collection(selection.resource)
+    if damaged := collection.damage(selection.partition):
+        raise damage.unlistable(selection.resource, damaged)
     if revision:
         await fresh(registry, revision)
     if exact and revision and not (collection.changed <= revision <= registry.cache.revision):

@@ -15,7 +15,7 @@ from apiserver.api.errors import ApiError, Qualified
 from apiserver.api.gotext import quote
 from apiserver.api.types import Object
 from apiserver.features import Features
-from apiserver.registry import pipeline
+from apiserver.registry import damage, pipeline
 from apiserver.registry.cache import Collection, WatchCache
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.conversion import Conversions, InProcess
@@ -29,7 +29,7 @@ from apiserver.registry.tokens import Tokens
 from apiserver.registry.trace import Note
 from apiserver.webhook.client import Caller, no_caller
 from storage.store import Store
-from storage.types import Conflict, Key, Unknown
+from storage.types import Conflict, Corrupt, Key, Unknown
 
 GENERATE_NAME_ATTEMPTS: Final = 8
 ORPHAN: Final = "orphan"
@@ -44,11 +44,15 @@ class Preconditions(NamedTuple):
 
 
 class DeleteOptions(NamedTuple):
-    """Already validated. `propagation` is Foreground, Background, Orphan, or "" if the caller did not say."""
+    """Already validated. `propagation` is Foreground, Background, Orphan, or "" if the caller did not say.
+
+    `damaged`: the object cannot be read, and is to be deleted nevertheless.
+    """
 
     dry_run: bool = False
     propagation: str = ""
     preconditions: Preconditions = Preconditions()
+    damaged: bool = False
 
 
 Revise = Callable[[Object], Awaitable[Draft]]
@@ -165,8 +169,11 @@ class Registry:
 
     async def _find(self, resource: Resource, namespace: str, name: str) -> Entry:
         """The newest state, as it is stored. Raises ApiError NotFound."""
-        entry = (await self.collection(resource)).entries.get(key_of(resource, namespace, name))
+        collection, key = await self.collection(resource), key_of(resource, namespace, name)
+        entry = collection.entries.get(key)
         if entry is None:
+            if key in collection.damaged:
+                raise damage.unreadable(resource, key, collection.damaged[key])
             raise errors.not_found(resource.what, name)
         return entry
 
@@ -209,6 +216,8 @@ class Registry:
         except Conflict as conflict:
             stored = conflict.current.value if conflict.current else b"{}"
             raise await work(len(stored), _already_exists, draft, stored) from None
+        except Corrupt as corrupt:
+            raise damage.unreadable(resource, key, corrupt.damaged.get(key, 0)) from None
         except Unknown:
             raise _unknown_outcome() from None
         _told(draft, f"created at resourceVersion {entry.revision}")
@@ -309,6 +318,17 @@ class Registry:
 
     # -- delete
 
+    async def delete_damaged(self, resource: Resource, namespace: str, name: str, *, dry_run: bool) -> None:
+        """Delete an object that cannot be read; nobody is asked, for there is nothing to show. Raises ApiError."""
+        collection, key = await self.collection(resource), key_of(resource, namespace, name)
+        if key in collection.entries:
+            raise damage.decodable(resource, key)
+        revision = collection.damaged.get(key)
+        if revision is None:
+            raise errors.not_found(resource.what, name)
+        if not dry_run:
+            await self.cache.reached(await self.store.delete(key, expected=revision))
+
     async def delete(
         self, resource: Resource, namespace: str, name: str, options: DeleteOptions, admit: AdmitDelete, now: str
     ) -> tuple[Entry, bool]:
@@ -407,13 +427,10 @@ def _check_storage_preconditions(resource: Resource, value: Object, wanted: Prec
     """The uid that an update carries must be the stored one; told in the storage layer's words, as upstream does."""
     metadata = value["metadata"]
     if wanted.uid is not None and wanted.uid != metadata.get("uid", ""):
-        namespace = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-        key = f"/registry/apiextensions.kubernetes.io/{resource.group}/{resource.plural}/{namespace}{metadata['name']}"
-        why = (
-            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {metadata.get('uid', '')}"
-        )
-        raise errors.conflict(resource.what, metadata["name"], why)
+        key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
+        why = f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {metadata.get('uid', '')}"
+        told = damage.storage_error("invalid object", 4, resource, key, why)
+        raise errors.conflict(resource.what, metadata["name"], told)
 
 
 def _check_preconditions(resource: Resource, value: Object, wanted: Preconditions) -> None:
