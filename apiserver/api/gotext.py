@@ -30,8 +30,8 @@ def _quoted(char: str) -> str:
     if char.isprintable():  # Python and Go agree: letters, marks, numbers, punctuation, symbols, the ASCII space
         return char
     code = ord(char)
-    if code < 0x80:
-        return f"\\x{code:02x}"
+    if code < 0x80 or 0xDC80 <= code <= 0xDCFF:  # of ASCII, or a byte that is no UTF-8 (surrogateescape)
+        return f"\\x{code & 0xFF:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 

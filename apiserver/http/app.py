@@ -23,7 +23,16 @@ from apiserver.api.errors import ApiError
 from apiserver.http import documents, filters, handlers, negotiation, responses, traces, watch, websocket
 from apiserver.http.answer import Answer, text_answer
 from apiserver.http.handlers import Call, Handler
-from apiserver.http.request import Query, RequestInfo, decode_path, first, parse_query, resource_info
+from apiserver.http.request import (
+    Query,
+    RequestInfo,
+    check_namespace,
+    decode_path,
+    first,
+    parse_query,
+    resource_info,
+    split_target,
+)
 from apiserver.http.routes import handler_of
 from apiserver.registry.pipeline import User
 from apiserver.registry.resource import Resource
@@ -88,12 +97,13 @@ class App:
         `warnings` and `extra`."""
         if request.version < HttpVersion10:
             raise ApiError(400, "", text="400 Bad Request: malformed HTTP version")
-        filters.check_origin(request.headers, self.own_names)
-        raw_path, _, raw_query = request.raw_path.partition("?")
+        raw_path, raw_query, host = split_target(request.raw_path)
+        filters.check_origin(host or request.headers.get("Host", ""), request.headers.get("Origin"), self.own_names)
         path, query = decode_path(raw_path), parse_query(raw_query)
         info = resource_info(request.method, path, query)
         if info is None:
             return await self._document(request, path, query)
+        check_namespace(info.namespace)
         resource = self._resource(info)
         call = Call(self.registry, request, info, query, resource, User(), warnings)
         if info.verb == "watch" and not info.subresource and "watch" in resource.verbs:
@@ -139,7 +149,7 @@ class App:
             raise errors.page_not_found()
         if info.in_namespace and not resource.namespaced:
             raise errors.page_not_found()
-        if resource.namespaced and not info.in_namespace and info.verb not in ("list", "watch"):
+        if resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
             raise errors.page_not_found()
         return resource
 
@@ -242,7 +252,7 @@ def _error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:
     extra = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
     if error.text is not None:
         return text_answer(error.text, error.code, extra)
-    query = parse_query(request.raw_path.partition("?")[2])
+    query = parse_query(split_target(request.raw_path)[1])
     accepted = negotiation.negotiate_error(
         request.headers.get("Accept", ""),
         pretty=first(query, "pretty"),

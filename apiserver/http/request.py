@@ -6,10 +6,11 @@ reaches another resource. Names and namespaces are checked here and nowhere else
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote, unquote_plus
 
-from apiserver.api.errors import bad_request
+from apiserver.api.errors import ApiError, bad_request
 from apiserver.api.gotext import quote
 from apiserver.api.names import path_segment_name
 
@@ -23,6 +24,7 @@ _VERBS: Final = {
 }
 """By method: the verb without and with a name."""
 
+_BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 Query = dict[str, list[str]]
@@ -43,11 +45,12 @@ class RequestInfo(NamedTuple):
 
 
 def parse_query(text: str) -> Query:
-    """The query parameters; those that Go refuses (a stray `;` or `%`) are dropped as it does."""
+    """The query parameters. Those that Go refuses (with a `;`, or a `%` that escapes nothing) are dropped, as it does."""
     query: Query = {}
-    if text:
-        for name, value in parse_qsl(text, keep_blank_values=True, errors="replace"):
-            query.setdefault(name, []).append(value)
+    for part in text.split("&"):
+        if part and ";" not in part and not _has_bad_escape(part):
+            name, _, value = part.partition("=")
+            query.setdefault(unquote_plus(name), []).append(unquote_plus(value))
     return query
 
 
@@ -57,14 +60,29 @@ def first(query: Query, name: str) -> str:
     return values[0] if values else ""
 
 
+def split_target(target: str) -> tuple[str, str, str]:
+    """A request's target: path, query, and the host, if it is a whole URL as clients of proxies send it."""
+    host = ""
+    if not target.startswith("/"):
+        scheme, separator, rest = target.partition("://")
+        if separator and scheme.lower() in ("http", "https"):
+            host, slash, rest = rest.partition("/")
+            target = slash + rest
+    path, _, query = target.partition("?")
+    return path, query, host
+
+
 def decode_path(raw: str) -> str:
     """The decoded path. Raises ApiError for what is not a valid URL."""
     if "%" not in raw:
         return raw
-    for part in raw.split("%")[1:]:
-        if len(part) < 2 or not all(c in "0123456789abcdefABCDEF" for c in part[:2]):
-            raise bad_request(f'invalid URL escape "%{part[:2]}"')
+    if _has_bad_escape(raw):
+        raise ApiError(400, "", text="400 Bad Request")
     return unquote(raw, errors="surrogateescape")
+
+
+def _has_bad_escape(text: str) -> bool:
+    return "%" in text and _BAD_ESCAPE.search(text) is not None
 
 
 def is_watch(query: Query) -> bool:
@@ -74,7 +92,9 @@ def is_watch(query: Query) -> bool:
 
 def resource_info(method: str, path: str, query: Query) -> RequestInfo | None:
     """The RequestInfo of a path below /api/v1/ or /apis/GROUP/VERSION/; None for every other path."""
-    parts = path.strip("/").split("/")  # empty parts inside stay: `//` is no shorter way to anything
+    if not path.startswith(("/api/", "/apis/")):  # `//apis/` is no other way there
+        return None
+    parts = path.strip("/").split("/")  # empty parts inside stay, too
     if len(parts) > 2 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     elif len(parts) > 3 and parts[0] == "apis":
@@ -96,6 +116,16 @@ def resource_info(method: str, path: str, query: Query) -> RequestInfo | None:
     if watching or (verb == "list" and is_watch(query)):
         verb = "watch"
     return RequestInfo(verb, group, version, resource, namespace, name, subresource, in_namespace)
+
+
+def check_namespace(namespace: str) -> None:
+    """The namespace in a path; what is none, but harmless, is one that does not exist. Raises ApiError."""
+    if namespace in (".", ".."):
+        raise bad_request(f"Namespace parameter invalid: {quote(namespace)}: may not be '{namespace}'")
+    try:
+        namespace.encode()
+    except UnicodeEncodeError:
+        raise bad_request(f"Namespace parameter invalid: {quote(namespace)}: must be UTF-8") from None
 
 
 def check_name(name: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import json
 import socket
 import ssl
@@ -74,11 +75,33 @@ class Target:
             answer = connection.getresponse()
             return Reply(answer.status, answer.headers, answer.read())
 
+    @staticmethod
+    def read(heard: bytes) -> Reply:
+        """An answer in raw bytes, taken apart."""
+        head, _, body = heard.partition(b"\r\n\r\n")
+        line, _, fields = head.partition(b"\r\n")
+        headers = http.client.parse_headers(io.BytesIO(fields + b"\r\n\r\n"))
+        if headers.get("Transfer-Encoding") == "chunked":
+            body = _joined(body)
+        return Reply(int(line.split()[1]), headers, body)
+
     def say(self, data: bytes, timeout: float = 5.0) -> bytes:
         """Raw bytes, and all that comes back until the server closes or has nothing more to say."""
         with self.connect(timeout) as connection:
             connection.sendall(data)
             return hear(connection)
+
+
+def _joined(chunks: bytes) -> bytes:
+    """The body that came in chunks."""
+    body = b""
+    while chunks:
+        size, _, rest = chunks.partition(b"\r\n")
+        length = int(size, 16)
+        body, chunks = body + rest[:length], rest[length + 2 :]
+        if not length:
+            break
+    return body
 
 
 def hear(connection: socket.socket, silence: float = 0.3) -> bytes:
