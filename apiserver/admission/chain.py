@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from apiserver.admission.attributes import Attributes
 from apiserver.admission.namespaces import NamespaceLifecycle
+from apiserver.api import unstructured
+from apiserver.api.meta import OBJECT_META
+from apiserver.api.types import Json
+from apiserver.apply.entries import InvalidEntries, decode
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource
@@ -22,6 +26,7 @@ from apiserver.registry.store import Registry
 if TYPE_CHECKING:
     from apiserver.admission.webhooks import Hook
 
+_MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
 GROUP: Final = "admissionregistration.k8s.io"
 
 
@@ -68,6 +73,7 @@ class Chain:
         if not plugins:
             return False
         request = draft.judged = Attributes(draft, self.registry)
+        owners = _owners(draft)
         for plugin in plugins:
             await plugin.admit(request)
         if request.reinvoke:
@@ -75,6 +81,8 @@ class Chain:
             for plugin in plugins:
                 await plugin.admit(request)
         await request.settle()
+        if request.changed:
+            _keep_readable(draft, owners)
         return request.changed
 
     async def validate(self, draft: Draft) -> None:
@@ -95,6 +103,26 @@ class Chain:
         if draft.resource.group == GROUP or not draft.resource.stored:
             return []  # nor are questions judged: asking who may do what is how a cluster is repaired
         return [plugin for plugin in plugins if not plugin.idle(self.registry)]
+
+
+def _owners(draft: Draft) -> Json:
+    metadata = draft.new.get("metadata")
+    return metadata.get("managedFields") if isinstance(metadata, dict) else None
+
+
+def _keep_readable(draft: Draft, before: Json) -> None:
+    """managedFields that admission has made unreadable are put back (fieldmanager's admission controller)."""
+    after = _owners(draft)
+    if after is None or unstructured.mismatch(_MANAGED_FIELDS, after):
+        return  # nobody owns anything, or validation will tell
+    try:
+        decode(after)
+    except InvalidEntries as error:
+        draft.warnings.append(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
+            f"mutating admission controller; please fix your requests: {error}"
+        )
+        draft.new = {**draft.new, "metadata": {**draft.new["metadata"], "managedFields": before or []}}
 
 
 def _find(catalog: Catalog, group: str, plural: str) -> Resource:

@@ -13,7 +13,7 @@ from apiserver.admission.bindings import document
 from apiserver.api import codec, errors, gobase64, gojson
 from apiserver.api.errors import ApiError
 from apiserver.api.gotext import quote
-from apiserver.api.structs import BOOL, BYTES, STRING, UID, Field, List, Map, Struct, decode, json_type, named
+from apiserver.api.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, decode, json_type, named
 from apiserver.api.types import Json, Object
 from apiserver.apply.patch import PatchFailed, apply_operations
 from apiserver.registry.kinds.autoscaling import SCALE
@@ -34,7 +34,11 @@ _RESPONSE: Final = Struct("AdmissionResponse").define(
     Field("auditAnnotations", Map(STRING), 6),
     Field("warnings", List(STRING), 7),
 )
-_REVIEW: Final = Struct("AdmissionReview").define(*TYPE_META, Field("response", _RESPONSE, 2, POINTER))
+_REVIEW: Final = Struct("AdmissionReview").define(
+    *TYPE_META,
+    Field("request", Map(JSON, "v1.AdmissionRequest"), 1, POINTER),  # nobody looks at it
+    Field("response", _RESPONSE, 2, POINTER),
+)
 _KINDS: Final = {version: ReviewKind(GROUP, version, _REVIEW) for version in VERSIONS}
 
 

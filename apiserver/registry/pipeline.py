@@ -325,26 +325,34 @@ def prune_again(draft: Draft) -> None:
 def _refuse_malformed(draft: Draft) -> None:
     """Admission may have put anything into the metadata. Raises ApiError."""
     metadata: Json = draft.metadata
-    wrong = unstructured.mismatch(OBJECT_META, metadata)
     if not isinstance(metadata, dict):
-        wrong = f"expected map[string]interface {{}}, got {go_type(metadata)}"
-    if not wrong:
-        return
-    name = metadata.get("name") if isinstance(metadata, dict) else ""
-    if isinstance(metadata, dict) and draft.old is None:  # as it would be stored
-        now = format_time(draft.sources.now())
-        draft.new["metadata"] = {**metadata, "uid": draft.sources.new_uid(), "creationTimestamp": now, "generation": 1}
-    error = field_invalid("metadata", Verbatim(compact_json(draft.new["metadata"])), wrong)
+        if draft.old is None:
+            raise errors.internal_error("system metadata was not initialized")
+        raise _malformed(draft, "", f"expected map[string]interface {{}}, got {go_type(metadata)}")
+    if unstructured.mismatch(OBJECT_META, metadata):
+        _complete(draft)  # which may set right what was wrong
+        if wrong := unstructured.mismatch(OBJECT_META, metadata):
+            raise _malformed(draft, metadata.get("name"), wrong)
+
+
+def _malformed(draft: Draft, name: Json, why: str) -> ApiError:
+    error = field_invalid("metadata", Verbatim(compact_json(draft.new["metadata"])), why)
     what = errors.Qualified(draft.resource.group, draft.resource.kind)
-    raise errors.invalid(what, name if isinstance(name, str) else "", [error])
+    return errors.invalid(what, name if isinstance(name, str) else "", [error])
 
 
 def identify(draft: Draft) -> None:
     """What the server decides: on create uid, creationTimestamp, generation; on update what cannot change."""
     metadata = draft.metadata
+    if draft.old is None and metadata.get("generateName") and not metadata.get("name"):
+        metadata["name"] = generate_name(metadata["generateName"], draft.sources.new_suffix())
+    _complete(draft)
+
+
+def _complete(draft: Draft) -> None:
+    metadata = draft.metadata
+    metadata.pop("selfLink", None)  # upstream does not store it
     if draft.old is None:
-        if metadata.get("generateName") and not metadata.get("name"):
-            metadata["name"] = generate_name(metadata["generateName"], draft.sources.new_suffix())
         metadata["uid"] = draft.sources.new_uid()
         metadata["creationTimestamp"] = format_time(draft.sources.now())
         metadata["generation"] = 1
@@ -356,7 +364,6 @@ def identify(draft: Draft) -> None:
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         if old.get(name) is not None:
             metadata[name] = old[name]
-    metadata.pop("selfLink", None)  # upstream does not store it
 
 
 def _restore(metadata: Object, old: Object, name: str) -> None:

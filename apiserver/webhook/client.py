@@ -7,6 +7,7 @@ Nothing here does I/O: `Endpoint` says where a WebhookClientConfig leads, a `Cal
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote as percent_encode
 
@@ -155,6 +156,8 @@ _VERSIONS: Final = ("v1", "v1beta1")
 
 def read_review(reply: Reply, kind: ReviewKind) -> Object:
     """The review in an answer: decoded, but `kind` and `apiVersion` are as they were sent. Raises CallFailed."""
+    if complaint := _media_type_complaint(reply.content_type):
+        raise CallFailed(f"Internal error occurred: {complaint}")
     if not 200 <= reply.code <= 206:
         raise CallFailed(_refusal(reply))
     if not reply.body:
@@ -171,6 +174,30 @@ def read_review(reply: Reply, kind: ReviewKind) -> Object:
         raise CallFailed(decoded.error)
     review: Object = decoded.value
     return review
+
+
+_WORD: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]*"
+_MEDIA_TYPE: Final = re.compile(rf"({_WORD})(/?)({_WORD})(.*)", re.DOTALL)
+_PARAMETERS: Final = re.compile(rf'(\s*;\s*(?!=){_WORD}\s*=\s*({_WORD}|"([^"\\]|\\.)*"))*\s*;?\s*')
+
+
+def _media_type_complaint(content_type: str | None) -> str:
+    """What Go's mime.ParseMediaType has against a Content-Type; client-go looks at no more than that."""
+    if not content_type:
+        return ""
+    media_type, semicolon, parameters = content_type.partition(";")
+    found = _MEDIA_TYPE.fullmatch(media_type.strip())
+    assert found is not None, "it matches anything"
+    type_, slash, subtype, rest = found.groups()
+    if not type_:
+        return "mime: no media type"
+    if not slash and (subtype or rest):
+        return "mime: expected slash after first token"
+    if slash and not subtype:
+        return "mime: expected token after slash"
+    if rest:
+        return "mime: unexpected content after media subtype"
+    return "" if _PARAMETERS.fullmatch(semicolon + parameters) else "mime: invalid media parameter"
 
 
 def _other_kind(sent: GroupVersionKind, kind: ReviewKind) -> str:
@@ -227,5 +254,5 @@ def _message_of_status(body: bytes) -> str | None:
         return None
     if sent != ("", "v1", "Status") or value.get("status") != "Failure":
         return None
-    message = value.get("message")
-    return message if isinstance(message, str) else ""
+    message = value.get("message", "")
+    return message if isinstance(message, str) else None
