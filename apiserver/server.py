@@ -34,6 +34,7 @@ from apiserver.http.outgoing import Outgoing
 from apiserver.http.traces import Traces
 from apiserver.kubeconfig import is_own, write_kubeconfig
 from apiserver.manifests import Document, LoadError
+from apiserver.observability import health
 from apiserver.registry.builtin import built_in_versions
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.definition import definitions_resource
@@ -125,6 +126,10 @@ class Server:
             self._closing.push_async_callback(annotator.stop)
         await self._serve(listener)
 
+    async def _stores(self) -> bool:
+        """Can everything be read and written?"""
+        return not (await self.registry.store.status()).fault
+
     async def _in_background(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
 
@@ -138,7 +143,7 @@ class Server:
     async def _serve(self, listener: socket.socket) -> None:
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        checks = {"ping": lambda: True, "storage": lambda: True}
+        checks = {"ping": health.alive, "storage": self._stores}
         documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version(), checks, self.sources.now)
         app = App(self.registry, documents, traces_=Traces())  # the listener is on loopback
         requests = web_server.Server(app.handle, handler_cancellation=True)

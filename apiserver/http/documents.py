@@ -45,7 +45,7 @@ class Documents:
         trimmed = path.rstrip("/") or "/"
         parts = trimmed.split("/")[1:]
         if parts[0] in health.ENDPOINTS:
-            return self._health(parts, query)
+            return await self._health(parts, query)
         if trimmed == "/version":
             if method not in ("GET", "HEAD"):
                 return text_answer("Method Not Allowed\n", 405)
@@ -118,15 +118,15 @@ class Documents:
 
     # -- health
 
-    def _health(self, parts: list[str], query: Query) -> Answer:
+    async def _health(self, parts: list[str], query: Query) -> Answer:
         endpoint, *rest = parts
         if rest:
             check = self.checks.get("/".join(rest))
             if check is None:
                 return self._paths(404)
-            return text_answer("ok") if check() else text_answer("internal server error: check failed\n", 500)
+            return text_answer("ok") if await check() else text_answer("internal server error: check failed\n", 500)
         excluded = query.get("exclude", [])
-        report = health.report(endpoint, self.checks, verbose="verbose" in query, excluded=excluded)
+        report = await health.report(endpoint, self.checks, verbose="verbose" in query, excluded=excluded)
         return text_answer(report.text, 200 if report.healthy else 500)
 
     def _paths(self, status: int) -> Answer:

@@ -238,7 +238,7 @@ class WatchCache:
         except Corrupt as corrupt:
             if corrupt.page is None:
                 raise
-            log.error("%s: noxu check lists all damage", corrupt)
+            log.error("%s: noxu check lists all damage", corrupt)  # noqa: TRY400 - it is no bug
             return corrupt.page, corrupt.damaged
 
     def end_watches(self, name: str) -> None:

@@ -20,7 +20,8 @@ MOST_TOLD: Final = 100  # upstream's maximum of errors of one list
 
 def storage_key(resource: Resource, key: Key) -> str:
     """Where the reference keeps an object in etcd."""
-    return f"/registry/apiextensions.kubernetes.io/{resource.group}/{resource.plural}/{key.partition}{key.name}"
+    collection = f"apiextensions.kubernetes.io/{resource.group}/{resource.plural}" if resource.group else resource.plural
+    return f"/registry/{collection}/{key.partition}{key.name}"
 
 
 def storage_error(kind: str, code: int, resource: Resource, key: Key, why: str) -> str:
