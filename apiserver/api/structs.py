@@ -87,11 +87,15 @@ class Map:
 
 @dataclass(slots=True, eq=False)
 class Struct:
-    """`package` is how Go's messages qualify the type (`v1`). Fields come in declaration order; `define` allows recursion."""
+    """`package` is how Go's messages qualify the type (`v1`). Fields come in declaration order; `define` allows recursion.
+
+    `atomic` is apply's marker `structType`: the struct is owned as one wherever it stands.
+    """
 
     name: str
     fields: dict[str, Field] = dataclass_field(default_factory=dict, repr=False)
     package: str = "v1"
+    atomic: bool = False
     quick: Quick | None = dataclass_field(default=None, repr=False)  # made at the first decoding
 
     @property

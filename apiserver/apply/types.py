@@ -209,6 +209,7 @@ def _of_struct_type(kind: StructType, known: dict[str, Type], how: Field | None 
     atomic = how is not None and how.list_type == "atomic"
     if isinstance(kind, Map):
         return Type(map=MapType({}, _of_struct_type(kind.element, known), atomic))
+    atomic = atomic or kind.atomic
     if kind.name == "ObjectMeta":
         return OBJECT_META
     name = f"{kind.go} atomic" if atomic else kind.go

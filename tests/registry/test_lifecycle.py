@@ -23,8 +23,9 @@ async def _in_the_turn_in_which_it_ends() -> None:
     lifecycle = Settling()
     lifecycle._wake("w")
     task = lifecycle._settling["w"]
-    while not task.done():
+    for _ in range(2):
         await asyncio.sleep(0)
+    assert task.done()
     assert lifecycle._settling == {}
     await lifecycle.settled("w")
     lifecycle._wake("w")

@@ -144,3 +144,115 @@ def test_the_next_write_brings_owners_in_line_with_the_schema(
     assert owners(apply(client, "one", {"spec": {"a": value}}))["apply one"] == {"f:spec": {"f:a": owned}}
     reshape(noxu, client, a=after, b=INTEGER)
     assert owners(patch(client, "two", {"spec": {"b": 1}}))["apply one"] == {"f:spec": {"f:a": reconciled}}
+
+
+# -- built-in kinds
+
+RULES = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
+HOOK = {
+    "name": "a.example.com",
+    "clientConfig": {"url": "https://example.com"},
+    "sideEffects": "None",
+    "admissionReviewVersions": ["v1"],
+    "rules": RULES,
+}
+HOOK_FIELDS = {
+    ".": {},
+    "f:admissionReviewVersions": {},
+    "f:clientConfig": {"f:url": {}},
+    "f:name": {},
+    "f:rules": {},
+    "f:sideEffects": {},
+}
+POLICY = {
+    "matchConstraints": {"resourceRules": RULES},
+    "variables": [{"name": "v", "expression": "1"}],
+    "validations": [{"expression": "true"}],
+}
+REGISTRATION = "admissionregistration.k8s.io/v1"
+
+BUILT_IN: list[tuple[str, str, str, dict[str, Any], dict[str, Any]]] = [
+    # path, apiVersion, kind, what is applied, what is owned
+    (
+        "/api/v1/namespaces/default/configmaps", "v1", "ConfigMap",
+        {"data": {"a": "1"}, "binaryData": {"b": "eA=="}, "immutable": False},
+        {"f:data": {"f:a": {}}, "f:binaryData": {"f:b": {}}, "f:immutable": {}},
+    ),
+    (
+        "/api/v1/namespaces/default/secrets", "v1", "Secret",
+        {"data": {"a": "eA=="}, "type": "Opaque"}, {"f:data": {"f:a": {}}, "f:type": {}},
+    ),
+    (
+        "/api/v1/namespaces/default/serviceaccounts", "v1", "ServiceAccount",
+        {"secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "i"}]},
+        {"f:secrets": {'k:{"name":"s"}': {}}, "f:imagePullSecrets": {}},
+    ),
+    ("/api/v1/namespaces", "v1", "Namespace", {"metadata": {"name": "w", "labels": {"a": "b"}}}, {"f:metadata": {"f:labels": {"f:a": {}}}}),
+    (
+        "/api/v1/namespaces/default/events", "v1", "Event",
+        {"involvedObject": {"kind": "X", "namespace": "default"}, "source": {"component": "c"}, "count": 1},
+        {"f:involvedObject": {}, "f:source": {"f:component": {}}, "f:count": {}},
+    ),
+    (
+        "/apis/coordination.k8s.io/v1/namespaces/default/leases", "coordination.k8s.io/v1", "Lease",
+        {"spec": {"holderIdentity": "me"}}, {"f:spec": {"f:holderIdentity": {}}},
+    ),
+    (
+        f"/apis/{REGISTRATION}/validatingwebhookconfigurations", REGISTRATION, "ValidatingWebhookConfiguration",
+        {"webhooks": [HOOK]}, {"f:webhooks": {'k:{"name":"a.example.com"}': HOOK_FIELDS}},
+    ),
+    (
+        f"/apis/{REGISTRATION}/mutatingwebhookconfigurations", REGISTRATION, "MutatingWebhookConfiguration",
+        {"webhooks": [HOOK]}, {"f:webhooks": {'k:{"name":"a.example.com"}': HOOK_FIELDS}},
+    ),
+    (
+        f"/apis/{REGISTRATION}/validatingadmissionpolicies", REGISTRATION, "ValidatingAdmissionPolicy",
+        {"spec": POLICY},
+        {"f:spec": {"f:matchConstraints": {}, "f:validations": {}, "f:variables": {'k:{"name":"v"}': {}}}},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "version", "kind", "config", "owned"), BUILT_IN, ids=[row[2] for row in BUILT_IN])
+def test_built_in_kinds_are_owned_as_their_types_say(
+    client: Client, path: str, version: str, kind: str, config: dict[str, Any], owned: dict[str, Any]
+) -> None:
+    config = {"apiVersion": version, "kind": kind} | config
+    first, second = (apply(client, "one", config, f"{path}/w") for _ in range(2))
+    assert owners(first)["apply one"] == owned
+    assert owners(second)["apply one"] == owned
+    assert second["metadata"].get("generation") == first["metadata"].get("generation")
+
+
+def test_definitions_are_owned_by_the_fields_of_their_versions(client: Client) -> None:
+    """Their versions are one atomic list."""
+    wanted = definition(a=INTEGER, b=INTEGER)
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{wanted['metadata']['name']}"
+    fields = owners(apply(client, "one", wanted, path))["apply one"]["f:spec"]
+    assert fields["f:versions"] == {}
+    assert fields["f:names"] == {"f:kind": {}, "f:plural": {}}
+
+
+def test_items_of_built_in_kinds_have_several_owners(client: Client) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts/w"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    apply(client, "one", account | {"secrets": [{"name": "a"}]}, path)
+    both = apply(client, "two", account | {"secrets": [{"name": "b"}]}, path)
+    assert [one["name"] for one in both["secrets"]] == ["a", "b"]
+    left = apply(client, "one", account, path)
+    assert left["secrets"] == [{"name": "b"}]
+
+
+# -- objects that nobody owns
+
+
+def test_objects_without_owners_get_them_when_somebody_applies(client: Client) -> None:
+    """Upstream's rule: until then nothing is tracked, and then what is there was somebody's before."""
+    patch_none = {"metadata": {"managedFields": [{}]}}
+    apply(client, "gone", {"spec": {"a": 1}})
+    patch(client, "gone", patch_none)
+    assert owners(patch(client, "updater", {"spec": {"b": 1}})) == {}
+    assert owners(apply(client, "one", {"spec": {"a": 1}})) == {
+        "apply one": {"f:spec": {"f:a": {}}},
+        "update before-first-apply": {"f:spec": {".": {}, "f:a": {}, "f:b": {}}},
+    }

@@ -90,7 +90,7 @@ PARAM_KIND: Final = Struct("ParamKind").define(
     Field("apiVersion", STRING, 1),
     Field("kind", STRING, 2),
 )
-NAMED_RULE_WITH_OPERATIONS: Final = Struct("NamedRuleWithOperations").define(
+NAMED_RULE_WITH_OPERATIONS: Final = Struct("NamedRuleWithOperations", atomic=True).define(
     Field("resourceNames", List(STRING), 1, list_type="atomic"),
     Field(
         "operations", List(named("v1.OperationType")), 1, list_type="atomic", inline="RuleWithOperations", within=(2,)
@@ -157,7 +157,7 @@ AUDIT_ANNOTATION: Final = Struct("AuditAnnotation").define(
     Field("key", STRING, 1, ALWAYS),
     Field("valueExpression", STRING, 2, ALWAYS),
 )
-VARIABLE: Final = Struct("Variable").define(
+VARIABLE: Final = Struct("Variable", atomic=True).define(
     Field("name", STRING, 1, ALWAYS),
     Field("expression", STRING, 2, ALWAYS),
 )

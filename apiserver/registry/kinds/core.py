@@ -77,7 +77,7 @@ SECRET: Final = Struct("Secret").define(
     Field("stringData", Map(STRING), 4),
     Field("type", named("v1.SecretType"), 3),
 )
-OBJECT_REFERENCE: Final = Struct("ObjectReference").define(
+OBJECT_REFERENCE: Final = Struct("ObjectReference", atomic=True).define(
     Field("kind", STRING, 1),
     Field("namespace", STRING, 2),
     Field("name", STRING, 3),
@@ -86,7 +86,7 @@ OBJECT_REFERENCE: Final = Struct("ObjectReference").define(
     Field("resourceVersion", STRING, 6),
     Field("fieldPath", STRING, 7),
 )
-LOCAL_OBJECT_REFERENCE: Final = Struct("LocalObjectReference").define(
+LOCAL_OBJECT_REFERENCE: Final = Struct("LocalObjectReference", atomic=True).define(
     Field("name", STRING, 1),
 )
 SERVICE_ACCOUNT: Final = Struct("ServiceAccount").define(
