@@ -1,0 +1,114 @@
+"""One damaged row makes one object unreadable; the server goes on with all others, and says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from apiserver.config import Config
+from apiserver.server import Server
+from conformance.client import Answer, Client
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+KEY = "/registry/configmaps/default/b"
+OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
+def serve(directory: Path, talk: Callable[[Client], None]) -> None:
+    """Run a server on a data directory as long as somebody talks to it."""
+
+    def talked(url: str) -> None:
+        with Client(url) as client:
+            talk(client)
+
+    async def run() -> None:
+        async with Server(Config(port=0, data=directory)) as server:
+            await asyncio.to_thread(talked, server.url)
+
+    asyncio.run(run())
+
+
+def config_map(name: str, value: str = "v") -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": value}}
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A data directory with the config maps a, b and c, of which b has one wrong bit."""
+
+    def fill(client: Client) -> None:
+        for name in "abc":
+            assert client.send("POST", CONFIG_MAPS, config_map(name)).code == 201
+
+    serve(tmp_path, fill)
+    with sqlite3.connect(tmp_path / "noxu.db") as connection:
+        [(revision, value)] = connection.execute("SELECT revision, value FROM log WHERE name = 'b'").fetchall()
+        flipped = bytearray(value)
+        flipped[value.index(b'"data"') + 2] ^= 1
+        connection.execute("UPDATE log SET value = ? WHERE revision = ?", (bytes(flipped), revision))
+    connection.close()
+    return tmp_path
+
+
+def is_told(answer: Answer) -> bool:
+    text = f"StorageError: corrupt object, Code: 7, Key: {KEY}, ResourceVersion: 0, AdditionalErrorMsg: object not decodable"
+    return answer.code == 500 and text in answer.body["message"] and OPTION in answer.body["message"]
+
+
+def test_only_that_object_fails(damaged: Path) -> None:
+    def talk(client: Client) -> None:
+        assert client.send("GET", f"{CONFIG_MAPS}/a").body["data"] == {"k": "v"}
+        assert client.send("PUT", f"{CONFIG_MAPS}/c", config_map("c", "new")).code == 200
+        assert client.send("POST", CONFIG_MAPS, config_map("d")).code == 201
+        for method, path, body in (
+            ("GET", f"{CONFIG_MAPS}/b", None),
+            ("PUT", f"{CONFIG_MAPS}/b", config_map("b")),
+            ("POST", CONFIG_MAPS, config_map("b")),
+            ("DELETE", f"{CONFIG_MAPS}/b", None),
+        ):
+            assert is_told(client.send(method, path, body)), method
+        assert client.send("GET", "/readyz").code == 200
+
+    serve(damaged, talk)
+
+
+def test_a_list_that_would_have_to_show_it_fails(damaged: Path) -> None:
+    def talk(client: Client) -> None:
+        for path in (CONFIG_MAPS, "/api/v1/configmaps"):
+            answer = client.send("GET", path)
+            assert (answer.code, answer.body["reason"]) == (500, "StorageReadError")
+            (cause,) = answer.body["details"]["causes"]
+            assert (cause["reason"], cause["field"]) == ("UnexpectedServerResponse", KEY)
+        assert client.send("GET", "/api/v1/namespaces/kube-system/configmaps").body["items"] == []
+
+    serve(damaged, talk)
+
+
+def test_it_can_be_deleted_on_purpose(damaged: Path) -> None:
+    def talk(client: Client) -> None:
+        dry = client.send("DELETE", f"{CONFIG_MAPS}/b", {OPTION: True, "dryRun": ["All"]})
+        assert dry.code == 200
+        assert is_told(client.send("GET", f"{CONFIG_MAPS}/b"))
+        gone = client.send("DELETE", f"{CONFIG_MAPS}/b", {OPTION: True})
+        assert (gone.code, gone.body["details"]) == (200, {"name": "b", "kind": "ConfigMap"})
+        assert client.send("GET", f"{CONFIG_MAPS}/b").code == 404
+        assert [item["metadata"]["name"] for item in client.send("GET", CONFIG_MAPS).body["items"]] == ["a", "c"]
+        assert client.send("POST", CONFIG_MAPS, config_map("b")).code == 201
+
+    serve(damaged, talk)
+
+
+def test_what_is_not_damaged_is_not_deleted_like_that(damaged: Path) -> None:
+    def talk(client: Client) -> None:
+        refused = client.send("DELETE", f"{CONFIG_MAPS}/a", {OPTION: True})
+        assert refused.code == 409
+        assert refused.body["message"].endswith(
+            "unsafe deletion is not allowed because the object is decodable from storage"
+        )
+        assert client.send("DELETE", f"{CONFIG_MAPS}/nothing?{OPTION}=true").code == 404
+
+    serve(damaged, talk)
