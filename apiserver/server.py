@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import importlib.metadata
 import ipaddress
 import logging
 import shutil
@@ -14,6 +13,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterable
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -144,7 +144,7 @@ class Server:
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         checks = {"ping": health.alive, "storage": self._stores}
-        documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version(), checks, self.sources.now)
+        documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version, checks, self.sources.now)
         app = App(self.registry, documents, traces_=Traces())  # the listener is on loopback
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
@@ -183,8 +183,11 @@ def _find(catalog: Catalog, group: str, plural: str) -> Resource:
     return resource
 
 
+@cache
 def own_version() -> str:
-    return importlib.metadata.version("noxu")
+    from importlib import metadata  # is large, and few ask
+
+    return metadata.version("noxu")
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -27,7 +27,7 @@ class Documents:
         self,
         catalog: Callable[[], Catalog],
         address: str,
-        own_version: str,
+        own_version: Callable[[], str],
         checks: Mapping[str, health.Check],
         now: Callable[[], datetime] = Sources().now,
     ) -> None:
@@ -50,7 +50,7 @@ class Documents:
             if method not in ("GET", "HEAD"):
                 return text_answer("Method Not Allowed\n", 405)
             negotiation.require_representation(headers.get("Accept", ""), [negotiation.JSON])
-            return Answer(codec.pretty(health.version(self.own_version), sort_keys=False))
+            return Answer(codec.pretty(health.version(self.own_version()), sort_keys=False))
         if parts[0] in ("api", "apis"):
             return self._discovery(parts, query, headers)
         if parts[0] == "openapi":

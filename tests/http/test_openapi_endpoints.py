@@ -46,7 +46,7 @@ def catalog_of_one() -> Catalog:
 @pytest.fixture
 def ask() -> Ask:
     catalog = catalog_of_one()
-    documents = Documents(lambda: catalog, "127.0.0.1:1", "0.1.0", {}, lambda: NOW)
+    documents = Documents(lambda: catalog, "127.0.0.1:1", lambda: "0.1.0", {}, lambda: NOW)
 
     def ask(url: str, method: str = "GET", **headers: str) -> Answer:
         path, _, query = url.partition("?")
