@@ -231,10 +231,9 @@ async def inputs(request: Attributes, resource: Resource, namespace: Object | No
     )
 
 
-def as_matched(seen: Inputs, request: Attributes) -> Inputs:
+def for_conditions(seen: Inputs) -> Inputs:
     """The same for match conditions: they see no namespace, and the resource as the request named it."""
-    named = {"group": request.resource.group, "version": request.resource.version, "resource": request.resource.plural}
-    return seen._replace(namespace=None, request={**seen.request, "resource": named})
+    return seen._replace(namespace=None, request={**seen.request, "resource": seen.request["requestResource"]})
 
 
 def document(request: Attributes, resource: Resource) -> Object:

@@ -24,7 +24,7 @@ from apiserver.admission.bindings import (
     Policies,
     Policy,
     about,
-    as_matched,
+    for_conditions,
     inputs,
     namespace_of,
     refusal,
@@ -295,9 +295,7 @@ class MutatingPolicies:
         seen = (await inputs(request, resource, namespace, self._authorize))._replace(params=params)
         try:
             conditions = policy.conditions
-            if conditions and not await conditions.met(
-                as_matched(seen, request), request.draft.weight, fail=policy.fails
-            ):
+            if conditions and not await conditions.met(for_conditions(seen), request.draft.weight, fail=policy.fails):
                 return []
         except ConditionError as error:
             return [_Failure(policy, binding, str(error), "Invalid")]

@@ -25,6 +25,7 @@ class _Deferred(Generic[P]):
 
     def __init__(self, kinds: tuple[Resource, ...], make: Callable[..., P], own: Sequence[Hook] = ()) -> None:
         self._kinds = kinds
+        self._collections = tuple(kind.collection for kind in kinds)
         self._make = make
         self._own = own
 
@@ -35,8 +36,12 @@ class _Deferred(Generic[P]):
     def idle(self, registry: Registry) -> bool:
         if self._own:
             return False
-        collections = (registry.cache.peek(kind.collection) for kind in self._kinds)
-        return any(one is not None and not one.entries for one in collections)
+        peek = registry.cache.peek
+        for name in self._collections:
+            collection = peek(name)
+            if collection is not None and not collection.entries:
+                return True
+        return False
 
     async def configured(self, registry: Registry) -> bool:
         for kind in self._kinds:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 from apiserver.admission.attributes import Attributes
@@ -21,7 +21,7 @@ from apiserver.admission.bindings import (
     Policies,
     Policy,
     about,
-    as_matched,
+    for_conditions,
     inputs,
     namespace_of,
     refusal,
@@ -112,10 +112,11 @@ class Judgement(NamedTuple):
 ADMIT: Final = Decision()
 
 
-def judge(policy: ValidatingPolicy, seen: Inputs, at_conditions: Inputs, patience: Patience) -> Judgement:
+def judge(policy: ValidatingPolicy, seen: Inputs, patience: Patience) -> Judgement:
     """Evaluate a policy. Raises TooLong."""
+    conditions = policy.conditions
     try:
-        if policy.conditions and not policy.conditions.met_within(patience, at_conditions, fail=policy.fails):
+        if conditions and not conditions.met_within(patience, for_conditions(seen), fail=policy.fails):
             return Judgement([])
         evaluation = Evaluation(seen, policy.composition, patience=patience)
         results = [evaluation.run(one.expression) for one in policy.validations]
@@ -203,10 +204,19 @@ class _Denial(NamedTuple):
 class _Ruling:
     """What all policies together make of one request."""
 
-    def __init__(self, request: Attributes) -> None:
+    def __init__(self, request: Attributes, authorize: Authorize) -> None:
         self.request = request
         self.denials: list[_Denial] = []
         self.audited: list[Object] = []
+        self._authorize = authorize
+        self._seen: dict[Resource, Inputs] = {}
+
+    async def seen(self, resource: Resource) -> Inputs:
+        """What policies see whose rules name this version."""
+        if resource not in self._seen:
+            namespace = await namespace_of(self.request)
+            self._seen[resource] = await inputs(self.request, resource, namespace, self._authorize)
+        return self._seen[resource]
 
     def add(self, found: Invocation[ValidatingPolicy], judgement: Judgement) -> None:
         policy, binding = found.policy, found.binding
@@ -269,44 +279,41 @@ class ValidatingPolicies:
         """Raises ApiError."""
         if not request.resource.stored:
             return  # questions are not policed: who may ask what is how clusters are repaired
-        ruling = _Ruling(request)
+        ruling = _Ruling(request, self._authorize)
         for bound in await self._policies.all(request.registry):
             annotations: dict[str, list[str]] = {}
             for found in await about(request, bound):
                 if isinstance(found, Misconfigured):
                     ruling.misconfigured(found)
-                else:
-                    await self._judge(request, found, ruling, annotations)
+                    continue
+                for params in found.params:
+                    judgement = await _judged(
+                        request, found, (await ruling.seen(found.resource))._replace(params=params)
+                    )
+                    ruling.add(found, judgement)
+                    _collect(annotations, judgement)
             _publish(request.draft.audit, bound.policy.name, annotations)
         ruling.carry_out()
 
-    async def _judge(
-        self,
-        request: Attributes,
-        found: Invocation[ValidatingPolicy],
-        ruling: _Ruling,
-        annotations: dict[str, list[str]],
-    ) -> None:
-        policy = found.policy
-        seen = await inputs(request, found.resource, await namespace_of(request), self._authorize)
-        for param in found.params:
-            began, now = time.perf_counter(), seen._replace(params=param)
-            judgement = await patiently(
-                request.draft.weight,
-                lambda patience, now=now: judge(policy, now, as_matched(now, request), patience),  # type: ignore[misc]
-            )
-            ruling.add(found, judgement)
-            for key, value in judgement.annotations:
-                values = annotations.setdefault(key, [])
-                if value not in values:
-                    values.append(value)
-            if request.draft.trace is not None:
-                notes = [Note("", one.message) for one in judgement.decisions if one.message]
-                request.draft.did(f"policy {policy.name}", notes=notes, seconds=time.perf_counter() - began)
+
+async def _judged(request: Attributes, found: Invocation[ValidatingPolicy], seen: Inputs) -> Judgement:
+    began = time.perf_counter()
+    judgement = await patiently(request.draft.weight, partial(judge, found.policy, seen))
+    if request.draft.trace is not None:
+        notes = [Note("", one.message) for one in judgement.decisions if one.message]
+        request.draft.did(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - began)
+    return judgement
+
+
+def _collect(annotations: dict[str, list[str]], judgement: Judgement) -> None:
+    """Several bindings and params may give several values for a key."""
+    for key, value in judgement.annotations:
+        values = annotations.setdefault(key, [])
+        if value not in values:
+            values.append(value)
 
 
 def _publish(audit: dict[str, str], policy: str, annotations: Mapping[str, list[str]]) -> None:
-    """Several values, of several bindings or params, are joined."""
     for key, values in annotations.items():
         cut = [value.encode("utf-8", "replace")[:MAX_AUDIT_VALUE].decode("utf-8", "ignore") for value in values]
         audit[f"{policy}/{key}"] = ", ".join(cut)

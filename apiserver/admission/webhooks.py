@@ -17,7 +17,7 @@ from typing import Final
 
 from apiserver.admission import reviews
 from apiserver.admission.attributes import Attributes
-from apiserver.admission.bindings import Authorize, as_matched, inputs, refusal
+from apiserver.admission.bindings import Authorize, for_conditions, inputs, refusal
 from apiserver.admission.configured import Configured
 from apiserver.admission.expressions import ConditionError, MatchConditions, allow_all
 from apiserver.admission.matching import Criteria, criteria_of_webhook, matched
@@ -122,7 +122,7 @@ class _Webhooks:
         resource = await matched(hook.criteria, request)
         if resource is None or not hook.conditions:
             return resource
-        seen = as_matched(await inputs(request, resource, None, self._authorize), request)
+        seen = for_conditions(await inputs(request, resource, None, self._authorize))
         try:
             return resource if await hook.compiled.met(seen, request.draft.weight, fail=hook.fails) else None
         except ConditionError as error:
