@@ -1,0 +1,299 @@
+"""R1 and R14 for the whole server: killed in the middle of writes it loses nothing; stopped, it leaves nothing.
+
+NOXU_KILLS says how many times (10; 100 take a few minutes).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from storage.check import check
+
+KILLS = int(os.environ.get("NOXU_KILLS", "10"))
+WATCHES = 1000
+ROOT = Path(__file__).parents[2]
+MAPS = "/api/v1/namespaces/default/configmaps"
+WRITERS = 4
+
+
+class Ack(NamedTuple):
+    """A write that was answered with success. `value` None: a delete."""
+
+    name: str
+    revision: int
+    value: str | None
+
+
+class Process:
+    """A server of its own, in a process of its own."""
+
+    def __init__(self, directory: Path, port: int) -> None:
+        self.directory, self.port = directory, port
+        (directory / "tmp").mkdir(exist_ok=True)
+        began = time.monotonic()
+        arguments = ["serve", "--data", str(directory / "data"), "--port", str(port)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "apiserver", *arguments, "--kubeconfig", str(directory / "kubeconfig")],
+            cwd=ROOT,
+            env=os.environ | {"TMPDIR": str(directory / "tmp")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.first_line = self.process.stdout.readline()
+        self.seconds = time.monotonic() - began
+
+    def ask(self, method: str, path: str, value: Any = None) -> tuple[int, Any]:
+        with contextlib.closing(self.connect()) as connection:
+            return exchange(connection, method, path, value)
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+
+    def end(self, number: signal.Signals) -> str:
+        """Send the signal, and wait; what else the server has said."""
+        self.process.send_signal(number)
+        said, _ = self.process.communicate(timeout=30)
+        return said
+
+
+def exchange(connection: http.client.HTTPConnection, method: str, path: str, value: Any = None) -> tuple[int, Any]:
+    body = None if value is None else json.dumps(value)
+    connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        found: int = free.getsockname()[1]
+        return found
+
+
+@pytest.fixture
+def started(tmp_path: Path, port: int) -> Iterator[Process]:
+    server = Process(tmp_path, port)
+    yield server
+    if server.process.poll() is None:
+        server.end(signal.SIGKILL)
+
+
+# -- kill -9
+
+
+class Writer(threading.Thread):
+    """Creates, updates and deletes its own few objects until the server is gone. Remembers what was acknowledged."""
+
+    def __init__(self, server: Process, number: int, known: dict[str, int]) -> None:
+        super().__init__(daemon=True)
+        self.server, self.number = server, number
+        self.random = random.Random(os.urandom(8))
+        self.known = known  # resourceVersions by name
+        self.acks: list[Ack] = []
+        self.under_way = ""  # what the last request was about: it has happened, or not
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        connection = self.server.connect()
+        try:
+            while True:
+                self.write(connection)
+        except (OSError, http.client.HTTPException):
+            pass  # killed
+        except (AssertionError, KeyError, ValueError) as error:
+            self.failure = error
+        finally:
+            connection.close()
+
+    def write(self, connection: http.client.HTTPConnection) -> None:
+        name = self.under_way = f"{self.number}-{self.random.randrange(5)}"
+        known = self.known.get(name)
+        if known and self.random.random() < 0.3:
+            options = {"preconditions": {"resourceVersion": str(known)}}
+            status, answer = exchange(connection, "DELETE", f"{MAPS}/{name}", options)
+            assert status == 200, answer
+            del self.known[name]
+            self.acks.append(Ack(name, known, None))
+            return
+        value = f"{self.random.getrandbits(64):x}" * self.random.choice([1, 50])
+        metadata = {"name": name} | ({"resourceVersion": str(known)} if known else {})
+        wanted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"v": value}}
+        method, path = ("PUT", f"{MAPS}/{name}") if known else ("POST", MAPS)
+        status, answer = exchange(connection, method, path, wanted)
+        assert status in (200, 201), answer
+        self.known[name] = int(answer["metadata"]["resourceVersion"])
+        self.acks.append(Ack(name, self.known[name], value))
+
+
+def events_after(server: Process, revision: int) -> Iterator[dict[str, Any]]:
+    """What a watch shows of the history."""
+    with contextlib.closing(server.connect()) as connection:
+        connection.request("GET", f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion={revision}")
+        for line in connection.getresponse():
+            yield json.loads(line)
+
+
+@pytest.mark.timeout(60 + 10 * KILLS)
+def test_kill_loses_no_write_that_was_acknowledged(
+    tmp_path: Path, port: int, record_property: Callable[[str, object], None]
+) -> None:
+    server = Process(tmp_path, port)
+    slowest = acknowledged = 0.0
+    known: dict[str, int] = {}
+    for _ in range(KILLS):
+        start = int(server.ask("GET", MAPS)[1]["metadata"]["resourceVersion"])
+        mine = [{name: known[name] for name in known if name.startswith(f"{n}-")} for n in range(WRITERS)]
+        writers = [Writer(server, n, mine[n]) for n in range(WRITERS)]
+        for writer in writers:
+            writer.start()
+        time.sleep(random.uniform(0.1, 0.5))
+        server.end(signal.SIGKILL)
+        for writer in writers:
+            writer.join(20)
+            assert writer.failure is None, writer.failure
+        assert check(tmp_path / "data" / "noxu.db").damage == []
+        server = Process(tmp_path, port)  # at once: the same file and the same port
+        assert server.first_line.startswith("Noxu serves"), server.first_line
+        slowest = max(slowest, server.seconds)
+        acknowledged += sum(len(writer.acks) for writer in writers)
+        known = verify(server, start, writers)
+    said = server.end(signal.SIGTERM)
+    record_property("acknowledged", acknowledged)
+    record_property("slowest start", slowest)
+    assert "Traceback" not in said
+    assert acknowledged >= 20 * KILLS, "too few writes to mean anything"
+    assert slowest < patience(5)
+
+
+def verify(server: Process, start: int, writers: list[Writer]) -> dict[str, int]:
+    """What there is now was acknowledged last, or was under way; and history shows every acknowledged write."""
+    listed = server.ask("GET", MAPS)[1]
+    state = {item["metadata"]["name"]: item for item in listed["items"]}
+    written: dict[int, tuple[str, str]] = {}
+    deleted: dict[str, list[int]] = {}
+    for event in events_after(server, start):
+        metadata = event["object"]["metadata"]
+        if event["type"] == "DELETED":
+            deleted.setdefault(metadata["name"], []).append(int(metadata["resourceVersion"]))
+        else:
+            written[int(metadata["resourceVersion"])] = (metadata["name"], event["object"]["data"]["v"])
+    for writer in writers:
+        last: dict[str, Ack] = {}
+        for ack in writer.acks:
+            last[ack.name] = ack
+            if ack.value is not None:
+                assert written[ack.revision] == (ack.name, ack.value)
+                assert int(listed["metadata"]["resourceVersion"]) >= ack.revision
+            else:
+                assert any(revision > ack.revision for revision in deleted[ack.name])
+        for name, ack in last.items():
+            found = state.get(name)
+            if name != writer.under_way:
+                assert (found["data"]["v"] if found else None) == ack.value
+            elif found is not None and int(found["metadata"]["resourceVersion"]) == ack.revision:
+                assert found["data"]["v"] == ack.value
+    return {name: int(item["metadata"]["resourceVersion"]) for name, item in state.items()}
+
+
+def patience(seconds: float) -> float:
+    """A deadline on a machine that others use, too: as many times as long as there are programs for a processor."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+# -- SIGTERM
+
+
+@contextlib.contextmanager
+def many_files(count: int) -> Iterator[None]:
+    """Sockets for so many clients, here and in the server."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        pytest.skip(f"this machine allows {hard} open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_sigterm_ends_a_thousand_watches_in_good_order(tmp_path: Path, port: int) -> None:
+    with many_files(WATCHES + 500), contextlib.ExitStack() as stack:
+        server = Process(tmp_path, port)
+        stack.callback(lambda: server.process.poll() is None and server.end(signal.SIGKILL))
+        peers = []
+        for _ in range(WATCHES):
+            peer = stack.enter_context(socket.create_connection(("127.0.0.1", port), 20))
+            peer.sendall(f"GET {MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            peers.append(peer)
+        for peer in peers:
+            assert peer.recv(65536).startswith(b"HTTP/1.1 200 ")
+        writers = [Writer(server, n, {}) for n in range(WRITERS)]
+        for writer in writers:
+            writer.start()
+        time.sleep(0.3)
+        began = time.monotonic()
+        said = server.end(signal.SIGTERM)
+        seconds = time.monotonic() - began
+        assert server.process.returncode == 0
+        assert "Traceback" not in said, said
+        assert seconds <= patience(5)
+        for peer in peers:
+            heard = b""
+            while piece := peer.recv(65536):
+                heard += piece
+            assert heard.endswith(b"0\r\n\r\n")  # whole events, and the end of the stream
+        for writer in writers:
+            writer.join(20)
+            assert writer.failure is None, writer.failure
+        left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+        assert left == ["noxu.db"]  # no kubeconfig, no write-ahead log, nothing temporary
+        assert list((tmp_path / "tmp").iterdir()) == []
+        again = Process(tmp_path, port)
+        stack.callback(again.end, signal.SIGKILL)
+        stored = {item["metadata"]["name"]: item["data"]["v"] for item in again.ask("GET", MAPS)[1]["items"]}
+        for writer in writers:
+            for ack in {ack.name: ack for ack in writer.acks}.values():
+                if ack.name != writer.under_way:
+                    assert stored.get(ack.name) == ack.value
+
+
+def test_a_second_server_on_the_same_file_is_refused_and_harms_nothing(started: Process, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        other_port = free.getsockname()[1]
+    refused = subprocess.run(
+        [sys.executable, "-m", "apiserver", "serve", "--data", tmp_path / "data", "--port", str(other_port)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert refused.returncode != 0
+    assert "in use by another process" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert started.ask("GET", MAPS)[0] == 200
+
+
+def test_what_stops_at_once_leaves_nothing(started: Process, tmp_path: Path) -> None:
+    began = time.monotonic()
+    assert "Traceback" not in started.end(signal.SIGINT)
+    assert time.monotonic() - began < patience(5)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["noxu.db"]
