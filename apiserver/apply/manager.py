@@ -67,11 +67,12 @@ def update(live: Object | None, new: Object, tracker: Tracker, *, manager: str, 
     if live is not None and not managers:
         return _with_entries(new, None)
     bare = _with_entries(new, None)
+    seen = tracker.written(bare)
     try:
         if live is None:
-            managers = _created(bare, tracker, managers, manager or UNKNOWN, now)
+            managers = _created(seen, tracker, managers, manager or UNKNOWN, now)
         else:
-            managers = _updated(live, bare, tracker, managers, manager or UNKNOWN, now)
+            managers = _updated(live, seen, tracker, managers, manager or UNKNOWN, now)
     except (Failed, ApiError):
         return _with_entries(bare, _entries(live))
     return _with_entries(bare, encode(managers, in_order=not tracker.custom))

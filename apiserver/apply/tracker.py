@@ -28,6 +28,11 @@ def relabel(value: Object, version: str) -> Object:
     return {**value, "apiVersion": version}
 
 
+def as_it_is(value: Object) -> Object:
+    """How custom resources are written."""
+    return value
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tracker:
     """One resource (or subresource) at the version that it is asked for.
@@ -35,7 +40,8 @@ class Tracker:
     `types` and `resets` are by apiVersion, for every version there is; `resets` are the fields that writes through
     this endpoint do not change. `convert` gives an object at another version, or raises MissingVersion or, if it
     cannot, ApiError. `empty` is what a create starts from, for built-in kinds their zero. Objects of `custom` resources
-    are written with sorted keys, others as they are.
+    are written with sorted keys, others as they are; `written` gives an object without the empty fields that Go leaves
+    out, for nobody owns them.
     """
 
     version: str
@@ -46,6 +52,7 @@ class Tracker:
     resets: Mapping[str, FieldSet] = field(default_factory=dict)
     empty: Object = field(default_factory=dict)
     custom: bool = True
+    written: Callable[[Object], Object] = as_it_is
 
     @property
     def type(self) -> Type:

@@ -14,7 +14,7 @@ from apiserver.api.structs import zero
 from apiserver.api.types import Object
 from apiserver.apply import scale
 from apiserver.apply.fieldset import FieldSet, Path, field, of
-from apiserver.apply.tracker import Tracker, relabel
+from apiserver.apply.tracker import Tracker, as_it_is, relabel
 from apiserver.apply.types import Type, of_schema, of_struct
 from apiserver.registry.conversion import convert
 from apiserver.registry.heavy import work
@@ -108,6 +108,7 @@ def _make(resource: Resource, subresource: str) -> Tracker:
         resets={one.api_version: _reset_fields(one.behaviour.reset_fields(one, subresource)) for one in reset},
         empty={} if struct is None else zero(struct),
         custom=struct is None,
+        written=as_it_is if struct is None else resource.behaviour.written,
     )
 
 

@@ -233,6 +233,15 @@ def test_definitions_are_owned_by_the_fields_of_their_versions(client: Client) -
     assert fields["f:names"] == {"f:kind": {}, "f:plural": {}}
 
 
+def test_fields_of_definitions_that_are_left_out_when_empty_are_nobodys(client: Client) -> None:
+    wanted = definition(a=INTEGER)
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{wanted['metadata']['name']}"
+    before = owners(client.send("GET", path).body)
+    version = {**client.send("GET", path).body["spec"]["versions"][0], "additionalPrinterColumns": []}
+    empty = {"spec": {"names": {"shortNames": [], "categories": []}, "versions": [version]}}
+    assert owners(patch(client, "two", empty, path)) == before
+
+
 def test_items_of_built_in_kinds_have_several_owners(client: Client) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/w"
     account = {"apiVersion": "v1", "kind": "ServiceAccount"}
