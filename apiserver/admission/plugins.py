@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from apiserver.admission.attributes import Attributes
 from apiserver.admission.chain import Mutating, Plugin, Validating
+from apiserver.registry import damage
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
@@ -39,15 +40,17 @@ class _Deferred(Generic[P]):
         peek = registry.cache.peek
         for name in self._collections:
             collection = peek(name)
-            if collection is not None and not collection.entries:
+            if collection is not None and not collection.entries and not collection.damaged:
                 return True
         return False
 
     async def configured(self, registry: Registry) -> bool:
-        for kind in self._kinds:
-            if not (await registry.collection(kind)).entries:
-                return bool(self._own)
-        return True
+        """Raises ApiError: nobody knows what a damaged configuration would have said."""
+        found = [await registry.collection(kind) for kind in self._kinds]
+        for kind, collection in zip(self._kinds, found, strict=True):
+            if collection.damaged:
+                raise damage.unlistable(kind, collection.damaged)
+        return bool(self._own) or all(collection.entries for collection in found)
 
 
 class DeferredMutating(_Deferred[Mutating]):
