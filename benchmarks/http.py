@@ -3,7 +3,7 @@
 A server of this checkout (and one of another, for ratios from one interleaved run) keeps its data in SQLite, durably.
 This process is the client: some connections, each asking again as soon as it is answered. The number to look at is the
 processor time of the server per request, in all its threads, as Linux tells it; the floor is a request that does
-nothing (`GET /livez`). Best of several rounds; other work on the machine makes all numbers larger, ratios less so.
+nothing (`GET /livez/ping`). Best of several rounds; other work on the machine makes all numbers larger, ratios less so.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def phases(clients: int, requests: int, listed: int) -> list[Phase]:
 
     query = "?fieldManager=applier&force=true"
     return [
-        Phase("floor", clients, requests, lambda *_: Request("GET", "/livez")),
+        Phase("floor", clients, requests, lambda *_: Request("GET", "/livez/ping")),
         Phase("create", clients, requests, create),
         Phase("get", clients, requests, on("GET", lambda *_: None)),
         Phase("merge patch", clients, requests, on("PATCH", lambda *_: {"spec": {"replicas": 5}}, MERGE)),

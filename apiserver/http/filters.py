@@ -7,8 +7,6 @@ So Host must be loopback (DNS rebinding), and a request that carries an Origin m
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Final
 
@@ -46,8 +44,9 @@ def _is_ours(header: str, own_names: frozenset[str]) -> bool:
 
 def check_origin(host_header: str, origin: str | None, own_names: frozenset[str]) -> None:
     """Raises ApiError Forbidden for a foreign Host or Origin. `own_names` are allowed beside loopback."""
-    host = split_host(host_header)
-    if host and not is_loopback(host) and host not in own_names:
+    is_ours = _is_ours if len(host_header) <= MAX_HOST else _is_ours.__wrapped__
+    if not is_ours(host_header, own_names):
+        host = split_host(host_header)
         raise ApiError(
             403, f"Host {host!r} is not this server: use its loopback address, or name it in --host", "Forbidden"
         )
@@ -58,22 +57,31 @@ def check_origin(host_header: str, origin: str | None, own_names: frozenset[str]
             raise ApiError(403, f"Origin {origin!r} may not use this server from a browser", "Forbidden")
 
 
-class InFlight:
-    """Counts requests under way; watches do not count. Raises TooManyRequests beyond the limits."""
+class Gate:
+    """Lets so many in at a time, and refuses more: a context manager that all of them enter."""
 
-    def __init__(self, limit: int = MAX_IN_FLIGHT, mutating_limit: int = MAX_MUTATING_IN_FLIGHT) -> None:
-        self._limits = {False: limit, True: mutating_limit}
-        self._counts = {False: 0, True: 0}
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._inside = 0
 
-    @contextmanager
-    def request(self, verb: str) -> Iterator[None]:
-        mutating = verb not in READING
-        if self._counts[mutating] >= self._limits[mutating]:
+    def __enter__(self) -> None:
+        """Raises ApiError TooManyRequests."""
+        if self._inside >= self._limit:
             error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
             error.text, error.retry_after = f"{error.message}\n", 1
             raise error
-        self._counts[mutating] += 1
-        try:
-            yield
-        finally:
-            self._counts[mutating] -= 1
+        self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._inside -= 1
+
+
+class InFlight:
+    """The gates for requests under way; watches do not count."""
+
+    def __init__(self, limit: int = MAX_IN_FLIGHT, mutating_limit: int = MAX_MUTATING_IN_FLIGHT) -> None:
+        self._reading = Gate(limit)
+        self._mutating = Gate(mutating_limit)
+
+    def request(self, verb: str) -> Gate:
+        return self._reading if verb in READING else self._mutating
