@@ -74,6 +74,7 @@ _INT_OR_STRING: Final = Struct("IntOrString", package="intstr").define(
     Field("type", INT64, 1), Field("intVal", INT32, 2), Field("strVal", STRING, 3)
 )
 _JSON: Final = Struct("RawExtension", package="runtime").define(Field("raw", _RAW, 1))
+_WATCH_EVENT: Final = Struct("WatchEvent").define(Field("type", STRING, 1), Field("object", _JSON, 2))
 
 
 class Envelope(NamedTuple):
@@ -372,6 +373,12 @@ def encode(kind: Struct, value: Object) -> bytes:
     """A body with its envelope; apiVersion and kind are the object's own."""
     meta = {"apiVersion": value.get("apiVersion") or "", "kind": value.get("kind") or ""}
     return MAGIC + write(_UNKNOWN, {"typeMeta": meta, "raw": write(kind, value)})
+
+
+def watch_event(kind: str, body: bytes) -> bytes:
+    """An event in a stream: its length in four bytes, and a message in no envelope. `body` is an object in one."""
+    event = write(_WATCH_EVENT, {"type": kind, "object": {"raw": body}})
+    return len(event).to_bytes(4, "big") + event
 
 
 def write(kind: Struct, value: Object) -> bytes:

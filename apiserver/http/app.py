@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
@@ -168,13 +169,18 @@ class App:
         wanted = handlers.list_options(call, watch=True)
         after = watch.start_revision(wanted)
         representation = watch.Representation(call.resource)
-        if accepted.convert is not None:
+        upgrade = websocket.is_upgrade(call.request)
+        if accepted.convert is not None or accepted.media_type == negotiation.PROTOBUF:
             make = responses.converter(call.resource, accepted, call.include(accepted), call.now)
             representation = watch.Converted(call.resource, make)
+            if accepted.media_type == negotiation.PROTOBUF:
+                if upgrade:
+                    raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
+                encode = functools.partial(responses.encode, accepted=accepted)
+                representation = watch.InProtobuf(call.resource, make, encode)
         headers = _headers(accepted.content_type, (("Cache-Control", "no-cache, private"),))
         for text in negotiation.warning_headers(call.warnings):
             headers.add("Warning", text)
-        upgrade = websocket.is_upgrade(call.request)
         refusal = websocket.refusal(call.request) if upgrade else None
         if refusal is not None:
             return refusal

@@ -174,6 +174,8 @@ def converter(
         if convert is not None:
             value = table.convert(value, convert, columns, now(), include=include, headers=first)
             first = False
+        if accepted.media_type == PROTOBUF:
+            return encode(value, accepted)
         return codec.encode(value, sort_keys=convert is None and resource.behaviour.sorted_keys)
 
     return make

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, Protocol, TypeVar
 
-from apiserver.api import codec, errors
+from apiserver.api import codec, errors, protobuf
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
 from apiserver.http.options import ListOptions, parse_revision
@@ -91,9 +91,14 @@ class Representation:
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
         return frame("BOOKMARK", codec.encode(bookmark(self.resource, revision, initial_end), sort_keys=False))
 
+    def error(self, error: ApiError) -> bytes:
+        return frame("ERROR", codec.encode(error.status, sort_keys=False))
+
 
 class Converted(Representation):
     """Objects as a Table or as PartialObjectMetadata; nothing is shared, for a table's first event is different."""
+
+    _frame: Callable[[EventType, bytes], bytes] = staticmethod(frame)
 
     def __init__(self, resource: Resource, make: Callable[[Object], bytes]) -> None:
         super().__init__(resource)
@@ -103,10 +108,23 @@ class Converted(Representation):
         return len(entry.stored)
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
-        return frame(kind, self._make(object_at(entry, self.resource)))
+        return self._frame(kind, self._make(object_at(entry, self.resource)))
 
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
-        return frame("BOOKMARK", self._make(bookmark(self.resource, revision, initial_end)))
+        return self._frame("BOOKMARK", self._make(bookmark(self.resource, revision, initial_end)))
+
+
+class InProtobuf(Converted):
+    """Objects, or their metadata, as protobuf. `encode` makes a body of what is not to be converted: a Status."""
+
+    _frame = staticmethod(protobuf.watch_event)
+
+    def __init__(self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes]) -> None:
+        super().__init__(resource, make)
+        self._encode = encode
+
+    def error(self, error: ApiError) -> bytes:
+        return self._frame("ERROR", self._encode(error.status))
 
 
 def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Object:
@@ -323,7 +341,7 @@ class Stream:
             raise ConnectionError("the client takes its events too slowly")
 
     async def _error(self, error: ApiError) -> None:
-        await self._send([frame("ERROR", codec.encode(error.status, sort_keys=False))])
+        await self._send([self.representation.error(error)])
 
 
 def portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
