@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apiserver.api import errors
+from apiserver.api import errors, unstructured
 from apiserver.api.gotext import quote
 from apiserver.api.meta import GroupVersionKind
 from apiserver.api.structs import decode
@@ -30,7 +30,7 @@ class Attributes:
     """One request. `name` and `namespace` are those that the request has, "" where it has none."""
 
     __slots__ = (
-        "_new", "_old", "changed", "draft", "memory", "name", "namespace", "operation", "registry", "reinvoke",
+        "_new", "_old", "_validating", "changed", "draft", "memory", "name", "namespace", "operation", "registry", "reinvoke",
         "resource", "round", "subresource",
     )  # fmt: skip
 
@@ -49,6 +49,7 @@ class Attributes:
         self.memory: dict[object, Any] = {}
         """What plug-ins keep from round 0 for round 1."""
         self.changed = False
+        self._validating = False
         self._new = self._views()
         self._old: dict[Resource, Object] = {}
 
@@ -114,27 +115,27 @@ class Attributes:
         if new is None or not self.changed:
             return
         if self.subresource == "scale":
-            replicas = (new.get("spec") or {}).get("replicas") or 0
-            scale.set_replicas(self.draft.new, self.resource, replicas)
+            scale.put(self.draft.new, self.resource, _scale(new))
             return
         if new.get("apiVersion") != self.resource.api_version:
             new = await self._converted(new, self.resource)
         self.draft.new = new
 
     def refresh(self) -> None:
-        """Look at the draft again: it has gone on since mutating admission."""
+        """Look at the draft again, for validating admission."""
         self.name = self.name or self._new_name()
-        self._new = self._views()
+        self._validating = True
+        self._new, self._old = self._views(), {}
 
     def _views(self) -> dict[Resource, Object]:
         return {} if self.operation == "DELETE" else {self.resource: self._shown(self.draft.new)}
 
     def _shown(self, value: Object) -> Object:
         if self.subresource == "scale":
-            shown: Object = decode(SCALE, owned_scale(value, self.resource)).value
-            if value is self.draft.new and self.draft.scale_owners:
-                shown["metadata"]["managedFields"] = self.draft.scale_owners
-            return shown
+            if self._validating:  # upstream makes both Scales anew, and without owners
+                return scale.scale_of(value, self.resource, missing=0)
+            brought = self.draft.scale if value is self.draft.new else None
+            return owned_scale(value, self.resource) if brought is None else brought
         if value is self.draft.new or self.resource.behaviour.struct is None:
             return value
         return self.resource.behaviour.written(value)
@@ -166,6 +167,16 @@ def _labels(value: Object) -> dict[str, str]:
     metadata: Json = value.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     return labels if isinstance(labels, dict) else {}
+
+
+def _scale(value: Object) -> Object:
+    """A Scale after admission, decoded. Raises ApiError."""
+    if (value.get("apiVersion"), value.get("kind")) != (SCALE_KIND.api_version, SCALE_KIND.kind):
+        raise errors.plain_error(errors.no_kind_registered(value.get("kind", ""), value.get("apiVersion", "")))
+    if wrong := unstructured.mismatch(SCALE, value):
+        raise errors.plain_error(f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {wrong}")
+    decoded: Object = decode(SCALE, value).value
+    return decoded
 
 
 async def converted(value: Object, resource: Resource, weight: int = 0) -> Object:

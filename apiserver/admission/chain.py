@@ -91,10 +91,9 @@ class Chain:
         if not plugins:
             return
         request = draft.judged
-        if isinstance(request, Attributes):
-            request.refresh()
-        else:
+        if not isinstance(request, Attributes):
             request = draft.judged = Attributes(draft, self.registry)
+        request.refresh()
         for plugin in plugins:
             await plugin.validate(request)
 

@@ -13,10 +13,9 @@ from apiserver.admission.bindings import document
 from apiserver.api import codec, errors, gobase64, gojson
 from apiserver.api.errors import ApiError
 from apiserver.api.gotext import quote
-from apiserver.api.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, decode, json_type, named
+from apiserver.api.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, json_type, named
 from apiserver.api.types import Json, Object
 from apiserver.apply.patch import PatchFailed, apply_operations
-from apiserver.registry.kinds.autoscaling import SCALE
 from apiserver.registry.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
 from apiserver.registry.resource import Resource
 from apiserver.webhook.client import CallFailed, Reply, ReviewKind, read_review
@@ -159,6 +158,8 @@ def denial(name: str, status: Object) -> ApiError:
     told = f"{told}: {why}" if why else f"{told} without explanation"
     error = ApiError(max(status.get("code", 0), 400), told, reason, status.get("details"))
     error.metadata = status.get("metadata") or {}
+    if status.get("status") not in (None, "", "Success"):
+        error.outcome = status["status"]
     return error
 
 
@@ -185,15 +186,9 @@ def _typed(request: Attributes, resource: Resource, value: Json) -> Object:
         codec.identify(text, request.kind_at(resource))
         if resource.behaviour.struct is None:
             raise ValueError(f"Object 'Kind' is missing in '{text.decode()}'")
-    if request.subresource == "scale":
-        decoded = decode(SCALE, value)
-        if decoded.error:
-            raise ValueError(decoded.error)
-        scale: Object = decoded.value
-        return scale
-    if resource.behaviour.struct is not None:
+    if resource.behaviour.struct is not None and request.subresource != "scale":
         value, _ = resource.behaviour.decode(resource, value)
     typed: Object = value
-    if typed.get("kind") == resource.kind:
+    if typed.get("kind") == resource.kind and request.subresource != "scale":
         resource.behaviour.default(resource, typed)
     return typed

@@ -44,11 +44,12 @@ class ApiError(Exception):
         self.text = text
         self.metadata: Object = {}  # a list that expired carries a fresh continue token here
         self.retry_after: int | None = (details or {}).get("retryAfterSeconds")
+        self.outcome = "Failure"  # an admission webhook may call it otherwise
 
     @property
     def status(self) -> Object:
         """The metav1.Status in declaration order; `reason` and `details` are left out when empty."""
-        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
+        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": self.outcome}
         if self.message:
             status["message"] = self.message
         if self.reason:

@@ -132,11 +132,9 @@ def _draft(call: Call, old: Object, new_scale: Object, given: Options, *, owners
     """
     metadata = new_scale["metadata"]
     pipeline.check_namespace(metadata, call.namespace)
+    if call.namespace:
+        metadata["namespace"] = call.namespace
     pipeline.check_name(metadata, call.info.name)
-    replicas = new_scale["spec"].get("replicas", 0)
-    if replicas == scale.UNSET:
-        path = call.resource.scale.spec_replicas if call.resource.scale else ""
-        raise errors.bad_request(f'the spec replicas field "{path}" cannot be empty')
     if owners is None:
         live = ownership.owned_scale(old, call.resource)
         tracked = manager.update(
@@ -147,12 +145,10 @@ def _draft(call: Call, old: Object, new_scale: Object, given: Options, *, owners
     old["metadata"]["managedFields"] = to_parent(
         old["metadata"].get("managedFields"), owners, call.resource.api_version, paths
     )
-    scale.set_replicas(old, call.resource, replicas)
-    if metadata.get("resourceVersion"):
-        old["metadata"]["resourceVersion"] = metadata["resourceVersion"]
+    scale.put(old, call.resource, new_scale)
     draft = call.draft("UPDATE", codec.Decoded(old), given)
     draft.arrived = draft.owned = True  # it was read from the store
-    draft.scale_owners = owners or ()
+    draft.scale = {**new_scale, "metadata": {**metadata, "managedFields": owners}} if owners else new_scale
     return draft
 
 

@@ -27,7 +27,6 @@ from apiserver.api.gotime import format_time
 from apiserver.api.meta import OBJECT_META, GroupVersionKind, coerce, drop_duplicate_owners, generate_name
 from apiserver.api.types import Json, Object
 from apiserver.apply import manager
-from apiserver.apply.goprint import go_type
 from apiserver.apply.tracker import Tracker
 from apiserver.features import Features
 from apiserver.registry import ownership, trace
@@ -125,8 +124,8 @@ class Draft:
     """The schema had nothing to prune, to drop, or to complain of when it was decoded, and defaults are filled in."""
     given: Object = field(default_factory=dict)
     """The options of the request as they were sent, for admission to show."""
-    scale_owners: Sequence[Object] = ()
-    """Who owns the replicas, if a Scale is written."""
+    scale: Object | None = None
+    """The Scale that is written, if it is one: this is what mutating admission sees."""
     judged: object = None
     """What admission remembers between its two chains."""
     audit: dict[str, str] = field(default_factory=dict)
@@ -325,14 +324,19 @@ def prune_again(draft: Draft) -> None:
 def _refuse_malformed(draft: Draft) -> None:
     """Admission may have put anything into the metadata. Raises ApiError."""
     metadata: Json = draft.metadata
-    if not isinstance(metadata, dict):
-        if draft.old is None:
-            raise errors.internal_error("system metadata was not initialized")
-        raise _malformed(draft, "", f"expected map[string]interface {{}}, got {go_type(metadata)}")
+    if not isinstance(metadata, dict) and draft.old is None:
+        raise errors.internal_error("system metadata was not initialized")
+    if draft.old is not None and (not isinstance(metadata, dict) or not _has_version(metadata)):
+        error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise errors.invalid(draft.resource.what, draft.name, [error])
     if unstructured.mismatch(OBJECT_META, metadata):
         _complete(draft)  # which may set right what was wrong
         if wrong := unstructured.mismatch(OBJECT_META, metadata):
             raise _malformed(draft, metadata.get("name"), wrong)
+
+
+def _has_version(metadata: Object) -> bool:
+    return isinstance(metadata.get("resourceVersion", ""), str)
 
 
 def _malformed(draft: Draft, name: Json, why: str) -> ApiError:

@@ -83,6 +83,19 @@ def scale_of(value: Object, resource: Resource, *, missing: int | None = None) -
     }
 
 
+def put(value: Object, resource: Resource, new_scale: Object) -> None:
+    """Write a decoded Scale into its object, in place: the replicas, and the resourceVersion if it names one.
+
+    Raises ApiError.
+    """
+    replicas = new_scale["spec"].get("replicas", 0)
+    if replicas == UNSET:
+        raise errors.bad_request(f'the spec replicas field "{_paths(resource).spec_replicas}" cannot be empty')
+    set_replicas(value, resource, replicas)
+    if new_scale["metadata"].get("resourceVersion"):
+        value["metadata"]["resourceVersion"] = new_scale["metadata"]["resourceVersion"]
+
+
 def set_replicas(value: Object, resource: Resource, replicas: int) -> None:
     """Write the replicas of a Scale into its object, in place. Raises ApiError if their place cannot be reached."""
     *parents, name = _paths(resource).spec_replicas.removeprefix(".").split(".")

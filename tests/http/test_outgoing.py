@@ -1,0 +1,372 @@
+"""Calls to webhooks, and to servers that only pretend to be some.
+
+Whatever they do costs no more than the timeout, and the event loop goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver.http.outgoing import Outgoing
+from apiserver.webhook.client import CallFailed, Endpoint, Reply, Service
+
+SLACK = 0.5  # seconds beyond a timeout: 0.1 on an idle machine
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+
+
+@pytest.fixture
+async def outgoing() -> AsyncIterator[Outgoing]:
+    caller = Outgoing()
+    yield caller
+    await caller.close()
+
+
+@contextlib.asynccontextmanager
+async def serving(serve: Serve, context: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """The port of a server that does this with each connection."""
+
+    tasks: set[asyncio.Future[None]] = set()
+
+    async def run(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+                await serve(reader, writer)
+        finally:
+            writer.transport.abort()
+
+    def start(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.ensure_future(run(reader, writer)))
+
+    server = await asyncio.start_server(start, "127.0.0.1", 0, ssl=context)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def answering(text: bytes, pause: float = 0.0, seen: list[bytes] | None = None) -> Serve:
+    """Reads requests, and answers each with this text."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+            body = await reader.readexactly(length)
+            if seen is not None:
+                seen.append(head + body)
+            await asyncio.sleep(pause)
+            writer.write(text)
+            await writer.drain()
+
+    return serve
+
+
+def http(body: bytes = b"{}", status: str = "200 OK", **headers: str) -> bytes:
+    given = {"Content-Length": str(len(body)), "Content-Type": "application/json"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    head = "".join(f"{name}: {value}\r\n" for name, value in given.items() if value)
+    return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
+
+
+async def failure(caller: Outgoing, endpoint: Endpoint, **options: Any) -> str:
+    with pytest.raises(CallFailed) as error:
+        await caller(endpoint, b"{}", **{"timeout": 5, **options})
+    return error.value.text
+
+
+def plain(port: int, path: str = "/x") -> Endpoint:
+    return Endpoint(f"http://127.0.0.1:{port}{path}")
+
+
+# -- what is sent, and what comes back --------------------------------------------------------------------------------
+
+
+async def test_a_review_is_posted_as_upstream_does(outgoing: Outgoing) -> None:
+    seen: list[bytes] = []
+    async with serving(answering(http(b'{"a":1}'), seen=seen)) as port:
+        reply = await outgoing(plain(port), b'{"question":1}', timeout=7)
+    assert reply == Reply(200, "application/json", b'{"a":1}')
+    head, _, body = seen[0].partition(b"\r\n\r\n")
+    line, *headers = head.decode().split("\r\n")
+    assert (line, body) == ("POST /x?timeout=7s HTTP/1.1", b'{"question":1}')
+    assert dict(header.split(": ", 1) for header in headers) == {
+        "Host": f"127.0.0.1:{port}",
+        "Accept": "application/json, */*",
+        "Accept-Encoding": "gzip",
+        "Content-Type": "application/json",
+        "User-Agent": "kube-apiserver-admission",
+        "Content-Length": "14",
+    }
+
+
+async def test_a_connection_is_used_again(outgoing: Outgoing) -> None:
+    connections = 0
+    answer = answering(http())
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await answer(reader, writer)
+
+    async with serving(count) as port:
+        for _ in range(3):
+            await outgoing(plain(port), b"{}", timeout=5)
+    assert connections == 1
+
+
+async def test_an_answer_may_be_packed(outgoing: Outgoing) -> None:
+    packed = gzip.compress(b'{"a":1}')
+    async with serving(answering(http(packed, Content_Encoding="gzip"))) as port:
+        assert (await outgoing(plain(port), b"{}", timeout=5)).body == b'{"a":1}'
+
+
+async def test_an_error_is_an_answer(outgoing: Outgoing) -> None:
+    async with serving(answering(http(b"boom", "500 Oh", Content_Type="text/plain"))) as port:
+        assert await outgoing(plain(port), b"{}", timeout=5) == Reply(500, "text/plain", b"boom")
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])
+async def test_redirects_are_not_followed(outgoing: Outgoing, status: str) -> None:
+    """CVE-2020-8561, CVE-2022-3172."""
+    followed: list[bytes] = []
+    async with (
+        serving(answering(http(), seen=followed)) as secret,
+        serving(answering(http(b"", status, Location=f"http://127.0.0.1:{secret}/"))) as port,
+    ):
+        reply = await outgoing(plain(port), b"{}", timeout=5)
+    assert (reply.code, followed) == (int(status[:3]), [])
+
+
+async def test_proxies_of_the_environment_are_not_asked(outgoing: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+    async with serving(answering(http(), seen=asked)) as proxy, serving(answering(http(b"direct"))) as port:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert (await outgoing(plain(port), b"{}", timeout=5)).body == b"direct"
+    assert asked == []
+
+
+async def test_cookies_are_not_kept(outgoing: Outgoing) -> None:
+    seen: list[bytes] = []
+    async with serving(answering(http(Set_Cookie="a=b"), seen=seen)) as port:
+        for _ in range(2):
+            await outgoing(plain(port), b"{}", timeout=5)
+    assert b"cookie" not in b"".join(seen).lower()
+
+
+# -- servers that fail ------------------------------------------------------------------------------------------------
+
+
+async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+
+
+async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+
+
+FAILING: list[tuple[str, Serve, str]] = [
+    ("hangs up", hang_up, 'Post "{url}?timeout=5s": EOF'),
+    ("resets the connection", reset, 'Post "{url}?timeout=5s": read tcp {address}: read: connection reset by peer'),
+    ("breaks off the body", answering(http(b"{", Content_Length="100")), "unexpected error when reading response body. Please retry. Original error: unexpected EOF"),
+    ("is not packed as it says", answering(http(b"{}", Content_Encoding="gzip")), "unexpected error when reading response body. Please retry. Original error: "),
+    ("breaks off what is packed", answering(http(gzip.compress(b"{}" * 99)[:-9], Content_Encoding="gzip")), "unexpected error when reading response body. Please retry. Original error: unexpected EOF"),
+    ("says too much", answering(http(b"x" * 2000)), 'Post "{url}?timeout=5s": the answer has more than 1000 bytes'),
+    ("says too much, packed", answering(http(gzip.compress(b"x" * 50_000_000), Content_Encoding="gzip")), 'Post "{url}?timeout=5s": the answer has more than 1000 bytes'),
+    ("speaks something else", answering(b"SSH-2.0-x\r\n\r\n"), 'Post "{url}?timeout=5s": net/http: HTTP/1.x transport connection broken: malformed HTTP response'),
+]  # fmt: skip
+
+
+async def stops_after(serve: Serve, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Serve, and hang up soon."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await serve(reader, writer)
+
+
+@pytest.mark.parametrize(("serve", "text"), [row[1:] for row in FAILING], ids=[row[0] for row in FAILING])
+async def test_a_server_that(outgoing: Outgoing, serve: Serve, text: str) -> None:
+    async with serving(lambda reader, writer: stops_after(serve, reader, writer)) as port:
+        told = await failure(outgoing, plain(port), limit=1000)
+    assert told.startswith(text.format(url=f"http://127.0.0.1:{port}/x", address=f"127.0.0.1:{port}"))
+
+
+async def test_nobody_is_there(outgoing: Outgoing) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"))
+    assert text == f'Post "https://127.0.0.1:{port}/x?timeout=5s": dial tcp 127.0.0.1:{port}: connect: connection refused'
+
+
+async def test_a_name_that_nobody_has(outgoing: Outgoing) -> None:
+    text = await failure(outgoing, Endpoint("https://hook.ns.svc.invalid:443/x"))
+    assert text == 'Post "https://hook.ns.svc.invalid:443/x?timeout=5s": dial tcp: lookup hook.ns.svc.invalid: no such host'
+
+
+# -- servers that take their time -------------------------------------------------------------------------------------
+
+
+async def sleep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(60)
+
+
+async def stop_in_headers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Le")
+    await asyncio.sleep(60)
+
+
+async def stop_in_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(http(b"{", Content_Length="2"))
+    await asyncio.sleep(60)
+
+
+async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(http(b"", Content_Length="1000000"))
+    while True:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(http(b"", Content_Length="", Transfer_Encoding="chunked"))
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    for _ in range(1600):  # 100 MB
+        writer.write(chunk)
+        await writer.drain()
+
+
+LATE = "context deadline exceeded"
+IN_BODY = f"unexpected error when reading response body. Please retry. Original error: {LATE}"
+SLOW: list[tuple[str, Serve, str]] = [
+    ("never answers", sleep, f'Post "{{url}}?timeout=1s": {LATE}'),
+    ("stops in the headers", stop_in_headers, f'Post "{{url}}?timeout=1s": {LATE}'),
+    ("stops in the body", stop_in_body, IN_BODY),
+    ("drips", drip, IN_BODY),
+    ("sends 100 MB", flood, 'Post "{url}?timeout=1s": the answer has more than 8388608 bytes'),
+]
+
+
+@pytest.mark.parametrize(("serve", "text"), [row[1:] for row in SLOW], ids=[row[0] for row in SLOW])
+async def test_it_costs_no_more_than_the_timeout_if_a_server(outgoing: Outgoing, serve: Serve, text: str) -> None:
+    async with serving(serve) as port:
+        began = time.monotonic()
+        assert await failure(outgoing, plain(port), timeout=1) == text.format(url=f"http://127.0.0.1:{port}/x")
+        assert time.monotonic() - began < 1 + SLACK
+
+
+@needs_openssl
+async def test_a_handshake_that_never_ends_costs_no_more_either(outgoing: Outgoing) -> None:
+    async with serving(sleep) as port:
+        began = time.monotonic()
+        text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"), timeout=1)
+        assert time.monotonic() - began < 1 + SLACK
+    assert text == f'Post "https://127.0.0.1:{port}/x?timeout=1s": {LATE}'
+
+
+async def test_the_loop_goes_on_meanwhile(outgoing: Outgoing) -> None:
+    """Two hundred calls that hang and as many floods: a short sleep stays short."""
+    async with serving(drip) as port, serving(flood) as other:
+        calls = [asyncio.ensure_future(failure(outgoing, plain(port), timeout=1)) for _ in range(50)]
+        calls += [asyncio.ensure_future(failure(outgoing, plain(other), timeout=1, limit=100_000)) for _ in range(5)]
+        longest = 0.0
+        while not all(call.done() for call in calls):
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            longest = max(longest, time.monotonic() - began)
+    assert longest < SLACK
+
+
+# -- TLS --------------------------------------------------------------------------------------------------------------
+
+
+class Authority:
+    """A certificate for some names, that signs itself."""
+
+    def __init__(self, directory: Path, names: str) -> None:
+        key, pem = directory / "key.pem", directory / "cert.pem"
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        command += ["-days", "2", "-subj", "/CN=hook", "-addext", f"subjectAltName={names}"]
+        subprocess.run([*command, "-keyout", str(key), "-out", str(pem)], check=True, stderr=subprocess.DEVNULL)
+        self.bundle = pem.read_bytes()
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(pem, key)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path, "IP:127.0.0.1,DNS:hook.ns.svc")
+
+
+@needs_openssl
+async def test_the_ca_bundle_is_what_is_trusted(outgoing: Outgoing, authority: Authority) -> None:
+    async with serving(answering(http(b"yes")), authority.context) as port:
+        assert (await outgoing(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=5)).body == b"yes"
+
+
+@needs_openssl
+async def test_and_nothing_else(outgoing: Outgoing, authority: Authority, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Authority(tmp_path / "other", "IP:127.0.0.1")
+    async with serving(answering(http()), authority.context) as port:
+        url = f"https://127.0.0.1:{port}/x"
+        start = f'Post "{url}?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority'
+        assert await failure(outgoing, Endpoint(url)) == start
+        hint = '(possibly because of "x509: ECDSA verification failure" while trying to verify candidate authority certificate "hook")'
+        assert await failure(outgoing, Endpoint(url, other.bundle)) == f"{start} {hint}"
+
+
+@needs_openssl
+async def test_the_name_has_to_be_right(outgoing: Outgoing, authority: Authority) -> None:
+    async with serving(answering(http()), authority.context) as port:
+        text = await failure(outgoing, Endpoint(f"https://localhost:{port}/x", authority.bundle))
+    assert text.endswith("x509: certificate is valid for hook.ns.svc, not localhost")
+
+
+@needs_openssl
+async def test_a_service_is_where_it_is_said_to_be(authority: Authority) -> None:
+    seen: list[bytes] = []
+    service = Service("ns", "hook", 443)
+    async with serving(answering(http(b"yes"), seen=seen), authority.context) as port:
+        outgoing = Outgoing({service: f"127.0.0.1:{port}"})
+        endpoint = Endpoint("https://hook.ns.svc:443/x", authority.bundle, service)
+        assert (await outgoing(endpoint, b"{}", timeout=5)).body == b"yes"
+        await outgoing.close()
+    assert b"Host: hook.ns.svc\r\n" in seen[0] or b"Host: hook.ns.svc:443\r\n" in seen[0]
+
+
+@needs_openssl
+async def test_http_where_https_was_expected(outgoing: Outgoing) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(http(b"", "400 Bad Request"))
+        await writer.drain()
+
+    async with serving(speak) as port:
+        text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"))
+    assert text.endswith(": http: server gave HTTP response to HTTPS client")

@@ -1,0 +1,153 @@
+"""What a webhook's configuration leads to, and what is made of its answers."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from apiserver.api.structs import BOOL, STRING, Field, List, Struct, Write
+from apiserver.webhook.client import (
+    CallFailed,
+    Endpoint,
+    Reply,
+    ReviewKind,
+    Service,
+    Unusable,
+    describe,
+    endpoint_of,
+    no_caller,
+    read_review,
+)
+
+RESPONSE = Struct("AdmissionResponse").define(
+    Field("uid", STRING, write=Write.ALWAYS),
+    Field("allowed", BOOL, write=Write.ALWAYS),
+    Field("warnings", List(STRING)),
+)
+REVIEW = Struct("AdmissionReview").define(
+    Field("kind", STRING), Field("apiVersion", STRING), Field("response", RESPONSE, write=Write.POINTER)
+)
+KIND = ReviewKind("admission.k8s.io", "v1", REVIEW)
+NO_KIND = "couldn't get version/kind; json parse error"
+TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+OTHER = "unknown conversion"
+
+ENDPOINTS: list[tuple[dict[str, Any], str]] = [
+    # the clientConfig, the URL as errors tell it
+    ({"url": "https://127.0.0.1:8443/x"}, "https://127.0.0.1:8443/x"),
+    ({"url": "https://hooks.example.com"}, "https://hooks.example.com/"),
+    ({"url": "https://[::1]:8443/x"}, "https://[::1]:8443/x"),
+    ({"url": "http://localhost:8443/x"}, "http://localhost:8443/x"),
+    ({"url": "https://a.example.com/x/"}, "https://a.example.com/x"),
+    ({"url": "https://a.example.com//x/../y"}, "https://a.example.com/y"),
+    ({"url": "https://a.example.com/x%20y"}, "https://a.example.com/x%20y"),
+    ({"url": "https://a.example.com/zü"}, "https://a.example.com/z%C3%BC"),
+    ({"service": {"namespace": "ns", "name": "hook"}}, "https://hook.ns.svc:443/"),
+    ({"service": {"namespace": "ns", "name": "hook", "port": 8443, "path": "/x"}}, "https://hook.ns.svc:8443/x"),
+]
+
+
+@pytest.mark.parametrize(("config", "url"), ENDPOINTS)
+def test_a_client_config_leads_to_a_url(config: dict[str, Any], url: str) -> None:
+    assert endpoint_of(config).url == url
+
+
+def test_a_service_is_remembered_by_its_name() -> None:
+    endpoint = endpoint_of({"service": {"namespace": "ns", "name": "hook", "path": "/x"}})
+    assert endpoint.service == Service("ns", "hook", 443)
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({}, "webhook configuration must have either service or URL"),
+        ({"url": "https://a b/"}, 'Unparsable URL: parse "https://a b/": invalid character " " in host name'),
+        (
+            {"url": "https://a/", "caBundle": base64.b64encode(b"garbage").decode()},
+            "unable to load root certificates: unable to parse bytes as PEM block",
+        ),
+    ],
+)
+def test_a_client_config_that_leads_nowhere(config: dict[str, Any], text: str) -> None:
+    with pytest.raises(Unusable) as error:
+        endpoint_of(config)
+    assert error.value.text == text
+
+
+def test_errors_name_the_call_as_go_does() -> None:
+    assert describe(Endpoint("https://a/x"), 10) == 'Post "https://a/x?timeout=10s"'
+
+
+async def test_without_a_network_nothing_can_be_called() -> None:
+    with pytest.raises(CallFailed, match="webhooks cannot be called from here"):
+        await no_caller(Endpoint("https://a/x"), b"", timeout=1)
+
+
+ANSWERS: list[tuple[str, Reply, str]] = [
+    # what comes, and what upstream says of it
+    ("nothing", Reply(200, None, b""), "0-length response with status code: 200 and content type: application/json"),
+    ("no content", Reply(204, "text/x", b""), "0-length response with status code: 204 and content type: text/x"),
+    ("no JSON", Reply(200, "", b"{nope"), f"{NO_KIND}: invalid character 'n' looking for beginning of object key string"),
+    ("text, which is YAML", Reply(200, "text/plain", b"hello there"), f"{NO_KIND}: json: cannot unmarshal string into Go value of type {TYPE_META}"),
+    ("a list", Reply(200, "", b"[]"), f"{NO_KIND}: json: cannot unmarshal array into Go value of type {TYPE_META}"),
+    ("a kind that is no text", Reply(200, "", b'{"kind":5}'), f"{NO_KIND}: json: cannot unmarshal number into Go struct field .kind of type string"),
+    ("an odd version", Reply(200, "", b'{"kind":"X","apiVersion":"a/b/c"}'), "unexpected GroupVersion string: a/b/c"),
+    ("a Pod", Reply(200, "", b'{"kind":"Pod","apiVersion":"v1"}'), 'no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'),
+    ("a version to come", Reply(200, "", b'{"apiVersion":"admission.k8s.io/v9"}'), 'no kind "AdmissionReview" is registered for version "admission.k8s.io/v9" in scheme "pkg/runtime/scheme.go:111"'),
+    ("a Status", Reply(200, "", b'{"kind":"Status","apiVersion":"v1"}'), f"converting (v1.Status) to (v1.AdmissionReview): {OTHER}"),
+    ("the old version", Reply(200, "", b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1"}'), f"converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): {OTHER}"),
+    ("options", Reply(200, "", b'{"kind":"GetOptions","apiVersion":"admission.k8s.io/v1beta1"}'), f"converting (v1.GetOptions) to (v1.AdmissionReview): {OTHER}"),
+    ("a wrong type", Reply(200, "", b'{"response":{"allowed":"yes"}}'), "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool"),
+    ("an odd Content-Type", Reply(200, "x/y/z", b"{}"), "Internal error occurred: mime: unexpected content after media subtype"),
+    ("no Content-Type to speak of", Reply(200, "/x", b"{}"), "Internal error occurred: mime: no media type"),
+    ("an odd parameter", Reply(200, "a/b; c", b"{}"), "Internal error occurred: mime: invalid media parameter"),
+    ("300", Reply(300, "text/html", b"x"), "the server responded with the status code 300 but did not return more information"),
+    ("a redirect", Reply(302, "text/html", b"x"), "the server responded with the status code 302 but did not return more information"),
+    ("400", Reply(400, "text/plain", b"x"), "the server rejected our request for an unknown reason"),
+    ("401", Reply(401, "text/plain", b"x"), "the server has asked for the client to provide credentials"),
+    ("403", Reply(403, "text/plain", b" not you\n"), "not you"),
+    ("403 and JSON", Reply(403, "application/json", b"{}"), "unknown"),
+    ("404", Reply(404, "text/plain", b"x"), "the server could not find the requested resource"),
+    ("405", Reply(405, "text/plain", b"x"), "the server does not allow this method on the requested resource"),
+    ("406", Reply(406, "text/plain", b"not that"), "not that"),
+    ("406 and JSON", Reply(406, "application/json", b"{}"), "the server was unable to respond with a content type that the client supports"),
+    ("409", Reply(409, "text/plain", b"x"), "the server reported a conflict"),
+    ("413", Reply(413, "text/plain", b"x"), "the server responded with the status code 413 but did not return more information"),
+    ("415", Reply(415, None, b"what"), "what"),
+    ("422", Reply(422, "text/plain", b"x"), "the server rejected our request due to an error in our request"),
+    ("429", Reply(429, "text/plain", b"x"), "the server has received too many requests and has asked us to try again later"),
+    ("500 and text", Reply(500, "text/plain", b'z\xc3\xbc "q"\n'), 'an error on the server ("zü \\"q\\"") has prevented the request from succeeding'),
+    ("500 and JSON", Reply(500, "application/json", b"{}"), 'an error on the server ("unknown") has prevented the request from succeeding'),
+    ("500 and much text", Reply(500, "text/plain", b"y" * 5000), f'an error on the server ("{"y" * 2048}") has prevented the request from succeeding'),
+    ("503", Reply(503, "text/plain", b"x"), "the server is currently unable to handle the request"),
+    ("504", Reply(504, "text/plain", b"x"), "the server was unable to return a response in the time allotted, but may still be processing the request"),
+    ("a Status with a failure", Reply(500, "", b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"own words"}'), "own words"),
+    ("a Status without a version", Reply(403, "", b'{"kind":"Status","status":"Failure","message":"go away"}'), "go away"),
+    ("a Status without a message", Reply(404, "", b'{"kind":"Status","status":"Failure"}'), ""),
+    ("a Status that is a success", Reply(404, "", b'{"kind":"Status","status":"Success","message":"m"}'), "the server could not find the requested resource"),
+    ("a Status that cannot be read", Reply(404, "", b'{"kind":"Status","status":"Failure","message":5}'), "the server could not find the requested resource"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "text"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
+def test_an_answer_that_is_no_review(reply: Reply, text: str) -> None:
+    with pytest.raises(CallFailed) as error:
+        read_review(reply, KIND)
+    assert error.value.text == text
+
+
+REVIEWS: list[tuple[str, int, bytes, dict[str, Any]]] = [
+    ("a review", 200, b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u","allowed":true}}', {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": {"uid": "u", "allowed": True}}),
+    ("any success is one", 201, b'{"response":{"uid":"u"}}', {"response": {"uid": "u", "allowed": False}}),
+    ("one that does not say what it is", 200, b"{}", {}),
+    ("null", 200, b"null", {}),
+    ("unknown fields are nobody's business", 200, b'{"x":1,"response":{"y":2}}', {"response": {"uid": "", "allowed": False}}),
+    ("YAML", 200, b"kind: AdmissionReview\nresponse: {allowed: true}\n", {"kind": "AdmissionReview", "response": {"uid": "", "allowed": True}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "body", "review"), [row[1:] for row in REVIEWS], ids=[row[0] for row in REVIEWS])
+def test_an_answer_that_is_a_review(code: int, body: bytes, review: dict[str, Any]) -> None:
+    assert read_review(Reply(code, "text/html; charset=utf-8", body), KIND) == review
