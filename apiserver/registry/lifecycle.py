@@ -291,11 +291,13 @@ def advance(crd: Object, others: Iterable[Object], now: str) -> bool:
     First come the names and what follows from them, then Established: each is an event of its own, as upstream's.
     """
     naming = conditions.names_conditions(crd, others)
-    due = [naming.names_accepted, naming.established]
+    due: list[Condition] = []
+    if not conditions.is_set(crd, naming.names_accepted) or naming.accepted != crd["status"]["acceptedNames"]:
+        due += [naming.names_accepted, naming.established]
     if conditions.find(crd, conditions.APPROVED) is None and (approved := conditions.approved(crd)):
         due.append(approved)
     wanted = [one for one in due if not conditions.is_set(crd, one)]
-    if wanted or naming.accepted != crd["status"]["acceptedNames"]:
+    if due and (wanted or naming.accepted != crd["status"]["acceptedNames"]):
         crd["status"]["acceptedNames"] = naming.accepted
         for condition in wanted:
             conditions.set_condition(crd, condition, now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import json
@@ -620,6 +621,31 @@ def test_a_converter_that_is_taken_back_leaves_the_definitions_own_strategy(
     noxu._call(forget())
     assert spec(client, "v2", "a") == {"size": 1}
     assert converter.take() == []
+
+
+def test_a_definition_with_a_broken_ca_bundle_is_established_when_it_is_mended(noxu: Noxu) -> None:
+    config = {"url": "https://127.0.0.1:1/x", "caBundle": base64.b64encode(b"no certificate").decode()}
+    crd = definition()
+    crd["spec"]["conversion"] = {
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config},
+    }
+
+    def established() -> tuple[str, str]:
+        found = send(client, "GET", f"{DEFINITIONS}/{NAME}")["status"]["conditions"]
+        return next((one["status"], one["reason"]) for one in found if one["type"] == "Established")
+
+    with Client(noxu.url) as client:
+        send(client, "POST", DEFINITIONS, crd)
+        assert established() == ("False", "InvalidCABundle")
+        change = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
+        send(client, "PATCH", f"{DEFINITIONS}/{NAME}", change, MERGE)
+        assert established() == ("True", "InitialNamesAccepted")
+        create(client, "v1", "a")
+        assert client.send("GET", url("v2", "a")).body["message"] == (
+            f"conversion webhook for {GROUP}/v1, Kind=Widget failed: "
+            'Post "https://127.0.0.1:1/x?timeout=30s": dial tcp 127.0.0.1:1: connect: connection refused'
+        )
 
 
 # -- watching ---------------------------------------------------------------------------------------------------------
