@@ -216,12 +216,17 @@ async def test_nobody_is_there(outgoing: Outgoing) -> None:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"))
-    assert text == f'Post "https://127.0.0.1:{port}/x?timeout=5s": dial tcp 127.0.0.1:{port}: connect: connection refused'
+    assert (
+        text == f'Post "https://127.0.0.1:{port}/x?timeout=5s": dial tcp 127.0.0.1:{port}: connect: connection refused'
+    )
 
 
 async def test_a_name_that_nobody_has(outgoing: Outgoing) -> None:
     text = await failure(outgoing, Endpoint("https://hook.ns.svc.invalid:443/x"))
-    assert text == 'Post "https://hook.ns.svc.invalid:443/x?timeout=5s": dial tcp: lookup hook.ns.svc.invalid: no such host'
+    assert (
+        text
+        == 'Post "https://hook.ns.svc.invalid:443/x?timeout=5s": dial tcp: lookup hook.ns.svc.invalid: no such host'
+    )
 
 
 # -- servers that take their time -------------------------------------------------------------------------------------
@@ -326,7 +331,9 @@ def authority(tmp_path: Path) -> Authority:
 @needs_openssl
 async def test_the_ca_bundle_is_what_is_trusted(outgoing: Outgoing, authority: Authority) -> None:
     async with serving(answering(http(b"yes")), authority.context) as port:
-        assert (await outgoing(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=5)).body == b"yes"
+        assert (
+            await outgoing(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=5)
+        ).body == b"yes"
 
 
 @needs_openssl
@@ -335,7 +342,9 @@ async def test_and_nothing_else(outgoing: Outgoing, authority: Authority, tmp_pa
     other = Authority(tmp_path / "other", "IP:127.0.0.1")
     async with serving(answering(http()), authority.context) as port:
         url = f"https://127.0.0.1:{port}/x"
-        start = f'Post "{url}?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority'
+        start = (
+            f'Post "{url}?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority'
+        )
         assert await failure(outgoing, Endpoint(url)) == start
         hint = '(possibly because of "x509: ECDSA verification failure" while trying to verify candidate authority certificate "hook")'
         assert await failure(outgoing, Endpoint(url, other.bundle)) == f"{start} {hint}"
