@@ -50,6 +50,8 @@ from storage.types import Revision, Unusable
 COMPACT_EVERY: Final = 300.0  # seconds; history older than one to two of these goes, as upstream does with etcd's
 STOP_WITHIN: Final = 5.0  # seconds that requests under way have to finish
 BACKLOG: Final = 1024
+GARBAGE: Final = (20_000, 10, 20)
+"""When to look for garbage: a decoded object is hundreds of containers, and hardly one is ever part of a cycle."""
 
 log = logging.getLogger("noxu")
 
@@ -249,6 +251,7 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
     with kubeconfig_place(config) as path:
         async with Server(config, documents) as server:
             gc.collect()
+            gc.set_threshold(*GARBAGE)
             gc.freeze()  # what was made at the start stays: looking at it again and again makes long pauses
             try:
                 write_kubeconfig(path, server.url)
