@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from apiserver.api import codec, errors, protobuf
@@ -96,24 +96,65 @@ async def list_answer(
 ) -> Answer:
     """A list of entries."""
     metadata, entries = _list_metadata(listing, custom=resource.behaviour.sorted_keys), listing.entries
-    if not is_plain(accepted):
-        weight = sum([len(entry.stored) for entry in entries])
-        body = await work(weight, _converted_list, entries, metadata, resource, accepted, include, now)
-        return Answer(body, 200, accepted.content_type)
-    chunks = _plain_list(entries, resource, metadata)
-    if len(entries) <= CHUNK and sum([len(entry.stored) for entry in entries]) <= CHUNK_BYTES:
+    short = len(entries) <= CHUNK and sum([len(entry.stored) for entry in entries]) <= CHUNK_BYTES
+    if is_plain(accepted):
+        chunks = _plain_list(entries, resource, metadata)
+        if not short:
+            return Answer(chunks, 200, accepted.content_type)
         return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
-    return Answer(chunks, 200, accepted.content_type)
+
+    def convert(some: list[Entry]) -> Object:
+        items = (codec.decode_stored(body_at(entry, resource)) for entry in some)
+        if accepted.convert is None:
+            return _list_object(list(items), resource, metadata)
+        return table.convert_list(items, metadata, accepted.convert, columns_of(resource), now, include)
+
+    if short or accepted.media_type == PROTOBUF:
+        weight = sum([len(entry.stored) for entry in entries])
+        return Answer(await work(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
+    key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
+    shell = encode({**convert([]), key: []}, accepted)
+    return Answer(_converted_list(entries, shell, key, convert, accepted), 200, accepted.content_type)
 
 
-def _converted_list(
-    entries: list[Entry], metadata: Object, resource: Resource, accepted: Accepted, include: str, now: datetime
-) -> bytes:
-    items = (codec.decode_stored(body_at(entry, resource)) for entry in entries)
-    if accepted.convert is not None:
-        value = table.convert_list(items, metadata, accepted.convert, columns_of(resource), now, include)
-        return encode(value, accepted)
-    return encode(_list_object(list(items), resource, metadata), accepted)
+class Form(NamedTuple):
+    """How the list in a list is written: what it is when it is empty, and what stands around and between portions."""
+
+    empty: bytes
+    start: bytes
+    between: bytes
+    end: bytes
+    write: Callable[[list[Json]], bytes]
+
+
+def _form(key: str, accepted: Accepted) -> Form:
+    name = key.encode()
+    if accepted.media_type == YAML:
+        return Form(b"\n%b: []\n" % name, b"\n%b:\n" % name, b"", b"", codec.to_yaml)
+    if accepted.pretty:
+        return Form(b'"%b": []' % name, b'"%b": [' % name, b",", b"\n  ]", _pretty_items)
+    return Form(
+        b'"%b":[]' % name, b'"%b":[' % name, b",", b"]", lambda items: codec.encode(items, sort_keys=False)[1:-1]
+    )
+
+
+def _pretty_items(items: list[Json]) -> bytes:
+    """One level deeper, without the brackets. Texts in JSON have no line ends of their own."""
+    return codec.pretty(items, sort_keys=False)[1:-2].replace(b"\n", b"\n  ")
+
+
+async def _converted_list(
+    entries: list[Entry], shell: bytes, key: str, convert: Callable[[list[Entry]], Object], accepted: Accepted
+) -> AsyncIterator[bytes]:
+    """The shell, which is the list without entries, with the entries made portion by portion."""
+    form = _form(key, accepted)
+    before, _, behind = shell.rpartition(form.empty)
+    separator = before + form.start
+    for some in _portions(entries):
+        weight = sum([len(entry.stored) for entry in some])
+        yield separator + await work(weight, lambda some=some: form.write(convert(some)[key]))  # type: ignore[misc]
+        separator = form.between
+    yield form.end + behind
 
 
 def _list_metadata(listing: Listing, *, custom: bool) -> Object:
