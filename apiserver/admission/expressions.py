@@ -90,12 +90,12 @@ class Evaluation:
         inputs: Inputs,
         composition: Composition | None = None,
         *,
-        budget: int = BUDGET,
+        budget: int | None = None,
         patience: Patience | None = None,
         authorizer: bool = True,
     ) -> None:
         """Not `authorizer`: there is none, even if the expressions may name it."""
-        self.budget = budget
+        self.budget = BUDGET if budget is None else budget
         self._patience = patience or Patience(None)
         self._composed = 0  # what variables have cost, that nobody was charged for
         known: dict[str, Value] = {

@@ -48,7 +48,7 @@ NAMESPACE: Object = {
     "status": {"phase": "Active"},
 }
 SEEN = Inputs(OBJECT, None, REQUEST, ("g", "widgets", "", "default", "w"), NAMESPACE, {"max": 10})
-COST = 30_000
+COST = 40_000
 EXPENSIVE = "lists.range(70).all(x, lists.range(70).all(y, x + y < 1000))"  # costs about as much
 
 
