@@ -43,10 +43,10 @@ class Check:
         try:
             answers = self._definition()
             recorded = {name: value for name, value in self.definition.recorded.items() if name != "samples"}
-            found = {self.definition.name: list(_differences(recorded, answers))}
+            found = {self.definition.name: list(differences(recorded, answers))}
             if answers["create"]["code"] == 201:
                 for sample in self.definition.samples:
-                    found[sample.name] = list(_differences(sample.recorded, self._sample(sample)))
+                    found[sample.name] = list(differences(sample.recorded, self._sample(sample)))
             return found
         finally:
             self._delete()
@@ -86,7 +86,7 @@ class Check:
         code, body, warnings = self._ask("POST", f"{DEFINITIONS}?dryRun=All&fieldValidation=Warn", crd)
         answers: dict[str, Any] = {"asIs": {"code": code, "warnings": warnings}}
         if code != 201:
-            answers["asIs"]["status"] = _scrubbed(body)
+            answers["asIs"]["status"] = scrubbed(body)
         if self.definition.converts:  # its webhook is not there
             crd = {**crd, "spec": {**crd["spec"], "conversion": {"strategy": "None"}}}
             answers["conversionStripped"] = True
@@ -99,7 +99,7 @@ class Check:
         if code == 201:
             answers |= self._served()
         else:
-            answers["create"]["status"] = _scrubbed(body)
+            answers["create"]["status"] = scrubbed(body)
         return answers
 
     def _served(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Check:
             ],
             "storedVersions": status.get("storedVersions"),
             "acceptedNames": status.get("acceptedNames"),
-            "specShaStored": _sha(_scrubbed(stored)["spec"]),
+            "specShaStored": _sha(scrubbed(stored)["spec"]),
             "discovery": {version: self._discovered(group, version) for version in self.definition.served},
             **self._published(group, plural),
         }
@@ -157,7 +157,7 @@ class Check:
         if code != 201:
             answers["strict"] |= {"message": _message(body), "details": body.get("details", {}).get("causes")}
         code, body, warnings = self._ask("POST", f"{collection}?fieldValidation=Warn&fieldManager={MANAGER}", value)
-        answers["create"] = {"code": code, "warnings": warnings, "object": _scrubbed(body)}
+        answers["create"] = {"code": code, "warnings": warnings, "object": scrubbed(body)}
         if code != 201:
             return answers
         url = f"{collection}/{quote(body['metadata']['name'])}"
@@ -194,7 +194,7 @@ class Check:
             labels["heldout.dev/ssa"] = "yes"
         apply = "application/apply-patch+yaml"
         code, body, _ = self._ask("PATCH", f"{url}?fieldManager={MANAGER}-ssa&force=true", value, apply)
-        applied: dict[str, Any] = {"code": code, "sha": _sha(_scrubbed(body)) if code == 200 else None}
+        applied: dict[str, Any] = {"code": code, "sha": _sha(scrubbed(body)) if code == 200 else None}
         if code != 200:
             applied["message"] = _message(body)
         patch = {"metadata": {"annotations": {"heldout.dev/x": "1"}, "finalizers": None}}
@@ -205,7 +205,7 @@ class Check:
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
-def _scrubbed(value: Any) -> Any:
+def scrubbed(value: Any) -> Any:
     """Without what differs from server to server."""
     if not isinstance(value, dict):
         return value
@@ -242,7 +242,7 @@ def _message(body: Any) -> Any:
     return body.get("message") if isinstance(body, dict) else body
 
 
-def _differences(recorded: Any, actual: Any, path: str = "") -> Iterator[str]:
+def differences(recorded: Any, actual: Any, path: str = "") -> Iterator[str]:
     if isinstance(recorded, dict) and isinstance(actual, dict):
         for name in sorted(recorded.keys() | actual.keys()):
             if name not in actual:
@@ -250,14 +250,14 @@ def _differences(recorded: Any, actual: Any, path: str = "") -> Iterator[str]:
             elif name not in recorded:
                 yield f"{path}.{name}: unexpected {actual[name]!r:.160}"
             else:
-                yield from _differences(recorded[name], actual[name], f"{path}.{name}")
+                yield from differences(recorded[name], actual[name], f"{path}.{name}")
     elif isinstance(recorded, list) and isinstance(actual, list) and len(recorded) == len(actual):
         if path.endswith((".causes", ".conditions", ".details")):  # they come in no fixed order
             recorded, actual = (
                 sorted(one, key=lambda item: json.dumps(item, sort_keys=True)) for one in (recorded, actual)
             )
         for n, (one, other) in enumerate(zip(recorded, actual, strict=True)):
-            yield from _differences(one, other, f"{path}[{n}]")
+            yield from differences(one, other, f"{path}[{n}]")
     elif recorded != actual and not (path.endswith(".message") and _same_text(recorded, actual)):
         yield f"{path}: expected {recorded!r:.300}, got {actual!r:.300}"
 
