@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -43,6 +44,8 @@ class Request(NamedTuple):
         )
 
 
+NAME = re.compile(rb'"name":"(o-[0-9]+-[0-9]+)"')
+REVISION = re.compile(rb'"resourceVersion":"([0-9]+)"')
 Ask = Callable[[], Request | None]
 """The next request to send; None if there are enough."""
 
@@ -50,8 +53,9 @@ Ask = Callable[[], Request | None]
 class Connection(asyncio.Protocol):
     """Sends one request after the other, and reads the answers as little as can be."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, revisions: dict[str, str]) -> None:
         self._ask = ask
+        self._revisions = revisions
         self._wanted = 0
         self._answer = b""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -79,6 +83,8 @@ class Connection(asyncio.Protocol):
             self.done.set_exception(SystemExit(f"wanted {self._wanted}, got {self._answer[:2000]!r}"))
             self._transport.close()
             return
+        if (name := NAME.search(body)) and (revision := REVISION.search(body)):
+            self._revisions[name[1].decode()] = revision[1].decode()
         self._answer = b""
         self._next()
 
@@ -108,6 +114,8 @@ class Server:
             time.sleep(0.01)
         url: str = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
         self._port = int(url.rpartition(":")[2])
+        self.revisions: dict[str, str] = {}
+        """By the name of an object, as it was last answered."""
 
     def processor_seconds(self) -> float:
         tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
@@ -115,7 +123,10 @@ class Server:
 
     async def load(self, ask: Ask, clients: int) -> None:
         loop = asyncio.get_running_loop()
-        made = [await loop.create_connection(lambda: Connection(ask), "127.0.0.1", self._port) for _ in range(clients)]
+        made = [
+            await loop.create_connection(lambda: Connection(ask, self.revisions), "127.0.0.1", self._port)
+            for _ in range(clients)
+        ]
         await asyncio.gather(*(connection.done for _, connection in made))
 
     async def do(self, request: Request) -> None:
@@ -128,42 +139,44 @@ class Server:
 
 
 class Phase(NamedTuple):
-    """`request` makes the nth request of a round (round, n)."""
+    """`request` makes the request for an object, of which the revision is known if there is one."""
 
     name: str
     clients: int
     requests: int
-    request: Callable[[int, int], Request]
+    request: Callable[[str, str], Request]
 
 
 def written(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def name_of(round_: int, n: int) -> str:
-    return f"o-{round_}-{n}"
-
-
 def phases(clients: int, requests: int, listed: int) -> list[Phase]:
-    def create(round_: int, n: int) -> Request:
-        return Request("POST", COLLECTION, written(sample(name_of(round_, n))), status=201)
+    def create(name: str, _: str) -> Request:
+        return Request("POST", COLLECTION, written(sample(name)), status=201)
 
-    def on(method: str, make: Callable[[int, int], Any], media_type: str = JSON, query: str = "") -> Any:
-        def request(round_: int, n: int) -> Request:
-            body = make(round_, n)
-            path = f"{COLLECTION}/{name_of(round_, n)}{query}"
-            return Request(method, path, b"" if body is None else written(body), media_type)
+    def on(method: str, make: Callable[[str, str], Any], media_type: str = JSON, query: str = "") -> Any:
+        def request(name: str, revision: str) -> Request:
+            body = make(name, revision)
+            return Request(method, f"{COLLECTION}/{name}{query}", b"" if body is None else written(body), media_type)
 
         return request
 
-    def applied(round_: int, n: int) -> Any:
-        return {**sample(name_of(round_, n)), "spec": {"replicas": 6, "template": {}}}
+    def updated(name: str, revision: str) -> Any:
+        value = sample(name)
+        value["metadata"]["resourceVersion"] = revision
+        value["spec"]["replicas"] = 4
+        return value
+
+    def applied(name: str, _: str) -> Any:
+        return {**sample(name), "spec": {"replicas": 6, "template": {}}}
 
     query = "?fieldManager=applier&force=true"
     return [
         Phase("floor", clients, requests, lambda *_: Request("GET", "/livez/ping")),
         Phase("create", clients, requests, create),
         Phase("get", clients, requests, on("GET", lambda *_: None)),
+        Phase("update", clients, requests, on("PUT", updated)),
         Phase("merge patch", clients, requests, on("PATCH", lambda *_: {"spec": {"replicas": 5}}, MERGE)),
         Phase("apply", clients, requests, on("PATCH", applied, APPLY, query)),
         Phase("json patch", clients, requests, on("PATCH", lambda *_: OPERATIONS, "application/json-patch+json")),
@@ -185,7 +198,8 @@ async def measure(server: Server, phase: Phase, round_: int) -> tuple[float, flo
         if asked == phase.requests:
             return None
         asked += 1
-        return phase.request(round_, asked - 1)
+        name = f"o-{round_}-{asked}"
+        return phase.request(name, server.revisions.get(name, ""))
 
     spent, began = server.processor_seconds(), time.perf_counter()
     await server.load(ask, min(phase.clients, phase.requests))
