@@ -175,8 +175,8 @@ class _Checker:
 
     def struct_field(self, pos: int, struct: Type, name: str) -> Type:
         message = self.environment.messages(struct.name)
-        if message is not None:
-            return message.field(name)
+        if message is not None and (field := message.field(name)) is not None:
+            return field
         declaration = struct.declaration
         if declaration is None:
             self.report(pos, f"unexpected failed resolution of '{struct.name}'")
@@ -221,7 +221,7 @@ class _Checker:
             fits = [self.expect(arg, types.BOOL) for arg in node.args]
             return types.BOOL if all(fits) else types.ERROR
         member = node.target is not None
-        settled = not any(one.generic for one in given)
+        settled = not any(one.generic or one.wraps for one in given)
         if settled:  # then nothing else can change the answer
             key = (function.name, member, given)
             remembered = self.environment.resolved.get(key)
@@ -310,18 +310,27 @@ class _Checker:
         return self.unwrapped(entry.value) if entry.optional else entry.value.type
 
     def message(self, node: Message) -> Expr:
-        found = self.environment.messages(node.name.removeprefix("."))
+        name = node.name.removeprefix(".")
+        found = self.environment.messages(name)
         if found is None:
-            self.undeclared(node.pos, node.name)
+            if name in self.environment.type_names:
+                self.report(node.pos, f"'{name}' is not a message type")
+                for entry in node.entries:
+                    assert isinstance(entry.key, Literal)
+                    self.report(entry.pos, f"undefined field '{entry.key.value}'")
+            else:
+                self.undeclared(node.pos, node.name)
             return self.settle(node, types.ERROR)
-        node.name = found.type.name
+        node.name = name
         for entry in node.entries:
             assert isinstance(entry.key, Literal)
-            name = str(entry.key.value)
-            wanted, given = found.field(name), self.entry_value(entry)
-            if not self.known.assignable(wanted, given):
+            field = str(entry.key.value)
+            wanted, given = found.field(field), self.entry_value(entry)
+            if wanted is None:
+                self.report(entry.pos, f"undefined field '{field}'")
+            elif not self.known.assignable(wanted, given):
                 shown = display(self.known.resolve(given, unbound_as_dyn=True))
-                told = f"expected type of field '{name}' is '{display(wanted)}' but provided type is '{shown}'"
+                told = f"expected type of field '{field}' is '{display(wanted)}' but provided type is '{shown}'"
                 self.report(entry.pos, told)
         return self.settle(node, found.type)
 

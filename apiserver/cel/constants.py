@@ -192,7 +192,10 @@ def _fold(node: Expr, environment: Environment, constants: Constants) -> None:
         case Literal():
             values[node] = node.value
         case Ident() if node.constant is not None:
-            if node.name in environment.unusable_type_names or environment.messages(node.name):
+            known = environment.type_names
+            if node.name in environment.unusable_type_names or (
+                node.name not in known and environment.messages(node.name)
+            ):
                 raise CelError(f"reference to undefined type: {node.name}")
             values[node] = node.constant
         case ListLiteral() if not node.optional and all(one in values for one in node.elements):

@@ -20,11 +20,12 @@ from apiserver.cel.ast import (
     ListLiteral,
     Literal,
     MapLiteral,
+    Message,
     Select,
 )
 from apiserver.cel.numbers import MAX_UINT64
 from apiserver.cel.schema_types import DeclType
-from apiserver.cel.spending import LIST_COST, MAP_COST, PATTERN, TRAVERSAL
+from apiserver.cel.spending import LIST_COST, MAP_COST, MESSAGE_COST, PATTERN, TRAVERSAL
 from apiserver.cel.types import Kind, Type, is_optional
 
 _TWO_64: Final = 2.0**64
@@ -66,6 +67,7 @@ UNKNOWN: Final = Range(0, MAX_UINT64)
 _NONE_YET: Final = Range(MAX_UINT64, 0)
 _LIST: Final = Range(LIST_COST, LIST_COST)
 _MAP: Final = Range(MAP_COST, MAP_COST)
+_MESSAGE: Final = Range(MESSAGE_COST, MESSAGE_COST)
 
 
 def fixed(value: int) -> Range:
@@ -211,6 +213,8 @@ class _Coster:
                 return self.list_literal(node)
             case MapLiteral():
                 return self.map_literal(node)
+            case Message():
+                return _sum([self.cost(entry.value) for entry in node.entries]).plus(_MESSAGE)
             case Comprehension() if node.macro == "bind":
                 return self.binding(node)
             case Comprehension():

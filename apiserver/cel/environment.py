@@ -53,10 +53,10 @@ class Resolution(NamedTuple):
 
 
 class MessageType(NamedTuple):
-    """What `Name{field: value}` makes. `field` gives the type of a field; `make` may raise CelError."""
+    """What `Name{field: value}` makes. `field` gives the type of a field, if there is one; `make` may raise CelError."""
 
     type: Type
-    field: Callable[[str], Type]
+    field: Callable[[str], Type | None]
     make: Callable[[dict[str, Value]], Value]
 
 
@@ -102,7 +102,14 @@ class Environment:
     def with_messages(self, messages: FindMessage, functions: Mapping[str, Function]) -> Environment:
         """The same variables, more functions, and types that can be written as messages."""
         known = {**self.functions, **functions}
-        return Environment(known, self.variables, self.type_names, self.unusable_type_names, messages)
+        known_messages = self.messages
+        return Environment(
+            known,
+            self.variables,
+            self.type_names,
+            self.unusable_type_names,
+            lambda name: messages(name) or known_messages(name),
+        )
 
 
 def environment(functions: Iterable[Function], *libraries: Iterable[tuple[str, Overload]]) -> Environment:
@@ -116,7 +123,13 @@ def environment(functions: Iterable[Function], *libraries: Iterable[tuple[str, O
     for library in libraries:
         for name, one in library:
             merged.setdefault(name, Function(name)).overloads.append(one)
-    return Environment(merged, {}, {one.name: one for one in _TYPE_NAMES}, _UNUSABLE_TYPE_NAMES)
+    return Environment(merged, {}, {one.name: one for one in _TYPE_NAMES}, _UNUSABLE_TYPE_NAMES, _well_known)
+
+
+def _well_known(name: str) -> MessageType | None:
+    from apiserver.cel.library import wellknown  # nearly nobody writes messages
+
+    return wellknown.find_message(name)
 
 
 # In the order of upstream's environment/base.go: it decides which overload is tried first.
@@ -143,4 +156,5 @@ STORED: Final = Environment(
     KUBERNETES.variables,
     KUBERNETES.type_names,
     KUBERNETES.unusable_type_names,
+    KUBERNETES.messages,
 )

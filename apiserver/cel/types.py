@@ -33,18 +33,27 @@ class Kind(IntEnum):
 
 
 class Type:
-    """`name` is the runtime name. `declaration` says what fields a STRUCT has, where it comes from a schema."""
+    """`name` is the runtime name. `declaration` says what fields a STRUCT has, where it comes from a schema.
 
-    __slots__ = ("_hash", "declaration", "generic", "kind", "name", "params")
+    `wraps`: it is a wrapper of a scalar, which takes null as well, or is made of such. It counts as the same type.
+    """
+
+    __slots__ = ("_hash", "declaration", "generic", "kind", "name", "params", "wraps")
 
     def __init__(
-        self, kind: Kind, name: str, params: tuple[Type, ...] = (), declaration: DeclType | None = None
+        self,
+        kind: Kind,
+        name: str,
+        params: tuple[Type, ...] = (),
+        declaration: DeclType | None = None,
+        wraps: bool = False,
     ) -> None:
         self.kind = kind
         self.name = name
         self.params = params
         self.declaration = declaration
         self.generic: bool = kind is Kind.PARAM or any(one.generic for one in params)
+        self.wraps: bool = wraps or any(one.wraps for one in params)
         self._hash = hash((kind, name, params))
 
     def __eq__(self, other: object) -> bool:
@@ -91,6 +100,10 @@ def type_of(instance: Type) -> Type:
     return Type(Kind.TYPE, "type", (instance,))
 
 
+def wrapper_of(scalar: Type) -> Type:
+    return Type(scalar.kind, scalar.name, wraps=True)
+
+
 def param(name: str) -> Type:
     return Type(Kind.PARAM, name)
 
@@ -123,7 +136,7 @@ def display(one: Type) -> str:
     if one.kind in _SHORT_NAMES:
         return _SHORT_NAMES[one.kind]
     if not one.params:
-        return one.name
+        return f"wrapper({one.name})" if one.wraps else one.name
     return f"{one.name}({', '.join(map(display, one.params))})"
 
 
@@ -235,7 +248,13 @@ class Substitution:
 
 
 def _nullable(one: Type) -> bool:
-    return one.kind in (Kind.NULL, Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP)
+    return (one.wraps and not one.params) or one.kind in (
+        Kind.NULL,
+        Kind.OPAQUE,
+        Kind.STRUCT,
+        Kind.DURATION,
+        Kind.TIMESTAMP,
+    )
 
 
 def most_general(one: Type, other: Type) -> Type:
