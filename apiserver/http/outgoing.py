@@ -18,6 +18,7 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
+from apiserver.api.gotext import quote
 from apiserver.http.dialing import failure_text
 from apiserver.webhook.client import MAX_ANSWER, USER_AGENT, CallFailed, Endpoint, Reply, Service, Unusable, describe
 
@@ -82,6 +83,8 @@ class Outgoing:
                     why = await failure_text(error, url, name, endpoint.ca_bundle)
             except TimeoutError:
                 why = "context deadline exceeded"
+            if endpoint.service is not None and isinstance(error, aiohttp.ClientConnectorDNSError):
+                why = f"service {quote(endpoint.service.name)} not found"  # as upstream's resolver says
         if answered:
             raise CallFailed(f"unexpected error when reading response body. Please retry. Original error: {why}")
         raise CallFailed(f"{describe(endpoint, timeout)}: {why}")

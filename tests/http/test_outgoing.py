@@ -229,6 +229,12 @@ async def test_a_name_that_nobody_has(outgoing: Outgoing) -> None:
     )
 
 
+async def test_a_service_that_nobody_has(outgoing: Outgoing) -> None:
+    endpoint = Endpoint("https://hook.ns.svc.invalid:8443/x", service=Service("ns", "hook", 8443))
+    text = await failure(outgoing, endpoint)
+    assert text == 'Post "https://hook.ns.svc.invalid:8443/x?timeout=5s": service "hook" not found'
+
+
 # -- servers that take their time -------------------------------------------------------------------------------------
 
 
