@@ -24,6 +24,7 @@ from apiserver import loading, manifests
 from apiserver.admission import plugins
 from apiserver.admission.chain import Chain
 from apiserver.admission.statuses import PolicyStatuses
+from apiserver.api.structs import make_room
 from apiserver.config import Config
 from apiserver.crd.types import GROUP, RESOURCE
 from apiserver.features import Features
@@ -104,6 +105,7 @@ class Server:
         await self._closing.aclose()
 
     async def _start(self) -> None:
+        make_room()  # for schemas that are stored already
         listener = listen(self.config.host, self.config.port)
         self._closing.callback(listener.close)
         store = await open_store(self.config)

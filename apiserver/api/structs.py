@@ -11,6 +11,7 @@ under which number (or numbers, from the outside in) the embedded message stands
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -23,7 +24,15 @@ from apiserver.api.gotime import MICRO, SECONDS, parse_time
 from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_STRICT_ERRORS: Final = 100  # sigs.k8s.io/json keeps no more
-MAX_DEPTH: Final = 100  # structs in structs; upstream has no limit of its own but JSON's 10 000 levels
+MAX_DEPTH: Final = 500  # structs in structs; upstream has no limit of its own but JSON's 10 000 levels
+_DEEP: Final = 100
+_FRAMES: Final = 10_000  # of Python's stack, which such schemas are walked with
+
+
+def make_room() -> None:
+    """Let Python recurse as deep as the deepest schema that is taken; its own limit is that of one of 200 levels."""
+    if sys.getrecursionlimit() < _FRAMES:
+        sys.setrecursionlimit(_FRAMES)
 
 
 class Write(Enum):
@@ -321,6 +330,8 @@ def _quick_struct(kind: Struct) -> Quick:
     def read(value: Json, depth: int) -> Json:
         if type(value) is not dict or depth == MAX_DEPTH:
             raise LookupError
+        if depth == _DEEP:
+            make_room()
         out: Object = {}
         for name in sorted(value, key=order):  # an unknown field is a KeyError
             given = value[name]
@@ -385,6 +396,8 @@ class _Reader:
     def struct(self, kind: Struct, value: Object, names: tuple[str, ...], path: str) -> Object:
         if self.depth == MAX_DEPTH:
             raise ValueError("exceeded max depth")
+        if self.depth == _DEEP:
+            make_room()
         self.depth += 1
         read: Object = {}
         for name, given in value.items():  # in document order, as Go tells errors and unknown fields
