@@ -1,0 +1,678 @@
+"""Admission webhooks around a server: who is asked, what they see, and what follows from what they say.
+
+The webhooks are functions in the server's process but for a few: what is said about one holds for the others, and calls
+over a network are tests/http/test_outgoing.py's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from apiserver.admission.chain import Chain
+from apiserver.testing.functions import Denied
+from apiserver.testing.handle import Noxu
+from conformance.client import Answer, Client
+
+GROUP = "hooks.example.com"
+WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+V2 = f"/apis/{GROUP}/v2/namespaces/default/widgets"
+MERGE, JSON_PATCH, APPLY = (f"application/{kind}" for kind in ("merge-patch+json", "json-patch+json", "apply-patch+yaml"))
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer", "maximum": 100},
+                "d": {"type": "string", "default": "dflt"},
+                "trail": {"type": "string"},
+                "replicas": {"type": "integer"},
+                "deep": {"type": "object", "properties": {"x": {"type": "integer", "default": 5}}},
+            },
+        },
+        "status": {"type": "object", "properties": {"s": {"type": "string"}}},
+    },
+}
+
+
+def version(name: str) -> dict[str, Any]:
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    return {
+        "name": name,
+        "served": True,
+        "storage": name == "v1",
+        "schema": {"openAPIV3Schema": SCHEMA},
+        "subresources": {"status": {}, "scale": scale},
+    }
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"widgets.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [version("v1"), version("v2")],
+    },
+}
+
+
+def widget(name: str = "a", api: str = "v1", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": f"{GROUP}/{api}", "kind": "Widget", "metadata": {"name": name}, "spec": {"n": 1, **spec}}
+
+
+class Server:
+    """A server, asked over HTTP, and the functions that admit."""
+
+    def __init__(self, noxu: Noxu, client: Client) -> None:
+        self.noxu = noxu
+        self.client = client
+        self.seen: list[dict[str, Any]] = []
+
+    def send(self, method: str, path: str = WIDGETS, body: Any = None, kind: str = "application/json") -> Answer:
+        return self.client.send(method, path, body, kind)
+
+    def get(self, name: str = "a") -> Any:
+        return self.send("GET", f"{WIDGETS}/{name}").body
+
+    def watch(self, kind: str = "validating", resource: str = f"widgets.{GROUP}", **options: Any) -> None:
+        """Remember what is asked."""
+        options = {"operations": ["CREATE", "UPDATE", "DELETE"], **options}
+
+        @getattr(self.noxu, kind)(resource, **options)
+        async def seen(request: Any) -> None:
+            self.seen.append(request)
+
+    def mutate(self, change: Callable[[Any], Any], **options: Any) -> None:
+        self.noxu.mutating(f"widgets.{GROUP}", **options)(change)
+
+    def warned(self, method: str, path: str, body: Any) -> list[str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        _, given, _ = self.client.exchange(method, path, json.dumps(body).encode(), headers)
+        return [value for name, value in given if name == "Warning"]
+
+
+@pytest.fixture
+def server(noxu: Noxu) -> Iterator[Server]:
+    noxu.apply(DEFINITION)
+    with Client(noxu.url) as client:
+        yield Server(noxu, client)
+
+
+def chain_of(noxu: Noxu) -> Chain:
+    chain = noxu._server.registry.admission
+    assert isinstance(chain, Chain)
+    return chain
+
+
+# -- KEP-2332: the third pruning --------------------------------------------------------------------------------------
+
+
+def test_what_a_webhook_adds_and_the_schema_does_not_describe_is_neither_seen_nor_stored(server: Server) -> None:
+    """KEP-2332's example of a webhook that adds an unknown field; the reference shows and stores it."""
+
+    def add(request: Any) -> None:
+        request["object"]["spec"]["junk"] = {"x": 1}
+        request["object"]["spec"]["deep"] = {"junk": 2}
+        request["object"]["junk"] = 3
+        request["object"]["metadata"]["junk"] = 4
+        request["object"]["spec"]["trail"] = "seen"
+
+    server.mutate(add)
+    server.watch()
+    created = server.send("POST", body=widget()).body
+    assert created["spec"] == {"n": 1, "d": "dflt", "trail": "seen", "deep": {"x": 5}}
+    assert "junk" not in created
+    assert "junk" not in created["metadata"]
+    assert [one["object"] for one in server.seen] == [{**created, "metadata": _without_version(created["metadata"])}]
+    entries = server.noxu._server.registry.cache.peek(f"{GROUP}/widgets").entries  # type: ignore[union-attr]
+    assert all(b"junk" not in entry.stored for entry in entries.values())
+
+
+def _without_version(metadata: Any) -> Any:
+    return {name: value for name, value in metadata.items() if name != "resourceVersion"}
+
+
+# -- S16: the old object ----------------------------------------------------------------------------------------------
+
+WRITES: list[tuple[str, str, str, Any, str]] = [
+    # what, method, path behind the object's, body, content type
+    ("PUT", "PUT", "", widget(n=3), "application/json"),
+    ("merge patch", "PATCH", "", {"spec": {"n": 3}}, MERGE),
+    ("JSON patch", "PATCH", "", [{"op": "replace", "path": "/spec/n", "value": 3}], JSON_PATCH),
+    ("apply", "PATCH", "?fieldManager=me&force=true", {**widget(), "spec": {"n": 3}}, APPLY),
+    ("status", "PATCH", "/status", {"status": {"s": "x"}}, MERGE),
+    ("a dry run", "PATCH", "?dryRun=All", {"spec": {"n": 3}}, MERGE),
+    ("DELETE", "DELETE", "", None, "application/json"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "kind"), [row[1:] for row in WRITES], ids=[row[0] for row in WRITES])
+def test_the_old_object_is_the_stored_one(server: Server, method: str, path: str, body: Any, kind: str) -> None:
+    """CVE-2021-25735: a webhook that decides by the old object must see the one that is stored."""
+    stored = server.send("POST", body=widget(n=2)).body
+    for resource in (f"widgets.{GROUP}", f"widgets.{GROUP}/status"):
+        server.watch("mutating", resource)
+        server.watch("validating", resource)
+    if method == "PUT":
+        body = {**body, "metadata": {**stored["metadata"], "labels": {"forged": "yes"}}}
+    answer = server.send(method, f"{WIDGETS}/a{path}", body, kind)
+    assert answer.code == 200, answer.body
+    assert [one["oldObject"] for one in server.seen] == [stored, stored]
+
+
+def test_the_old_objects_of_a_collection_that_is_deleted(server: Server) -> None:
+    stored = [server.send("POST", body=widget(name)).body for name in "abc"]
+    server.watch()
+    assert server.send("DELETE", WIDGETS).code == 200
+    assert sorted((one["oldObject"] for one in server.seen), key=lambda one: one["metadata"]["name"]) == stored
+    assert [(one.get("name"), one["object"]) for one in server.seen] == [(None, None)] * 3
+
+
+def test_the_old_scale(server: Server) -> None:
+    server.send("POST", body=widget(replicas=2))
+    server.watch("validating", f"widgets.{GROUP}/scale")
+    assert server.send("PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 3}}, MERGE).code == 200
+    [request] = server.seen
+    assert (request["kind"], request["subResource"]) == ({"group": "autoscaling", "version": "v1", "kind": "Scale"}, "scale")
+    assert (request["oldObject"]["spec"], request["object"]["spec"]) == ({"replicas": 2}, {"replicas": 3})
+
+
+def test_who_is_asked_again_after_a_lost_race_sees_what_won(server: Server) -> None:
+    """A patch is applied to the newer object, and both chains see that one."""
+    server.send("POST", body=widget())
+    raced = threading.Event()
+
+    @server.noxu.mutating(f"widgets.{GROUP}", operations=["UPDATE"])
+    def overtake(request: Any) -> None:
+        server.seen.append(request)
+        if not raced.is_set():
+            raced.set()
+            with Client(server.noxu.url) as other:
+                other.send("PATCH", f"{WIDGETS}/a", {"spec": {"trail": "other"}}, MERGE)
+
+    assert server.send("PATCH", f"{WIDGETS}/a", {"spec": {"n": 7}}, MERGE).body["spec"] == {"n": 7, "d": "dflt", "trail": "other"}
+    olds = [one["oldObject"]["spec"].get("trail") for one in server.seen]
+    assert olds == [None, None, "other"]  # the patch, the other one, the patch once more
+
+
+def test_a_dry_run_is_judged_and_stores_nothing(server: Server) -> None:
+    server.mutate(lambda request: request["object"]["spec"].update(trail="hook"))
+    server.watch()
+    assert server.send("POST", f"{WIDGETS}?dryRun=All", widget()).body["spec"]["trail"] == "hook"
+    assert [(one["dryRun"], one["options"]["dryRun"]) for one in server.seen] == [(True, ["All"])]
+    assert server.send("GET", f"{WIDGETS}/a").code == 404
+
+
+# -- the order --------------------------------------------------------------------------------------------------------
+
+
+def follow(server: Server, name: str, **options: Any) -> Callable[[Any], Any]:
+    """A mutating function that appends its name to a trail."""
+
+    async def append(request: Any) -> None:
+        request["object"]["spec"]["trail"] = request["object"]["spec"].get("trail", "") + name
+
+    server.mutate(append, name=f"{name}.example.com", **options)
+    return append
+
+
+def test_mutating_webhooks_see_what_those_before_them_did(server: Server) -> None:
+    for name in "abc":
+        follow(server, name)
+    assert server.send("POST", body=widget()).body["spec"]["trail"] == "abc"
+
+
+def test_those_that_want_it_are_asked_once_more_if_a_later_one_changed_something(server: Server) -> None:
+    for name, again in (("a", True), ("b", False), ("c", True)):
+        follow(server, name, reinvoke=again)
+    assert server.send("POST", body=widget()).body["spec"]["trail"] == "abcac"
+
+
+def test_nobody_is_asked_again_if_nothing_changed(server: Server) -> None:
+    asked = []
+
+    def look(request: Any) -> None:
+        asked.append(request["uid"])
+
+    for _ in range(2):
+        server.mutate(look, reinvoke=True)
+    server.send("POST", body=widget())
+    assert len(asked) == len(set(asked)) == 2
+
+
+def test_a_webhook_that_did_not_match_at_first_is_not_asked_in_the_second_round(server: Server) -> None:
+    server.noxu.apply(configuration(server, "Mutating", objectSelector={"matchLabels": {"late": "yes"}}, url="http://127.0.0.1:1"))
+
+    def label(request: Any) -> None:
+        request["object"]["metadata"]["labels"] = {"late": "yes"}
+
+    server.mutate(label)
+    assert server.send("POST", body=widget()).code == 201
+
+
+def test_a_denial_ends_the_mutating_chain(server: Server) -> None:
+    def no(request: Any) -> None:
+        raise Denied("no", code=403, reason="Forbidden")
+
+    server.mutate(no, name="no.example.com")
+    server.watch("mutating")
+    server.watch("validating")
+    answer = server.send("POST", body=widget())
+    assert (answer.code, answer.body["message"]) == (403, 'admission webhook "no.example.com" denied the request: no')
+    assert answer.body["reason"] == "Forbidden"
+    assert server.seen == []
+
+
+def test_all_validating_webhooks_are_asked_and_at_once(server: Server) -> None:
+    together = asyncio.Barrier(3)
+
+    @server.noxu.validating(f"widgets.{GROUP}", name="first.example.com")
+    async def first(request: Any) -> str:
+        await together.wait()
+        return "no"
+
+    for _ in range(2):
+
+        @server.noxu.validating(f"widgets.{GROUP}")
+        async def other(request: Any) -> None:
+            await together.wait()
+            server.seen.append(request)
+
+    answer = server.send("POST", body=widget())
+    assert answer.body["message"] == 'admission webhook "first.example.com" denied the request: no'
+    assert len(server.seen) == 2
+
+
+def test_what_is_invalid_after_mutation_is_not_shown_to_validating_webhooks(server: Server) -> None:
+    server.mutate(lambda request: request["object"]["spec"].update(n=101))
+    server.watch()
+    answer = server.send("POST", body=widget())
+    assert (answer.code, answer.body["details"]["causes"][0]["field"]) == (422, "spec.n")
+    assert server.seen == []
+
+
+def test_a_mutating_webhook_can_repair_an_invalid_object(server: Server) -> None:
+    server.mutate(lambda request: request["object"]["spec"].update(n=100))
+    assert server.send("POST", body=widget(n=1000)).body["spec"]["n"] == 100
+
+
+def test_a_name_that_is_taken_is_found_out_after_admission(server: Server) -> None:
+    server.send("POST", body=widget())
+    server.watch("mutating")
+    server.watch("validating")
+    assert server.send("POST", body=widget()).code == 409
+    assert len(server.seen) == 2
+
+
+def test_a_stale_update_is_not_shown_to_validating_webhooks(server: Server) -> None:
+    server.send("POST", body=widget())
+    server.watch("mutating")
+    server.watch("validating")
+    stale = {**widget(n=5), "metadata": {"name": "a", "resourceVersion": "1"}}
+    assert server.send("PUT", f"{WIDGETS}/a", stale).code == 409
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [("PATCH", "/zz", {"spec": {"n": 2}}), ("DELETE", "/zz", None), ("GET", "", None), ("GET", "/a", None)],
+)
+def test_nobody_is_asked_about_what_is_not_there_nor_about_reads(server: Server, method: str, path: str, body: Any) -> None:
+    server.send("POST", body=widget())
+    server.watch("mutating")
+    server.watch("validating")
+    server.send(method, WIDGETS + path, body, MERGE if body else "application/json")
+    assert server.seen == []
+
+
+# -- what they see ----------------------------------------------------------------------------------------------------
+
+
+def test_a_request_in_every_detail(server: Server) -> None:
+    server.watch("mutating")
+    server.watch("validating")
+    created = server.send("POST", f"{WIDGETS}?fieldManager=me&fieldValidation=Strict", widget()).body
+    before, after = server.seen
+    gvk, gvr = ({"group": GROUP, "version": "v1", name: value} for name, value in (("kind", "Widget"), ("resource", "widgets")))
+    assert {name: value for name, value in before.items() if name not in ("uid", "object")} == {
+        "kind": gvk,
+        "resource": gvr,
+        "requestKind": gvk,
+        "requestResource": gvr,
+        "name": "a",
+        "namespace": "default",
+        "operation": "CREATE",
+        "userInfo": {"username": "system:anonymous", "groups": ["system:unauthenticated"]},
+        "oldObject": None,
+        "dryRun": False,
+        "options": {
+            "kind": "CreateOptions",
+            "apiVersion": "meta.k8s.io/v1",
+            "fieldManager": "me",
+            "fieldValidation": "Strict",
+        },
+    }
+    assert before["uid"] != after["uid"]
+    assert set(before["object"]["metadata"]) == {"name", "namespace", "managedFields"}
+    assert after["object"]["metadata"] == _without_version(created["metadata"])
+
+
+def test_a_generated_name_is_known_when_it_is_generated(server: Server) -> None:
+    server.watch("mutating")
+    server.watch("validating")
+    body = {**widget(), "metadata": {"generateName": "w-"}}
+    name = server.send("POST", body=body).body["metadata"]["name"]
+    assert [one.get("name") for one in server.seen] == [None, name]
+
+
+def test_the_options_of_a_deletion(server: Server) -> None:
+    server.send("POST", body=widget())
+    server.watch()
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 5, "propagationPolicy": "Background"}
+    server.send("DELETE", f"{WIDGETS}/a", options)
+    assert [one["options"] for one in server.seen] == [{**options, "apiVersion": "meta.k8s.io/v1"}]
+
+
+def test_a_webhook_for_v1_sees_a_request_at_v2_as_v1(server: Server) -> None:
+    def change(request: Any) -> None:
+        server.seen.append(json.loads(json.dumps(request)))
+        request["object"]["spec"]["trail"] = "v1"
+
+    server.mutate(change, version="v1")
+    server.mutate(lambda request: server.seen.append(request), version="v2")
+    created = server.send("POST", V2, widget(api="v2")).body
+    first, second = server.seen
+    assert (first["kind"]["version"], first["requestKind"]["version"]) == ("v1", "v2")
+    assert first["object"]["apiVersion"] == f"{GROUP}/v1"
+    assert (second["kind"]["version"], second["object"]["apiVersion"]) == ("v2", f"{GROUP}/v2")
+    assert second["object"]["spec"]["trail"] == "v1"
+    assert (created["apiVersion"], created["spec"]["trail"]) == (f"{GROUP}/v2", "v1")
+    assert {one["apiVersion"] for one in created["metadata"]["managedFields"]} == {f"{GROUP}/v2"}
+
+
+def test_definitions_are_judged_like_everything_else(server: Server) -> None:
+    @server.noxu.validating("customresourcedefinitions.apiextensions.k8s.io", name="no.example.com")
+    async def no(request: Any) -> bool:
+        server.seen.append(request)
+        return False
+
+    other = json.loads(json.dumps(DEFINITION).replace("widgets", "gadgets").replace("Widget", "Gadget"))
+    answer = server.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", other)
+    assert answer.body["message"] == 'admission webhook "no.example.com" denied the request without explanation'
+    assert server.seen[0]["object"]["spec"]["names"]["listKind"] == "GadgetList"
+
+
+# -- what they do -----------------------------------------------------------------------------------------------------
+
+
+def test_defaults_come_back(server: Server) -> None:
+    def undo(request: Any) -> None:
+        del request["object"]["spec"]["d"]
+        request["object"]["spec"]["deep"] = {}
+
+    server.mutate(undo)
+    assert server.send("POST", body=widget()).body["spec"] == {"n": 1, "d": "dflt", "deep": {"x": 5}}
+
+
+def test_nobody_owns_what_a_webhook_sets(server: Server) -> None:
+    server.mutate(lambda request: request["object"]["spec"].update(trail="hook"))
+    config = {**widget(), "spec": {"n": 1}}
+    server.send("PATCH", f"{WIDGETS}/a?fieldManager=one", config, APPLY)
+    mine = {**widget(), "spec": {"trail": "mine"}}
+    assert server.send("PATCH", f"{WIDGETS}/a?fieldManager=two", mine, APPLY).code == 200
+
+
+@pytest.mark.parametrize(
+    ("patch", "code", "message"),
+    [
+        ({"op": "add", "path": "/metadata/uid", "value": "x"}, 201, ""),
+        ({"op": "add", "path": "/metadata/generation", "value": 77}, 201, ""),
+        ({"op": "add", "path": "/metadata/namespace", "value": "other"}, 400, "the namespace of the provided object does not match the namespace sent on the request"),
+        ({"op": "add", "path": "/metadata/resourceVersion", "value": "5"}, 500, "resourceVersion should not be set on objects to be created"),
+        ({"op": "add", "path": "/kind", "value": "Gadget"}, 422, f'Gadget.{GROUP} "a" is invalid: kind: Invalid value: "Gadget": must be Widget'),
+        ({"op": "add", "path": "/apiVersion", "value": "x/v1"}, 500, f'x/v1, Kind=Widget is unstructured and is not suitable for converting to "{GROUP}/v1"'),
+        ({"op": "add", "path": "/apiVersion", "value": f"{GROUP}/v9"}, 500, f"request to convert CR from an invalid group/version: {GROUP}/v9"),
+        ({"op": "remove", "path": "/kind"}, 500, "Internal error occurred: Object 'Kind' is missing in '"),
+        ({"op": "replace", "path": "", "value": []}, 500, "Internal error occurred: couldn't get version/kind; json parse error"),
+        ({"op": "add", "path": "/metadata", "value": "x"}, 500, "Internal error occurred: system metadata was not initialized"),
+        ({"op": "add", "path": "/metadata/labels", "value": 5}, 422, f'Widget.{GROUP} "a" is invalid: metadata: Invalid value: '),
+        ({"op": "test", "path": "/spec/n", "value": 5}, 500, "Internal error occurred: testing value /spec/n failed: test failed"),
+        ({"op": "frob", "path": "/spec/n"}, 500, "Internal error occurred: Unexpected kind: frob"),
+    ],
+)  # fmt: skip
+def test_a_patch_of_what_the_server_decides(server: Server, patch: Any, code: int, message: str) -> None:
+    server.mutate(lambda request: [patch])
+    answer = server.send("POST", body=widget())
+    assert answer.code == code, answer.body
+    if code == 201:
+        assert (answer.body["metadata"]["generation"], answer.body["metadata"]["uid"] != "x") == (1, True)
+    else:
+        assert answer.body["message"].startswith(message)
+
+
+def test_owners_that_nobody_can_read_are_put_back(server: Server) -> None:
+    entry = {"manager": "x", "operation": "Nope", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}
+    server.mutate(lambda request: request["object"]["metadata"].update(managedFields=[entry]))
+    [warning] = server.warned("POST", WIDGETS, widget())
+    assert "please fix your requests: operation must be `Apply` or `Update`" in warning
+    assert [one["manager"] for one in server.get()["metadata"]["managedFields"]] == ["unknown"]
+
+
+def test_a_deletion_cannot_be_changed(server: Server) -> None:
+    server.send("POST", body=widget())
+    server.mutate(lambda request: [{"op": "add", "path": "/spec", "value": {}}], operations=["DELETE"], name="m")
+    answer = server.send("DELETE", f"{WIDGETS}/a")
+    why = 'admission webhook "m" attempted to modify the object, which is not supported for this operation'
+    assert (answer.code, answer.body["message"]) == (500, f"Internal error occurred: {why}")
+
+
+def test_the_replicas_of_a_scale_may_be_changed(server: Server) -> None:
+    server.send("POST", body=widget(replicas=1))
+
+    @server.noxu.mutating(f"widgets.{GROUP}/scale")
+    def limit(request: Any) -> None:
+        request["object"]["spec"]["replicas"] = min(request["object"]["spec"]["replicas"], 3)
+
+    scale = server.send("PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 10}}, MERGE).body
+    assert (scale["spec"], server.get()["spec"]["replicas"]) == ({"replicas": 3}, 3)
+
+
+def test_warnings_reach_the_client_once_and_in_order(server: Server) -> None:
+    @server.noxu.mutating(f"widgets.{GROUP}")
+    def first(request: Any) -> Any:
+        return {"allowed": True, "warnings": ["one", "", "two", "one"]}
+
+    @server.noxu.validating(f"widgets.{GROUP}")
+    def second(request: Any) -> Any:
+        return {"allowed": False, "warnings": ["three", "two"]}
+
+    assert server.warned("POST", WIDGETS, widget()) == ['299 - "one"', '299 - "two"', '299 - "three"']
+
+
+def test_an_audit_log_could_tell_who_did_what(server: Server) -> None:
+    drafts: list[Any] = []
+    chain = chain_of(server.noxu)
+    validate = chain.validate
+
+    async def remember(draft: Any) -> None:
+        await validate(draft)
+        drafts.append(draft)
+
+    chain.validate = remember  # type: ignore[method-assign]
+
+    @server.noxu.mutating(f"widgets.{GROUP}", name="m.example.com")
+    def annotate(request: Any) -> Any:
+        return {"allowed": True, "auditAnnotations": {"why": "because", "not a key": "x"}}
+
+    server.mutate(lambda request: request["object"]["spec"].update(n=2), name="n.example.com")
+    created = server.send("POST", body=widget()).body
+    assert "because" not in json.dumps(created)
+    about = '"configuration":"in process","webhook":'
+    mutation, patch = "mutation.webhook.admission.k8s.io", "patch.webhook.admission.k8s.io"
+    assert drafts[0].audit == {
+        "m.example.com/why": "because",
+        f"{mutation}/round_0_index_0": f'{{{about}"m.example.com","mutated":false}}',
+        f"{mutation}/round_0_index_1": f'{{{about}"n.example.com","mutated":true}}',
+        f"{patch}/round_0_index_1": f'{{{about}"n.example.com",'
+        '"patch":[{"op":"replace","path":"/spec/n","value":2}],"patchType":"JSONPatch"}',
+    }
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_that_raises_is_a_call_that_failed(server: Server) -> None:
+    def broken(request: Any) -> None:
+        raise KeyError("oh")
+
+    server.mutate(broken, name="broken.example.com")
+    answer = server.send("POST", body=widget())
+    why = 'failed calling webhook "broken.example.com": failed to call webhook: KeyError: \'oh\''
+    assert (answer.code, answer.body["message"]) == (500, f"Internal error occurred: {why}")
+    assert answer.body["details"] == {"causes": [{"message": why}]}
+
+
+def configuration(server: Server, kind: str, *, url: str = "https://127.0.0.1:1/x", name: str = "c", **hook: Any) -> Any:
+    rule = {"operations": ["*"], "apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["widgets"]}
+    default = {
+        "name": "hook.example.com",
+        "clientConfig": {"url": url},
+        "rules": [rule],
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [default | hook],
+    }
+
+
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+def test_a_webhook_that_cannot_be_reached(server: Server, kind: str) -> None:
+    [stored] = server.noxu.apply(configuration(server, kind))
+    answer = server.send("POST", body=widget())
+    assert answer.code == 500
+    assert answer.body["message"] == (
+        'Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: '
+        'Post "https://127.0.0.1:1/x?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused'
+    )
+    server.noxu.apply(configuration(server, kind, failurePolicy="Ignore"))
+    assert server.send("POST", body=widget()).code == 201
+    path = f"{CONFIGURATIONS}/{kind.lower()}webhookconfigurations/{stored['metadata']['name']}"
+    assert server.send("DELETE", path).code == 200
+    assert server.send("POST", body=widget("b")).code == 201
+
+
+@pytest.mark.parametrize(
+    ("hook", "code", "message"),
+    [
+        ({"sideEffects": "Some"}, 400, 'admission webhook "hook.example.com" does not support dry run'),
+        ({"sideEffects": "Unknown", "failurePolicy": "Ignore"}, 400, 'admission webhook "hook.example.com" does not support dry run'),
+        ({"sideEffects": "NoneOnDryRun", "failurePolicy": "Ignore"}, 201, ""),
+    ],
+)  # fmt: skip
+def test_side_effects_and_a_dry_run(server: Server, hook: Any, code: int, message: str) -> None:
+    """Webhooks with side effects cannot be configured any more, but old ones may be there: their kind is asked directly."""
+    from apiserver.admission.webhooks import hooks_of
+
+    given = configuration(server, "Validating", **hook)
+    given["webhooks"][0] |= {"namespaceSelector": {}, "objectSelector": {}, "timeoutSeconds": 1}
+    chain_of(server.noxu).local_validating += hooks_of(given)
+    answer = server.send("POST", f"{WIDGETS}?dryRun=All", widget())
+    assert (answer.code, answer.body.get("message", "")) == (code, message)
+
+
+CONDITIONS: list[tuple[str, list[str], str, int, str]] = [
+    # what, the conditions, failurePolicy, the code, the message's end (500: the webhook was called)
+    ("all true", ["object.spec.n == 1", "request.operation == 'CREATE'"], "Fail", 500, "connection refused"),
+    ("one false", ["object.spec.n == 1", "object.spec.n == 2"], "Fail", 201, ""),
+    ("false beats an error", ["object.spec.nothing == 1", "false"], "Fail", 201, ""),
+    ("an error", ["object.spec.nothing == 1"], "Fail", 403, "\"a\" is forbidden: expression 'object.spec.nothing == 1' resulted in error: no such key: nothing"),
+    ("an error under Ignore", ["object.spec.nothing == 1"], "Ignore", 201, ""),
+    ("what is empty is not there", ["request.subResource == ''"], "Fail", 403, "no such key: subResource"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("conditions", "policy", "code", "message"), [row[1:] for row in CONDITIONS], ids=[row[0] for row in CONDITIONS]
+)
+def test_match_conditions(server: Server, conditions: list[str], policy: str, code: int, message: str) -> None:
+    given = [{"name": f"c{n}", "expression": one} for n, one in enumerate(conditions)]
+    server.noxu.apply(configuration(server, "Validating", matchConditions=given, failurePolicy=policy))
+    answer = server.send("POST", body=widget())
+    assert answer.code == code, answer.body
+    assert answer.body.get("message", "").endswith(message)
+
+
+def test_a_webhook_that_takes_too_long_costs_its_timeout_and_nobody_else_anything(server: Server) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
+        server.noxu.apply(configuration(server, "Validating", url=url, timeoutSeconds=1))
+        answers: list[Any] = []
+
+        def write() -> None:
+            with Client(server.noxu.url) as client:
+                began = time.monotonic()
+                answers.append((client.send("POST", WIDGETS, widget()), time.monotonic() - began))
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        began, reads = time.monotonic(), 0
+        while time.monotonic() - began < 0.7:
+            assert server.send("GET", WIDGETS).code == 200
+            reads += 1
+        writer.join()
+    [(answer, took)] = answers
+    assert answer.body["message"].endswith(f'Post "{url}?timeout=1s": context deadline exceeded')
+    assert 1 <= took < 1.5
+    assert reads > 20
+
+
+def test_a_patch_bomb_is_refused_and_the_server_goes_on(server: Server) -> None:
+    def bomb(request: Any) -> Any:
+        grow = [{"op": "add", "path": "/spec/trail", "value": "x" * 100_000}]
+        return grow + [{"op": "copy", "from": "/spec", "path": f"/metadata/x{n}"} for n in range(100)]
+
+    server.mutate(bomb)
+    answer = server.send("POST", body=widget())
+    assert answer.code == 500
+    assert "Unable to complete the copy, the accumulated size increase of copy is" in answer.body["message"]
+    assert server.send("GET", WIDGETS).code == 200
+
+
+# -- what it costs when there is nothing to do ------------------------------------------------------------------------
+
+
+def test_without_configurations_no_plug_in_is_even_made(server: Server) -> None:
+    server.send("POST", body=widget())
+    chain = chain_of(server.noxu)
+    for plugin in (*chain.mutating, *chain.validating):
+        assert "plugin" not in vars(plugin), "it was made"
+        assert plugin.idle(server.noxu._server.registry)
+
+
+def test_what_configures_admission_is_not_judged_by_it(server: Server) -> None:
+    rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
+    for kind in ("Mutating", "Validating"):
+        server.noxu.apply(configuration(server, kind, rules=[rule]))
+    assert server.send("POST", body=widget()).code == 500
+    review = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+    assert server.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review).code == 201
+    for kind in ("mutating", "validating"):
+        assert server.send("DELETE", f"{CONFIGURATIONS}/{kind}webhookconfigurations/c").code == 200
+    assert server.send("POST", body=widget()).code == 201
