@@ -136,7 +136,9 @@ class Attributes:
                 return scale.scale_of(value, self.resource, missing=0)
             brought = self.draft.scale if value is self.draft.new else None
             return owned_scale(value, self.resource) if brought is None else brought
-        if value is self.draft.new or self.resource.behaviour.struct is None:
+        if self.resource.behaviour.struct is None:  # even what says that it is of another kind is shown as of this one
+            return value if value.get("kind") == self.resource.kind else {**value, "kind": self.resource.kind}
+        if value is self.draft.new:
             return value
         return self.resource.behaviour.written(value)
 

@@ -187,6 +187,9 @@ def _typed(request: Attributes, resource: Resource, value: Json) -> Object:
         if resource.behaviour.struct is None:
             raise ValueError(f"Object 'Kind' is missing in '{text.decode()}'")
     if resource.behaviour.struct is not None and request.subresource != "scale":
+        value = {**value, "kind": kind or resource.kind, "apiVersion": value.get("apiVersion") or resource.api_version}
+        if (value["kind"], value["apiVersion"]) != (resource.kind, resource.api_version):
+            raise ValueError(errors.no_kind_registered(value["kind"], value["apiVersion"]))
         value, _ = resource.behaviour.decode(resource, value)
     typed: Object = value
     if typed.get("kind") == resource.kind and request.subresource != "scale":

@@ -27,7 +27,8 @@ from apiserver.api.errors import ApiError
 from apiserver.api.gotext import compact_json, quote
 from apiserver.api.names import qualified_name
 from apiserver.api.types import Object
-from apiserver.api.values import equal
+from apiserver.api.values import copy, equal
+from apiserver.apply.patch import MAX_COPIED
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
@@ -165,9 +166,17 @@ async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Obj
     for key, value in response.annotations:
         _annotate(request, f"{hook.name}/{key}", value)
     draft.warnings += response.warnings
+    if response.operations:
+        draft.weight += _weight(response.operations, len(reply.body), draft.weight)
     if not response.allowed:
         raise reviews.denial(hook.name, response.status)
     return response
+
+
+def _weight(operations: Sequence[Object], length: int, weight: int) -> int:
+    """By how many bytes an object of that weight may grow through a patch of that length, at most."""
+    copies = sum(1 for one in operations if one and one.get("op") == "copy")
+    return length + min(copies * (weight + length), MAX_COPIED)
 
 
 def _written(
@@ -194,8 +203,8 @@ def _annotate(request: Attributes, key: str, value: str) -> None:
 def _told(request: Attributes, hook: Hook, began: float, outcome: str, operations: Sequence[Object] = ()) -> None:
     """Tell the trace of the write."""
     if request.draft.trace is not None:
-        stage = f"webhook {hook.name}"
-        request.draft.did(stage, patch=operations, notes=[Note("", outcome)], seconds=time.perf_counter() - began)
+        stage, patch = f"webhook {hook.name}", copy(list(operations))  # what is in it becomes part of the object
+        request.draft.did(stage, patch=patch, notes=[Note("", outcome)], seconds=time.perf_counter() - began)
 
 
 # -- mutating ---------------------------------------------------------------------------------------------------------
@@ -266,8 +275,7 @@ class MutatingWebhooks(_Webhooks):
         if before is None:
             why = f"admission webhook {quote(hook.name)} attempted to modify the object, which is not supported for this operation"
             raise errors.internal_error(why)
-        weight = max(request.draft.weight, 100 * len(operations))
-        new = await work(weight, reviews.patched, request, resource, before, operations)
+        new = await work(request.draft.weight, reviews.patched, request, resource, before, operations)
         about = {"configuration": hook.configuration, "webhook": hook.name, "patch": list(operations)}
         _annotate(request, f"{_PATCH}/{place}", _json({**about, "patchType": reviews.JSON_PATCH}))
         if equal(before, new):
