@@ -364,17 +364,17 @@ async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) ->
 # -- deleting ---------------------------------------------------------------------------------------------------------
 
 
-async def _delete_options(call: Call, *, of_many: bool = False) -> DeleteOptions:
+async def _delete_options(call: Call) -> DeleteOptions:
     """From the body, or if there is none from the query. Raises ApiError."""
     body = await call.body()
     if not body:
         from_query = options.delete_body_from_query(call.query)
         call.delete_options = options.delete_body_as_sent(from_query)
-        return options.delete_options(from_query, of_many=of_many)
+        return options.delete_options(from_query)
     media_type = negotiation.request_format(call.request.headers.get("Content-Type", ""))
     sent = await call.work(_read_delete_options, call.resource, body, media_type)
     call.delete_options = {name: value for name, value in sent.items() if name not in ("kind", "apiVersion")}
-    return options.delete_options(options.delete_body_from_object(sent), of_many=of_many)
+    return options.delete_options(options.delete_body_from_object(sent))
 
 
 def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Object:
@@ -399,8 +399,8 @@ async def delete(call: Call) -> Answer:
     accepted = call.accepted()
     check_name(call.info.name)
     given = await _delete_options(call)
-    if given.damaged:
-        return await _delete_damaged(call, accepted, given)
+    if given.damaged and await call.registry.delete_damaged(call.resource, call.namespace, call.info.name, given):
+        return _deleted({"name": call.info.name, "kind": call.resource.kind}, accepted, code=200)
     now = format_time(call.registry.sources.now())
     admit = call.admit_delete(given)
     entry, gone = await call.registry.delete(call.resource, call.namespace, call.info.name, given, admit, now)
@@ -412,23 +412,20 @@ async def delete(call: Call) -> Answer:
         "kind": call.resource.plural,
         "uid": (await work(len(entry.stored), object_at, entry, call.resource))["metadata"].get("uid", ""),
     }
-    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return _deleted(details, accepted)
+
+
+def _deleted(details: Object, accepted: Accepted, **more: int) -> Answer:
+    """The object is gone. Upstream tells the code only where it has no object to tell of."""
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     status["details"] = {name: value for name, value in details.items() if value}
-    return Answer(responses.encode(status, accepted._replace(convert=None)), 200, accepted.content_type)
-
-
-async def _delete_damaged(call: Call, accepted: Accepted, given: DeleteOptions) -> Answer:
-    """There is no object to be answered with."""
-    await call.registry.delete_damaged(call.resource, call.namespace, call.info.name, dry_run=given.dry_run)
-    details = {"name": call.info.name, "kind": call.resource.kind}
-    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details, "code": 200}
-    return Answer(responses.encode(status, accepted._replace(convert=None)), 200, accepted.content_type)
+    return Answer(responses.encode(status | more, accepted._replace(convert=None)), 200, accepted.content_type)
 
 
 async def delete_collection(call: Call) -> Answer:
     accepted = call.accepted()
     wanted = list_options(call, watch=False)
-    given = await _delete_options(call, of_many=True)
+    given = await _delete_options(call)
     listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
     keys = [entry.key for entry in listing.entries]
     await delete_keys(call.registry, call.resource, keys, given, call.admit_delete(given))

@@ -120,11 +120,6 @@ class DeleteBody(NamedTuple):
     resource_version: str | None = None
     damaged: bool | None = None
 
-    @property
-    def preconditions(self) -> tuple[str | None, str | None] | None:
-        both = (self.uid, self.resource_version)
-        return None if both == (None, None) else both
-
 
 def delete_body_from_query(query: Query) -> DeleteBody:
     return DeleteBody(
@@ -156,7 +151,7 @@ def delete_body_from_object(value: Object) -> DeleteBody:
     )
 
 
-def delete_options(given: DeleteBody, *, of_many: bool = False) -> DeleteOptions:
+def delete_options(given: DeleteBody) -> DeleteOptions:
     """Raises ApiError."""
     found: list[FieldError] = []
     if given.orphan is not None and given.propagation is not None:
@@ -165,32 +160,12 @@ def delete_options(given: DeleteBody, *, of_many: bool = False) -> DeleteOptions
     if given.propagation is not None and given.propagation not in _PROPAGATION:
         found.append(field.not_supported("propagationPolicy", given.propagation, [*_PROPAGATION, "nil"]))
     found += _dry_run_errors(given.dry_run)
-    if given.damaged:
-        found += _damaged_errors(given)
     _invalid("DeleteOptions", found)
-    if given.damaged and of_many:
-        why = "is not allowed with DELETECOLLECTION, try again after removing the option"
-        _invalid("DeleteOptions", [field.invalid(DAMAGED, True, why)])
     propagation = given.propagation or ""
     if given.orphan is not None:
         propagation = "Orphan" if given.orphan else "Background"
     preconditions = Preconditions(given.uid, given.resource_version)
     return DeleteOptions(bool(given.dry_run), propagation, preconditions, bool(given.damaged))
-
-
-def _damaged_errors(given: DeleteBody) -> list[FieldError]:
-    """What upstream does not want to be told together with its longest option."""
-    others = {
-        "propagationPolicy": given.propagation,
-        "orphanDependents": given.orphan,
-        "gracePeriodSeconds": given.grace,
-        "preconditions": given.preconditions,
-    }
-    return [
-        field.invalid(DAMAGED, True, f"cannot be set together with .{name}")
-        for name, value in others.items()
-        if value is not None
-    ]
 
 
 # -- lists and watches ------------------------------------------------------------------------------------------------

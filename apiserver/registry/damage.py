@@ -2,7 +2,8 @@
 
 Only they fail: others are read and written as ever. A list that would have to show one fails, for leaving it out would
 tell clients that it is gone. What is damaged can be deleted, by clients who say that they mean it
-(`ignoreStoreReadErrorWithClusterBreakingPotential`, upstream's AllowUnsafeMalformedObjectDeletion).
+(`ignoreStoreReadErrorWithClusterBreakingPotential`); as recorded from the reference, whose feature gate for that is off,
+the option says nothing about objects that can be read.
 """
 
 from __future__ import annotations
@@ -33,12 +34,6 @@ def storage_error(kind: str, code: int, resource: Resource, key: Key, why: str) 
 def unreadable(resource: Resource, key: Key, revision: Revision) -> ApiError:
     """What reading or writing a damaged object is answered with."""
     return errors.internal_error(_told(resource, key, revision))
-
-
-def decodable(resource: Resource, key: Key) -> ApiError:
-    """Who asks to delete an object in spite of its damage is refused if it has none."""
-    why = "unsafe deletion is not allowed because the object is decodable from storage"
-    return errors.conflict(resource.what, key.name, storage_error("invalid object", 4, resource, key, why))
 
 
 def unlistable(resource: Resource, damaged: Mapping[Key, Revision]) -> ApiError:

@@ -46,7 +46,7 @@ class Preconditions(NamedTuple):
 class DeleteOptions(NamedTuple):
     """Already validated. `propagation` is Foreground, Background, Orphan, or "" if the caller did not say.
 
-    `damaged`: the object cannot be read, and is to be deleted nevertheless.
+    `damaged`: the object is to be deleted even if it cannot be read.
     """
 
     dry_run: bool = False
@@ -318,16 +318,13 @@ class Registry:
 
     # -- delete
 
-    async def delete_damaged(self, resource: Resource, namespace: str, name: str, *, dry_run: bool) -> None:
-        """Delete an object that cannot be read; nobody is asked, for there is nothing to show. Raises ApiError."""
-        collection, key = await self.collection(resource), key_of(resource, namespace, name)
-        if key in collection.entries:
-            raise damage.decodable(resource, key)
-        revision = collection.damaged.get(key)
-        if revision is None:
-            raise errors.not_found(resource.what, name)
-        if not dry_run:
+    async def delete_damaged(self, resource: Resource, namespace: str, name: str, options: DeleteOptions) -> bool:
+        """Delete an object if it cannot be read; nobody is asked, for there is nothing to show. Was it like that?"""
+        key = key_of(resource, namespace, name)
+        revision = (await self.collection(resource)).damaged.get(key)
+        if revision is not None and not options.dry_run:
             await self.cache.reached(await self.store.delete(key, expected=revision))
+        return revision is not None
 
     async def delete(
         self, resource: Resource, namespace: str, name: str, options: DeleteOptions, admit: AdmitDelete, now: str

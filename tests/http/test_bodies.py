@@ -136,28 +136,8 @@ def test_delete_options_are_known_in_every_group(things: Things, api_version: st
     assert things.ask("DELETE", "/a", sent).code == 200
 
 
-OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
-INVALID = f'DeleteOptions.meta.k8s.io "" is invalid: {OPTION}: Invalid value: true: '
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("gracePeriodSeconds", 0),
-        ("propagationPolicy", "Orphan"),
-        ("orphanDependents", True),
-        ("preconditions", {"uid": "x"}),
-    ],
-)
-def test_what_cannot_be_asked_for_together(things: Things, name: str, value: Any) -> None:
-    things.create("a")
-    told = things.ask("DELETE", "/a", {OPTION: True, name: value})
-    assert (told.code, told.message) == (422, f"{INVALID}cannot be set together with .{name}")
-
-
-def test_damaged_objects_are_deleted_one_by_one(things: Things) -> None:
-    things.create("a")
-    told = things.ask("DELETE", "", {OPTION: True})
-    why = "is not allowed with DELETECOLLECTION, try again after removing the option"
-    assert (told.code, told.message) == (422, INVALID + why)
+def test_an_object_that_can_be_read_is_deleted_like_any_other(things: Things) -> None:
+    things.create("a", metadata={"finalizers": ["example.com/wait"]})
+    told = things.ask("DELETE", "/a?ignoreStoreReadErrorWithClusterBreakingPotential=true")
+    assert (told.code, told.body["kind"]) == (200, "Thing")
     assert things.names() == ["a"]
