@@ -1,0 +1,56 @@
+"""What docs/policies.md shows happens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from apiserver.api.types import Object
+from apiserver.testing.handle import Noxu
+from conformance.client import Client
+
+PAGE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
+MANIFESTS = re.findall(r"^```yaml file=\S+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+CRD: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def test_the_policies_of_the_documentation(noxu: Noxu) -> None:
+    assert len(MANIFESTS) == 2
+    noxu.apply(CRD, *MANIFESTS)
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    with Client(noxu.url) as client:
+
+        def create(size: int) -> Object:
+            body = {
+                "apiVersion": "example.com/v1",
+                "kind": "Widget",
+                "metadata": {"name": "first"},
+                "spec": {"size": size},
+            }
+            answer: Object = client.send("POST", path, body).body
+            return answer
+
+        assert create(6)["message"] in PAGE.splitlines()
+        assert create(5)["metadata"]["labels"] == {"size": "large", "example.com/by": "system.anonymous"}
