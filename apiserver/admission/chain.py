@@ -18,6 +18,7 @@ from apiserver.api import unstructured
 from apiserver.api.meta import OBJECT_META
 from apiserver.api.types import Json
 from apiserver.apply.entries import InvalidEntries, decode
+from apiserver.registry.cache import Collection
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource
@@ -60,6 +61,8 @@ class Chain:
 
     def __init__(self, catalog: Catalog) -> None:
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces"))
+        self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
+        self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: Sequence[Mutating] = ()
         self.validating: Sequence[Validating] = ()
         self.local_mutating: list[Hook] = []
@@ -69,8 +72,7 @@ class Chain:
     async def mutate(self, draft: Draft) -> bool:
         """Whether the object was changed. Raises ApiError to refuse."""
         await self._lifecycle.admit(self.registry, draft)
-        plugins = self._awake(draft, self.mutating)
-        if not plugins:
+        if self._has_nothing() or not (plugins := await self._awake(draft, self.mutating)):
             return False
         request = draft.judged = Attributes(draft, self.registry)
         owners = _owners(draft)
@@ -87,8 +89,7 @@ class Chain:
 
     async def validate(self, draft: Draft) -> None:
         """Raises ApiError to refuse."""
-        plugins = self._awake(draft, self.validating)
-        if not plugins:
+        if self._has_nothing() or not (plugins := await self._awake(draft, self.validating)):
             return
         request = draft.judged
         if not isinstance(request, Attributes):
@@ -97,10 +98,21 @@ class Chain:
         for plugin in plugins:
             await plugin.validate(request)
 
-    def _awake(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
+    def _has_nothing(self) -> bool:
+        """Whether nothing is configured, for certain. Every write asks this, so it is quick."""
+        collections = self._collections
+        if not collections or self.registry.cache.peek(self._kinds[0].collection) is not collections[0]:
+            return False  # not looked at yet, or the cache was emptied, which it is as a whole
+        for collection in collections:
+            if collection.entries:
+                return False
+        return not self.local_mutating and not self.local_validating
+
+    async def _awake(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
         """The plug-ins that have anything to say about a request."""
         if draft.resource.group == GROUP or not draft.resource.stored:
             return []  # nor are questions judged: asking who may do what is how a cluster is repaired
+        self._collections = [await self.registry.collection(kind) for kind in self._kinds]
         return [plugin for plugin in plugins if not plugin.idle(self.registry)]
 
 
