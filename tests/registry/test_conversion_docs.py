@@ -1,4 +1,4 @@
-"""docs/conversion.md tells the truth: its example does what it says."""
+"""docs/conversion.md tells the truth: its examples do what they say."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def port() -> str:
         return str(free.getsockname()[1])
 
 
-def test_the_example_works(pytester: pytest.Pytester, port: str) -> None:
-    assert set(FILES) == {"webhook.py", "crd.yaml", "test_widgets.py"}
+def test_the_examples_work(pytester: pytest.Pytester, port: str) -> None:
+    assert set(FILES) == {"webhook.py", "crd.yaml", "test_widgets.py", "test_function.py"}
     for name, text in FILES.items():
         (pytester.path / name).write_text(text.replace("9443", port))
     pytester.syspathinsert()
     pytester.makefile(".ini", pytest="[pytest]\nasyncio_default_fixture_loop_scope=function\n")
-    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    pytester.runpytest_inprocess().assert_outcomes(passed=2)
