@@ -72,7 +72,7 @@ def update(live: Object | None, new: Object, tracker: Tracker, *, manager: str, 
         if live is None:
             managers = _created(seen, tracker, managers, manager or UNKNOWN, now)
         else:
-            managers = _updated(live, seen, tracker, managers, manager or UNKNOWN, now)
+            managers = _updated(_with_entries(live, None), seen, tracker, managers, manager or UNKNOWN, now)
     except (Failed, ApiError):
         return _with_entries(bare, _entries(live))
     return _with_entries(bare, encode(managers, in_order=not tracker.custom))
@@ -267,6 +267,7 @@ def apply(
         managers = decode(_entries(live))
     except InvalidEntries as error:
         raise errors.plain_error(f"failed to decode managed fields: {error}") from None
+    live = _with_entries(live, None)
     kind = group_version_kind(config)
     if kind != group_version_kind({"apiVersion": tracker.version, "kind": tracker.kind}):
         raise errors.bad_request(f"invalid object type: {kind}")
@@ -290,7 +291,7 @@ def apply(
 def _before_first_apply(live: Object, tracker: Tracker, now: str) -> Managers:
     """Everything there is belongs to somebody, so that it can be told from what will be applied."""
     try:
-        return _updated(tracker.blank, _with_entries(live, None), tracker, {}, BEFORE_FIRST_APPLY, now)
+        return _updated(tracker.blank, live, tracker, {}, BEFORE_FIRST_APPLY, now)
     except Failed as failed:
         raise Failed(f"failed to create manager for existing fields: {failed}") from None
 
@@ -314,11 +315,12 @@ def _applied(
     managers[me] = Owned(claimed, tracker.version, last.time if last else "")
     merged = merge(live, config, tracker.type)
     new = _withdrawn(merged, last, managers, me, versions) if last and last.fields else merged
-    change = compare(live, new, tracker.type).without(tracker.resets.get(tracker.version))
+    change = compare(live, new, tracker.type)
+    unchanged = not any(change) and same(live, new)  # the order of lists is no change of fields
+    change = change.without(tracker.resets.get(tracker.version))
     managers, taken = _released(managers, me, change, live, new, versions)
     if taken and not force:
         raise _Conflicts([_Conflict(one, path) for one, owned in taken.items() for path in paths(owned.fields)])
-    unchanged = same(live, new)
     if me in managers:
         fields = difference(managers.pop(me).fields, NEVER_OWNED)
         if fields:
@@ -362,8 +364,8 @@ def _withdrawn(merged: Object, last: Owned, managers: Managers, me: Manager, ver
     Removing a map key or an item removes everything in it, so what others own in there is added back first, and then
     what was not `me`'s to remove.
     """
-    tracker = versions.tracker
-    if not difference(last.fields, managers[me].fields) and all(
+    tracker, mine = versions.tracker, managers[me].fields
+    if (last.fields == mine or not difference(last.fields, mine)) and all(
         owned.version == tracker.version for owned in (last, *managers.values())
     ):
         return merged

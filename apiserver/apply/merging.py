@@ -16,6 +16,7 @@ from apiserver.apply.typed import item_of
 from apiserver.apply.types import DEDUCED, ListType, MapType, Type
 
 _ABSENT: Final = object()
+_CONTAINERS: Final = frozenset({dict, list})
 
 
 def merge(live: Json, config: Json, kind: Type) -> Json:
@@ -47,7 +48,10 @@ def _merge_maps(live: Object, config: Object, kind: MapType) -> Object:
     merged: Object | None = None
     for name, theirs in config.items():
         mine = live.get(name, _ABSENT)
-        if mine is not _ABSENT:
+        if type(mine) is type(theirs) and type(mine) not in _CONTAINERS:
+            if mine == theirs:
+                continue
+        elif mine is not _ABSENT:
             known = kind.fields.get(name)
             theirs = merge(mine, theirs, (kind.values or DEDUCED) if known is None else known[1])
         if mine is not theirs:
