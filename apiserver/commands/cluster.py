@@ -204,7 +204,9 @@ def _pem(path: Path, entry: Object, name: str) -> bytes:
         if data := entry.get(f"{name}-data"):
             return base64.b64decode(data)
         return (path.parent / entry[name]).read_bytes() if entry.get(name) else b""
-    except (OSError, TypeError, binascii.Error) as error:
+    except OSError as error:
+        raise Unreachable(f"{path}: {name}: {entry[name]}: {error.strerror or error}") from None
+    except (TypeError, binascii.Error) as error:
         raise Unreachable(f"{path}: {name}: {error}") from None
 
 

@@ -1,0 +1,220 @@
+"""`noxu validate --stored`: in a data directory, in a running server, and by CRDs that are not applied yet."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver import server
+from apiserver.api.types import Object
+from apiserver.config import Config
+from apiserver.kubeconfig import kubeconfig
+from apiserver.testing.handle import Noxu, documents
+
+Make = Callable[..., Any]
+
+ANY_SIZE = {"type": "integer"}
+SIZE = {"type": "integer", "minimum": 1}
+TOO_SMALL = "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"
+UNSEEN = "noxu: what pruning hides cannot be seen from outside: the server leaves it out\n"
+
+
+def keep(directory: Path, *objects: Object) -> None:
+    """A server runs on the directory, takes the objects, and stops."""
+
+    async def serve() -> None:
+        async with server.Server(Config(port=0, data=directory), documents(*objects)):
+            pass
+
+    asyncio.run(serve())
+
+
+@pytest.fixture
+def kept(here: Path, crd: Make, widget: Make) -> Path:
+    """Widgets a, b and c, of which b is too small and c has a colour; then the CRD got a minimum and lost the colour."""
+    before = crd(size=ANY_SIZE, colour={"type": "string"})
+    keep(here / ".noxu", before, widget("a", size=1), widget("b", size=0), widget("c", size=2, colour="red"))
+    keep(here / ".noxu", crd(size=SIZE))
+    return here / ".noxu"
+
+
+def test_what_no_longer_validates_and_what_is_hidden(run: Make, kept: Path) -> None:
+    ran = run("validate --stored")
+    assert (ran.status, ran.err) == (1, "")
+    assert ran.out.splitlines() == [
+        "Widget default/b (example.com/v1): no longer validates",
+        f"  {TOO_SMALL}",
+        "Widget default/c (example.com/v1): validates",
+        "  hidden by pruning: spec.colour",
+        "3 objects of 1 CRDs: 1 no longer validate, 1 hold what pruning hides",
+    ]
+
+
+def test_machines_get_everything(run: Make, kept: Path) -> None:
+    told = run("validate --stored --output json").json
+    invalid, hiding = told.pop("problems")
+    assert told == {"remarks": [], "failures": [], "summary": {"objects": 3, "invalid": 1, "hiding": 1}}
+    assert invalid.pop("resourceVersion").isdecimal()
+    assert invalid == {
+        "crd": "widgets.example.com", "apiVersion": "example.com/v1", "kind": "Widget", "namespace": "default", "name": "b",
+        "valid": False, "hidden": [],
+        "errors": [{"field": "spec.size", "reason": "FieldValueInvalid", "message": TOO_SMALL.partition(": ")[2]}],
+    }  # fmt: skip
+    assert (hiding["name"], hiding["valid"], hiding["hidden"]) == ("c", True, ["spec.colour"])
+
+
+def test_crds_in_files_count_instead_of_the_stored_ones(run: Make, write: Make, kept: Path, crd: Make) -> None:
+    write("new.json", crd(size={"type": "integer", "maximum": 1}, colour={"type": "string"}))
+    ran = run("validate --stored -f new.json")
+    assert ran.out.splitlines() == [
+        "Widget default/c (example.com/v1): no longer validates",
+        "  spec.size: Invalid value: 2: spec.size in body should be less than or equal to 1",
+        "3 objects of 1 CRDs: 1 no longer validate",
+    ]
+
+
+def test_nothing_is_changed(run: Make, kept: Path) -> None:
+    before = {file.name: file.read_bytes() for file in kept.iterdir()}
+    run("validate --stored")
+    assert {file.name: file.read_bytes() for file in kept.iterdir()} == before
+
+
+def test_a_directory_with_a_server_on_it_is_left_alone(run: Make, here: Path, crd: Make) -> None:
+    async def look() -> Any:
+        async with server.Server(Config(port=0, data=here / "d"), documents(crd(size=SIZE))):
+            return await asyncio.to_thread(run, "validate --stored --data d")
+
+    ran = asyncio.run(look())
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.endswith("is in use: a server is running on it; ask it with --kubeconfig d/kubeconfig, or stop it\n")
+
+
+def test_a_damaged_object_is_told_and_the_others_are_judged(run: Make, kept: Path) -> None:
+    with contextlib.closing(sqlite3.connect(kept / "noxu.db")) as file, file:
+        changed = """replace(CAST(value AS TEXT), '"size":0', '"size":7')"""
+        file.execute(f"UPDATE log SET value = CAST({changed} AS BLOB) WHERE name = 'b'")
+    ran = run("validate --stored")
+    assert ran.status == 1
+    assert "damaged at revision" in ran.err
+    assert "default/b" not in ran.out
+    assert "default/c" in ran.out
+
+
+# -- a running server
+
+
+def test_a_running_server_is_asked(run: Make, noxu: Noxu, crd: Make, widget: Make) -> None:
+    noxu.apply(crd(size=ANY_SIZE), *(widget(f"w{n}", size=n % 2) for n in range(3)))
+    noxu.apply(crd(size=SIZE))
+    for where in (
+        f"--server {noxu.url}",
+        f"--kubeconfig {noxu.kubeconfig}",
+        f"--kubeconfig {noxu.kubeconfig} --context noxu",
+    ):
+        ran = run(f"validate --stored {where}")
+        assert (ran.status, ran.err) == (1, UNSEEN)
+        assert ran.out.splitlines()[:2] == ["Widget default/w0 (example.com/v1): no longer validates", f"  {TOO_SMALL}"]
+        assert ran.out.splitlines()[-1] == "3 objects of 1 CRDs: 2 no longer validate"
+
+
+def test_a_running_server_is_asked_what_a_change_would_do(
+    run: Make, write: Make, noxu: Noxu, crd: Make, widget: Make
+) -> None:
+    noxu.apply(crd(size=ANY_SIZE), widget("a", size=0))
+    write("new.json", crd(name={"type": "string"}))
+    ran = run(f"validate --stored --server {noxu.url} -f new.json --output json")
+    assert (ran.status, ran.err) == (0, "")
+    [problem] = ran.json["problems"]
+    assert (problem["valid"], problem["hidden"]) == (True, ["spec.size"])
+    assert noxu.apply(widget("a", size=3))[0]["spec"] == {"size": 3}, "nothing was applied"
+
+
+def test_long_lists_are_read_in_pages(
+    run: Make, noxu: Noxu, crd: Make, widget: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apiserver.commands.cluster.PAGE", 2)
+    noxu.apply(crd(size=SIZE), *(widget(f"w{n}", size=1) for n in range(5)))
+    assert run(f"validate --stored --server {noxu.url}").out == "5 objects of 1 CRDs: 0 no longer validate\n"
+
+
+# -- what cannot be judged
+
+
+def test_crds_that_are_no_help(run: Make, write: Make, kept: Path, crd: Make, widget: Make) -> None:
+    write("wrong.json", crd(size={}))
+    ran = run("validate --stored -f wrong.json")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith("noxu: wrong.json: servers would refuse widgets.example.com:\n  spec.")
+    other = crd(size=SIZE)
+    other["metadata"]["name"], other["spec"]["names"] = "gears.example.com", {"plural": "gears", "kind": "Gear"}
+    write("other.json", {"kind": "List", "items": [other, widget("a", size=1)]})
+    ran = run("validate --stored -f other.json")
+    assert ran.err.splitlines() == [
+        "noxu: other.json: Widget a is no CRD, and not looked at",
+        "noxu: gears.example.com: there is no such CRD, so there are no objects",
+    ]
+    assert run("validate --stored -f none.yaml").err == "noxu: none.yaml: no such file or directory\n"
+
+
+NOWHERE: list[tuple[str, str, str]] = [
+    ("no data", "", ".noxu/noxu.db is not a file; name a data directory with --data, or a running server with --server or --kubeconfig"),
+    ("nobody there", "--server http://127.0.0.1:1", "http://127.0.0.1:1 does not answer: Connection refused"),
+    ("no URL", "--server example", "example is no URL of a server: it has to look like https://HOST:PORT"),
+    ("no kubeconfig", "--kubeconfig none", "none: No such file or directory"),
+    ("a broken kubeconfig", "--kubeconfig broken", "broken: yaml: line 1: did not find expected node content"),
+    ("a kubeconfig that is none", "--kubeconfig list", "list is no kubeconfig"),
+    ("no context", "--kubeconfig empty", "empty has no current context; name one with --context"),
+    ("an unknown context", "--kubeconfig config --context x", "config: there is no context 'x' in it"),
+    ("an unknown cluster", "--kubeconfig cluster", "cluster: there is no cluster 'gone' in it"),
+    ("a certificate that is none", "--kubeconfig pem", "pem: certificate-authority: none: No such file or directory"),
+    ("a user known by a program", "--kubeconfig exec", "exec: user noxu is known by exec, which is not supported; give a token"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "why"), [row[1:] for row in NOWHERE], ids=[row[0] for row in NOWHERE])
+def test_where_there_is_nothing_to_ask(run: Make, write: Make, arguments: str, why: str) -> None:
+    config = kubeconfig("http://127.0.0.1:1")
+    write("config", config)
+    write("broken", "a: [")
+    write("list", "- a")
+    write("empty", "kind: Config")
+    write("cluster", {**config, "clusters": [], "contexts": [{"name": "noxu", "context": {"cluster": "gone"}}]})
+    write(
+        "pem",
+        {**config, "clusters": [{"name": "noxu", "cluster": {"server": "https://x", "certificate-authority": "none"}}]},
+    )
+    write("exec", {**config, "users": [{"name": "noxu", "user": {"exec": {"command": "x"}}}]})
+    ran = run(f"validate --stored {arguments}")
+    assert (ran.status, ran.out) == (1, "")
+    assert why in ran.err
+    assert ran.err.startswith("noxu: ")
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_server_that_refuses(run: Make, noxu: Noxu) -> None:
+    ran = run(f"validate --stored --server {noxu.url}/elsewhere")
+    assert ran.status == 1
+    assert "/apis/apiextensions.k8s.io/v1/customresourcedefinitions: 404" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("user", "header"),
+    [
+        ({"token": "t"}, "Bearer t"),
+        ({"username": "u", "password": "p"}, "Basic dTpw"),
+        ({}, ""),
+    ],
+    ids=["a token", "a password", "nothing"],
+)
+def test_users_are_known_by(write: Make, user: Object, header: str) -> None:
+    from apiserver.commands.cluster import from_kubeconfig
+
+    config = {**kubeconfig("https://x:1"), "users": [{"name": "noxu", "user": user}]}
+    assert from_kubeconfig(write("config", json.dumps(config))).authorization == header
