@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from apiserver.config import DEFAULT_DATA, DEFAULT_HOST, DEFAULT_PORT
+from apiserver.config import DEFAULT_DATA, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
 from apiserver.features import GATES
 from apiserver.features import parse as parse_gates
 
@@ -47,6 +48,14 @@ def _serve(command: argparse.ArgumentParser) -> None:
         "--annotate-invalid",
         action="store_true",
         help="mark stored objects that their CRD refuses since it was changed, by an annotation",
+    )
+    command.add_argument(
+        "--webhook-service",
+        action="append",
+        default=[],
+        type=_service,
+        metavar="NAMESPACE/NAME[:PORT]=HOST:PORT",
+        help="where webhooks are that a service of a cluster stands for; may be given several times",
     )
     _feature_gates(command)
     command.add_argument(
@@ -192,6 +201,17 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
     return int(text)
+
+
+_SERVICE: Final = re.compile(r"(?P<namespace>[^/=:]+)/(?P<name>[^/=:]+)(:(?P<port>[0-9]+))?=(?P<address>[^=]+:[0-9]+)")
+
+
+def _service(text: str) -> tuple[ServiceName, str]:
+    found = _SERVICE.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError("it is like default/my-webhook:443=127.0.0.1:9443")
+    port = _port(found["port"]) if found["port"] else HTTPS_PORT
+    return ServiceName(found["namespace"], found["name"], port), found["address"]
 
 
 class _Version(argparse.Action):

@@ -44,7 +44,7 @@ from apiserver.registry.namespaces import Namespaces
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
 from apiserver.registry.store import Registry
-from apiserver.webhook.client import Caller, no_caller
+from apiserver.webhook.client import Caller, Service, no_caller
 from storage.store import Store
 from storage.types import Revision, Unusable
 
@@ -110,7 +110,7 @@ class Server:
         self._closing.callback(listener.close)
         store = await open_store(self.config)
         self._closing.push_async_callback(store.close)
-        outgoing = Outgoing()
+        outgoing = Outgoing({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
         self.registry, lifecycles = assemble(store, self.sources, self.config.features, outgoing)
         await self._in_background(self.registry.cache.follow())

@@ -20,6 +20,7 @@ def run(given: argparse.Namespace) -> int:
         files=tuple(given.files),
         features=given.features,
         annotate_invalid=given.annotate_invalid,
+        webhook_services=tuple(given.webhook_service),
     )
     try:
         server.run(config)
