@@ -29,17 +29,17 @@ from apiserver.cel.admission import (
     Expression,
     match_condition,
 )
-from apiserver.cel.errors import CelError, CostExceeded
+from apiserver.cel.errors import CelError, Patience
 from apiserver.cel.library.authorization import Answer, Ask, Authorizer, resource_check
 from apiserver.cel.slow import Outcome
 from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.cel.values import LazyMap, Value, untyped
 from apiserver.registry.heavy import LIGHT, work
+from apiserver.registry.patience import Impatience, TakesLong
 
 BUDGET: Final = 10_000_000
 """What the expressions of one kind may cost together, for each binding and param of a policy."""
 BUDGET_OF_CONDITIONS: Final = BUDGET // 4
-_PATIENCE: Final = 5_000  # cost; the walker takes a few microseconds for one
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 T = TypeVar("T")
@@ -71,10 +71,6 @@ class OutOfBudget(Exception):
     """The expressions together cost too much; nothing more is evaluated."""
 
 
-class TooLong(Exception):
-    """The evaluation takes longer than the event loop may wait. (It is not wrong: it belongs elsewhere.)"""
-
-
 class Result(NamedTuple):
     """A value, or what went wrong."""
 
@@ -96,7 +92,7 @@ class Evaluation:
     ) -> None:
         """Not `authorizer`: there is none, even if the expressions may name it."""
         self.budget = BUDGET if budget is None else budget
-        self._patience = patience or Patience(None)
+        self._patience = patience
         self._composed = 0  # what variables have cost, that nobody was charged for
         known: dict[str, Value] = {
             OBJECT: untyped(inputs.object),
@@ -114,7 +110,7 @@ class Evaluation:
         self._known = known
 
     def run(self, expression: Expression) -> Result:
-        """Raises OutOfBudget, and TooLong if there is an end to patience."""
+        """Raises OutOfBudget, and TakesLong if there is an end to patience."""
         if expression.program is None:
             return Result(None, f"compilation error: {expression.error}")
         outcome = self._evaluate(expression)
@@ -138,44 +134,17 @@ class Evaluation:
 
     def _evaluate(self, expression: Expression) -> Outcome:
         assert expression.program is not None
-        limit = self._patience.limit(expression)
-        outcome = expression.program.evaluate(self._known, limit)
-        self._patience.spend(expression, outcome, limit)
-        return outcome
+        return expression.program.evaluate(self._known, PER_CALL_LIMIT, self._patience)
 
 
-class Patience:
-    """How much evaluations may cost before they are given up, to be done elsewhere.
-
-    Questions to an authorizer cost much and take little time: what asks and does not loop is not counted.
-    """
-
-    def __init__(self, cost: int | None) -> None:
-        """None: as much as it takes."""
-        self._left = cost
-
-    def limit(self, expression: Expression) -> int:
-        if self._left is None or (expression.asks and not expression.loops):
-            return PER_CALL_LIMIT
-        return min(self._left, PER_CALL_LIMIT)
-
-    def spend(self, expression: Expression, outcome: Outcome, limit: int) -> None:
-        """Raises TooLong."""
-        if self._left is None or (expression.asks and not expression.loops):
-            return
-        if outcome.error == CostExceeded.MESSAGE and limit < PER_CALL_LIMIT:
-            raise TooLong
-        self._left = max(self._left - outcome.cost, 0)
-
-
-async def patiently(weight: int, evaluate: Callable[[Patience], T]) -> T:
+async def patiently(weight: int, evaluate: Callable[[Patience | None], T]) -> T:
     """Evaluate here if that is quickly done, in the thread for heavy work if not. `weight`: bytes that are looked at."""
     if weight <= LIGHT:
         try:
-            return evaluate(Patience(_PATIENCE))
-        except TooLong:
+            return evaluate(Impatience())
+        except TakesLong:
             pass
-    return await work(LIGHT + max(weight, 1), evaluate, Patience(None))
+    return await work(max(weight, LIGHT + 1), evaluate, None)
 
 
 class ConditionError(Exception):
@@ -205,8 +174,8 @@ class MatchConditions:
         """
         return await patiently(weight, lambda patience: self.met_within(patience, inputs, fail=fail))
 
-    def met_within(self, patience: Patience, inputs: Inputs, *, fail: bool) -> bool:
-        """`met`, as part of an evaluation. Raises ConditionError and TooLong."""
+    def met_within(self, patience: Patience | None, inputs: Inputs, *, fail: bool) -> bool:
+        """`met`, as part of an evaluation. Raises ConditionError and TakesLong."""
         evaluation = Evaluation(inputs, self._composition, budget=BUDGET_OF_CONDITIONS, patience=patience)
         try:
             results = [evaluation.run(one) for one in self._expressions]

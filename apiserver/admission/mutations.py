@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 from apiserver.admission.attributes import Attributes
@@ -35,7 +35,6 @@ from apiserver.admission.expressions import (
     Inputs,
     MatchConditions,
     OutOfBudget,
-    Patience,
     allow_all,
     patiently,
 )
@@ -51,6 +50,7 @@ from apiserver.apply.patch import FailedTest, PatchFailed, apply_operations
 from apiserver.apply.typed import told, validate
 from apiserver.apply.types import Type
 from apiserver.cel.admission import APPLY_CONFIGURATION, JSON_PATCH, Expression
+from apiserver.cel.errors import Patience
 from apiserver.cel.library.patches import ObjectValue, Operation, misplaced
 from apiserver.cel.values import Value
 from apiserver.registry import ownership
@@ -97,10 +97,10 @@ class MutatingPolicy(Policy):
 # -- one mutation -----------------------------------------------------------------------------------------------------
 
 
-def mutated(policy: MutatingPolicy, mutation: Mutation, seen: Inputs, kind: Type, patience: Patience) -> Object:
+def mutated(policy: MutatingPolicy, mutation: Mutation, seen: Inputs, kind: Type, patience: Patience | None) -> Object:
     """The object as the mutation makes it, not yet defaulted; it shares with the one that is seen.
 
-    Raises MutationError, and TooLong.
+    Raises MutationError, and TakesLong.
     """
     if mutation.expression.error:
         raise MutationError(mutation.expression.error)
@@ -294,8 +294,7 @@ class MutatingPolicies:
         policy, binding, resource = found.policy, found.binding, found.resource
         seen = (await inputs(request, resource, namespace, self._authorize))._replace(params=params)
         try:
-            conditions = policy.conditions
-            if conditions and not await conditions.met(for_conditions(seen), request.draft.weight, fail=policy.fails):
+            if not await patiently(policy.weight(request), partial(_concerns, policy, seen)):
                 return []
         except ConditionError as error:
             return [_Failure(policy, binding, str(error), "Invalid")]
@@ -314,6 +313,7 @@ class MutatingPolicies:
             request.put(resource, new)
             request.reinvoke = True
             seen = seen._replace(object=new)
+        policy.compiled = True
         if not equal(before, seen.object):
             rounds.changed()
         if policy.again:
@@ -330,7 +330,7 @@ class MutatingPolicies:
         scaling = request.subresource == "scale"
         kind = ownership.SCALE.type if scaling else ownership.tracker(resource, request.subresource).type
 
-        def work(patience: Patience) -> Object:
+        def work(patience: Patience | None) -> Object:
             made = mutated(policy, mutation, seen, kind, patience)
             if made is seen.object or scaling:
                 return made
@@ -339,7 +339,13 @@ class MutatingPolicies:
                 resource.behaviour.default(resource, new)
             return new
 
-        return await patiently(request.draft.weight, work)
+        return await patiently(policy.weight(request), work)
+
+
+def _concerns(policy: MutatingPolicy, seen: Inputs, patience: Patience | None) -> bool:
+    """Whether its match conditions are met. Raises ConditionError and TakesLong."""
+    conditions = policy.conditions
+    return not conditions or conditions.met_within(patience, for_conditions(seen), fail=policy.fails)
 
 
 async def _settle(request: Attributes) -> None:

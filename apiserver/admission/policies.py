@@ -32,7 +32,6 @@ from apiserver.admission.expressions import (
     Inputs,
     MatchConditions,
     OutOfBudget,
-    Patience,
     Result,
     allow_all,
     patiently,
@@ -40,6 +39,7 @@ from apiserver.admission.expressions import (
 from apiserver.api.gotext import compact_json
 from apiserver.api.types import Object
 from apiserver.cel.admission import AUDIT_VALUE, CONDITION, MESSAGE, Expression
+from apiserver.cel.errors import Patience
 from apiserver.cel.rules import spaceless
 from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.registry.resource import Resource
@@ -112,8 +112,8 @@ class Judgement(NamedTuple):
 ADMIT: Final = Decision()
 
 
-def judge(policy: ValidatingPolicy, seen: Inputs, patience: Patience) -> Judgement:
-    """Evaluate a policy. Raises TooLong."""
+def judge(policy: ValidatingPolicy, seen: Inputs, patience: Patience | None) -> Judgement:
+    """Evaluate a policy. Raises TakesLong."""
     conditions = policy.conditions
     try:
         if conditions and not conditions.met_within(patience, for_conditions(seen), fail=policy.fails):
@@ -124,13 +124,14 @@ def judge(policy: ValidatingPolicy, seen: Inputs, patience: Patience) -> Judgeme
         annotations, failed = _annotations(policy, seen, patience)
     except (ConditionError, OutOfBudget) as error:
         return Judgement([Decision(str(error)) if policy.fails else ADMIT])
+    policy.compiled = True
     return Judgement(decisions, annotations, failed)
 
 
 class _Messages:
     """The messages that expressions make. All are made, or none if they cost too much together."""
 
-    def __init__(self, policy: ValidatingPolicy, seen: Inputs, budget: int, patience: Patience) -> None:
+    def __init__(self, policy: ValidatingPolicy, seen: Inputs, budget: int, patience: Patience | None) -> None:
         self._policy = policy
         self._seen = seen
         self._budget = budget
@@ -181,7 +182,9 @@ def _usable(result: Result) -> str:
     return "" if "\n" in message or len(message.encode("utf-8", "replace")) > MAX_MESSAGE else message
 
 
-def _annotations(policy: ValidatingPolicy, seen: Inputs, patience: Patience) -> tuple[list[tuple[str, str]], list[str]]:
+def _annotations(
+    policy: ValidatingPolicy, seen: Inputs, patience: Patience | None
+) -> tuple[list[tuple[str, str]], list[str]]:
     """Keys and values, and why some could not be made."""
     if not policy.annotations:
         return [], []
@@ -298,7 +301,7 @@ class ValidatingPolicies:
 
 async def _judged(request: Attributes, found: Invocation[ValidatingPolicy], seen: Inputs) -> Judgement:
     began = time.perf_counter()
-    judgement = await patiently(request.draft.weight, partial(judge, found.policy, seen))
+    judgement = await patiently(found.policy.weight(request), partial(judge, found.policy, seen))
     if request.draft.trace is not None:
         notes = [Note("", one.message) for one in judgement.decisions if one.message]
         request.draft.did(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - began)

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from apiserver.cel import types
-from apiserver.cel.ast import Comprehension, Expr, children
 from apiserver.cel.environment import STORED, Environment
 from apiserver.cel.library import patches
 from apiserver.cel.program import InstantiationError, Program
@@ -137,18 +136,16 @@ JSON_PATCH: Final = (types.list_of(patches.JSON_PATCH),)
 class Expression:
     """A compiled expression, or `error`: what keeps it from being one.
 
-    `asks` whether somebody may do something; `loops`: what it costs is not bounded by its length. `type` is None if it
-    does not compile.
+    `type` is None if it does not compile.
     """
 
-    __slots__ = ("asks", "error", "loops", "program", "text", "type")
+    __slots__ = ("error", "program", "text", "type")
 
     def __init__(self, text: str, within: Environment, wanted: tuple[Type, ...] = ANY) -> None:
         """`wanted` are the types it may have."""
         self.text = text
         self.program: Program | None = None
         self.error = ""
-        self.asks = self.loops = False
         self.type: Type | None = None
         try:
             program = Program(text, within)
@@ -162,8 +159,6 @@ class Expression:
             self.error = f"program instantiation failed: {error}"
         else:
             self.program, self.type = program, program.type
-            self.asks = program.uses(AUTHORIZER) or program.uses(REQUEST_AUTHORIZER)
-            self.loops = _has_loop(program.tree)
 
 
 def _other_type(wanted: tuple[Type, ...], given: Type) -> str:
@@ -177,16 +172,6 @@ def name_of(one: Type) -> str:
     if not one.params or one.kind is Kind.TYPE:
         return one.name
     return f"{one.name}({', '.join(map(name_of, one.params))})"
-
-
-def _has_loop(tree: Expr) -> bool:
-    todo = [tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Comprehension):
-            return True
-        todo += children(node)
-    return False
 
 
 class Composition:

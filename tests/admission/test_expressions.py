@@ -16,15 +16,16 @@ from apiserver.admission.expressions import (
     Inputs,
     MatchConditions,
     OutOfBudget,
-    Patience,
-    TooLong,
     patiently,
 )
 from apiserver.api.types import Object
 from apiserver.cel.admission import AUDIT_VALUE, CONDITION, MESSAGE, Composition
 from apiserver.cel.environment import KUBERNETES, STORED
+from apiserver.cel.errors import Patience
 from apiserver.cel.library.authorization import Answer
+from apiserver.registry import patience
 from apiserver.registry.heavy import LIGHT
+from apiserver.registry.patience import Impatience, TakesLong
 
 OBJECT: Object = {
     "metadata": {"name": "w", "labels": {"app.kubernetes.io/name": "x"}},
@@ -275,29 +276,13 @@ def test_nothing_runs_when_the_budget_is_used_up() -> None:
         evaluation.run(composition.expression(EXPENSIVE))
 
 
-def test_what_takes_long_is_given_up_where_the_loop_waits() -> None:
+def test_what_takes_long_is_given_up_where_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "IN_THE_LOOP", 0)
     composition = Composition((("v", EXPENSIVE),), params=False)
     for text in (EXPENSIVE, "variables.v"):
-        with pytest.raises(TooLong):
-            Evaluation(SEEN, composition, patience=Patience(1_000)).run(composition.expression(text))
-
-
-def test_patience_is_for_all_expressions_together() -> None:
-    composition = Composition(params=False)
-    expression = composition.expression("lists.range(20).all(x, x >= 0)")  # costs 132
-    evaluation = Evaluation(SEEN, composition, patience=Patience(300))
-    evaluation.run(expression)
-    evaluation.run(expression)
-    with pytest.raises(TooLong):
-        evaluation.run(expression)
-
-
-def test_questions_to_the_authorizer_do_not_try_patience() -> None:
-    composition = Composition(params=False)
-    evaluation = Evaluation(SEEN, composition, patience=Patience(100))
-    expression = composition.expression("authorizer.path('/').check('get').allowed()")
-    assert evaluation.run(expression).value is True
-    assert evaluation.budget == BUDGET - 350_003
+        with pytest.raises(TakesLong):
+            Evaluation(SEEN, composition, patience=Impatience()).run(composition.expression(text))
+    assert Evaluation(SEEN, composition, patience=Impatience()).run(composition.expression("true")).value is True
 
 
 @pytest.mark.parametrize(
@@ -308,14 +293,17 @@ def test_questions_to_the_authorizer_do_not_try_patience() -> None:
         ("those on large objects elsewhere", LIGHT + 1, "true", True),
     ],
 )
-async def test_where_expressions_run(what: str, weight: int, text: str, elsewhere: bool) -> None:
+async def test_where_expressions_run(
+    what: str, weight: int, text: str, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     composition = Composition(params=False)
     expression = composition.expression(text)
+    monkeypatch.setattr(patience, "IN_THE_LOOP", 0.0001)
     threads = []
 
-    def evaluate(patience: Patience) -> object:
+    def evaluate(limited: Patience | None) -> object:
         threads.append(threading.current_thread())
-        return Evaluation(SEEN, composition, patience=patience).run(expression).value
+        return Evaluation(SEEN, composition, patience=limited).run(expression).value
 
     assert await patiently(weight, evaluate) is True
     assert (threads[-1] is not threading.main_thread()) is elsewhere, what
@@ -325,7 +313,7 @@ async def test_the_loop_goes_on_while_something_expensive_is_evaluated() -> None
     composition = Composition(params=False)
     expression = composition.expression(EXPENSIVE)
     done = asyncio.ensure_future(
-        patiently(1, lambda patience: Evaluation(SEEN, composition, patience=patience).run(expression))
+        patiently(1, lambda limited: Evaluation(SEEN, composition, patience=limited).run(expression))
     )
     turns = 0
     while not done.done():
@@ -378,20 +366,20 @@ async def test_conditions_that_cannot_be_evaluated(texts: list[str], error: str)
 def test_conditions_have_a_budget_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expressions, "BUDGET_OF_CONDITIONS", int(COST * 1.5))
     with pytest.raises(ConditionError, match=r"^validation failed due to running out of cost budget"):
-        conditions(EXPENSIVE, EXPENSIVE, "false").met_within(Patience(None), SEEN, fail=True)
-    assert conditions(EXPENSIVE, EXPENSIVE).met_within(Patience(None), SEEN, fail=False) is False
+        conditions(EXPENSIVE, EXPENSIVE, "false").met_within(None, SEEN, fail=True)
+    assert conditions(EXPENSIVE, EXPENSIVE).met_within(None, SEEN, fail=False) is False
 
 
 def test_webhooks_conditions_know_no_params_and_no_variables() -> None:
     for text in ("params == null", "variables.x == 1"):
         with pytest.raises(ConditionError, match="undeclared reference"):
-            conditions(text).met_within(Patience(None), SEEN, fail=True)
+            conditions(text).met_within(None, SEEN, fail=True)
 
 
 def test_conditions_of_a_policy_may_use_its_variables() -> None:
     composition = Composition((("big", "object.spec.n > 3"),), params=True)
     met = MatchConditions([{"name": "a", "expression": "variables.big && params.max == 10"}], composition)
-    assert met.met_within(Patience(None), SEEN, fail=True)
+    assert met.met_within(None, SEEN, fail=True)
 
 
 def test_conditions_tell_whether_there_are_any() -> None:

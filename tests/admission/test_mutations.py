@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from apiserver.admission import expressions, mutations
-from apiserver.admission.expressions import Inputs, Patience
+from apiserver.admission.expressions import Inputs
 from apiserver.admission.mutations import MutatingPolicy, MutationError, mutated
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
 from apiserver.apply.types import of_schema
 from apiserver.cel.library.patches import escape_key
+from apiserver.registry import patience
 from apiserver.schema.structural import parse
 from apiserver.testing.handle import Noxu
 from conformance.client import Answer, Client
@@ -71,7 +72,7 @@ def mutate(text: str, *, patches: bool, spec: Object = SPEC, **more: Any) -> Obj
     metadata = {"name": "w", "labels": {"own": "1"}}
     value = {"apiVersion": "g/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
     seen = Inputs(value, None, REQUEST, namespace={"metadata": {"name": "default"}}, params={"max": 3})
-    return mutated(policy, policy.mutations[0], seen, KIND, Patience(None))
+    return mutated(policy, policy.mutations[0], seen, KIND, None)
 
 
 def refusal(text: str, *, patches: bool, **more: Any) -> str:
@@ -626,8 +627,8 @@ def test_others_are_asked_once(cluster: Cluster) -> None:
 
 
 def test_what_takes_long_is_mutated_where_nobody_waits(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expressions, "_PATIENCE", 10)
-    cluster.policy(setting("a", "string(lists.range(50).all(x, x >= 0))"))
+    monkeypatch.setattr(patience, "IN_THE_LOOP", 0)
+    cluster.policy(setting("a", "string(lists.range(500).all(x, x >= 0))"))
     assert cluster.create().body["spec"]["a"] == "true"
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from apiserver.admission import expressions
-from apiserver.admission.expressions import Inputs, Patience, TooLong
+from apiserver.admission.expressions import Inputs
 from apiserver.admission.policies import Judgement, ValidatingPolicy, judge
 from apiserver.api.types import Object
+from apiserver.registry import patience
+from apiserver.registry.patience import Impatience, TakesLong
 from apiserver.testing.handle import Noxu
 from conformance.client import Answer, Client
 
@@ -25,9 +27,9 @@ SEEN = Inputs({"spec": {"n": 5}}, None, REQUEST, namespace={"metadata": {"name":
 NONE = "no such key: none"
 
 
-def judged(*validations: Object, seen: Inputs = SEEN, patience: int | None = None, **spec: Any) -> Judgement:
+def judged(*validations: Object, seen: Inputs = SEEN, limited: Impatience | None = None, **spec: Any) -> Judgement:
     policy = ValidatingPolicy({"metadata": {"name": "p"}, "spec": {"validations": list(validations), **spec}})
-    return judge(policy, seen, Patience(patience))
+    return judge(policy, seen, limited)
 
 
 def told(*validations: Object, **spec: Any) -> list[str]:
@@ -133,13 +135,26 @@ def test_validations_that_cost_too_much_together(monkeypatch: pytest.MonkeyPatch
     assert told(expensive, fails()) == [f"failed messageExpression: {error}"] * 2, "though nobody would have read it"
 
 
-def test_what_takes_long_is_not_done_where_the_loop_waits() -> None:
+def test_what_takes_long_is_not_done_where_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "IN_THE_LOOP", 0)
     for spec in (
         {"matchConditions": [{"name": "c", "expression": "lists.range(100).all(x, x >= 0)"}]},
         {"auditAnnotations": [{"key": "k", "valueExpression": "string(lists.range(100).all(x, x >= 0))"}]},
     ):
-        with pytest.raises(TooLong):
-            judged({"expression": "true"}, patience=100, **spec)
+        with pytest.raises(TakesLong):
+            judged({"expression": "true"}, limited=Impatience(), **spec)
+
+
+def test_long_policies_are_compiled_where_nobody_waits() -> None:
+    def policy(length: int) -> ValidatingPolicy:
+        validation = {"expression": "true", "message": "x" * length}
+        return ValidatingPolicy({"metadata": {"name": "p"}, "spec": {"validations": [validation]}})
+
+    assert not policy(1000).takes_long
+    long = policy(5000)
+    assert long.takes_long
+    judge(long, SEEN, None)
+    assert long.compiled
 
 
 @pytest.mark.parametrize(
