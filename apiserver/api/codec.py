@@ -38,7 +38,9 @@ _SORTED: Final = orjson.OPT_SORT_KEYS
 _MAX_EXACT_DIGITS: Final = 18  # an integer of more digits may be beyond int64
 _ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
-_long_integer: Final = re.compile(rb"[:,\[][ \t\r\n]*+-?[0-9]{%d}" % len(_ZEROS)).search  # or a text that looks alike
+_long_integer: Final = re.compile(
+    rb"(?:\A|[:,\[])[ \t\r\n]*+-?[0-9]{%d}" % len(_ZEROS)
+).search  # or a text that looks alike
 
 
 class Decoded(NamedTuple):

@@ -202,6 +202,14 @@ def test_stored_floats_beyond_int64_stay_floats() -> None:
     assert codec.encode(read, sort_keys=True) == stored
 
 
+def test_long_digits_in_texts_and_fractions_are_no_reason_to_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = codec.encode(
+        {"serial": "1763730000123456789", "f": 0.12345678901234568, "l": ["99999999999999999999"]}, sort_keys=True
+    )
+    monkeypatch.setattr(codec.gojson, "read", None)
+    assert codec.encode(codec.decode_stored(stored), sort_keys=True) == stored
+
+
 def test_stored_bytes_that_are_no_json_are_an_error() -> None:
     with pytest.raises(ValueError, match="unexpected end"):
         codec.decode_stored(b'{"a":')
