@@ -23,6 +23,7 @@ from apiserver.webhook.client import CallFailed, Reply, ReviewKind, read_review
 GROUP: Final = "admission.k8s.io"
 VERSIONS: Final = ("v1", "v1beta1")
 JSON_PATCH: Final = "JSONPatch"
+_MAX_CODE: Final = 999  # more digits are no HTTP; upstream hangs up
 
 _RESPONSE: Final = Struct("AdmissionResponse").define(
     Field("uid", UID, 1, ALWAYS),
@@ -156,7 +157,8 @@ def denial(name: str, status: Object) -> ApiError:
     told = f"admission webhook {quote(name)} denied the request"
     why = message or reason
     told = f"{told}: {why}" if why else f"{told} without explanation"
-    error = ApiError(max(status.get("code", 0), 400), told, reason, status.get("details"))
+    code = min(max(status.get("code", 0), 400), _MAX_CODE)
+    error = ApiError(code, told, reason, status.get("details"))
     error.metadata = status.get("metadata") or {}
     if status.get("status") not in (None, "", "Success"):
         error.outcome = status["status"]

@@ -54,6 +54,8 @@ class Hook:
     endpoint: Endpoint | None = None
     unusable: str = ""
     """Why it cannot be called, if it has no endpoint."""
+    unclear: str = ""
+    """Why its selectors are none: who meets its rules cannot be told whether it is to be asked."""
     caller: Caller | None = None
     conditions: Sequence[Object] = ()
     fails: bool = True
@@ -80,18 +82,24 @@ def hooks_of(configuration: Object) -> list[Hook]:
 
 
 def _hook(hook: Object, configuration: str, uid: str) -> Hook:
-    endpoint, unusable = None, ""
+    endpoint, unusable, unclear = None, "", ""
     try:
         endpoint = endpoint_of(hook["clientConfig"])
     except Unusable as error:
         unusable = error.text
+    try:
+        criteria = criteria_of_webhook(hook)
+    except ValueError as error:
+        unclear = str(error)
+        criteria = criteria_of_webhook({**hook, "namespaceSelector": {}, "objectSelector": {}})
     return Hook(
         uid,
         configuration,
         hook["name"],
-        criteria_of_webhook(hook),
+        criteria,
         endpoint,
         unusable,
+        unclear,
         conditions=hook.get("matchConditions") or (),
         fails=hook.get("failurePolicy") != "Ignore",
         side_effects=hook.get("sideEffects"),
@@ -121,6 +129,8 @@ class _Webhooks:
     async def _matched(self, hook: Hook, request: Attributes) -> Resource | None:
         """The version at which the webhook is to be asked, None if it is not. Raises ApiError."""
         resource = await matched(hook.criteria, request)
+        if resource is not None and hook.unclear:
+            raise errors.internal_error(hook.unclear)
         if resource is None or not hook.conditions:
             return resource
         seen = for_conditions(await inputs(request, resource, None, self._authorize))

@@ -111,6 +111,7 @@ DENIALS: list[tuple[dict[str, Any], int, str, str]] = [
     ({"code": 200, "message": "ok?"}, 400, ": ok?", ""),
     ({"code": 399}, 400, " without explanation", ""),
     ({"code": 999, "message": "oops"}, 999, ": oops", ""),
+    ({"code": 1000, "message": "oops"}, 999, ": oops", ""),
     ({"message": 'línea 1\nline "2"\t<&>'}, 400, ': línea 1\nline "2"\t<&>', ""),
 ]
 

@@ -616,6 +616,14 @@ def test_side_effects_and_a_dry_run(server: Server, hook: Any, code: int, messag
     assert (answer.code, answer.body.get("message", "")) == (code, message)
 
 
+def test_a_selector_that_is_none_concerns_only_those_who_meet_the_rules(server: Server) -> None:
+    given = configuration(server, "Validating", namespaceSelector={"matchLabels": {"a": "no label"}}, objectSelector={})
+    chain_of(server.noxu).local_validating += hooks_of(given)
+    answer = server.send("POST", body=widget())
+    assert (answer.code, "a valid label must be" in answer.body["message"]) == (500, True)
+    assert server.send("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}}).code == 201
+
+
 CONDITIONS: list[tuple[str, list[str], str, int, str]] = [
     # what, the conditions, failurePolicy, the code, the message's end (500: the webhook was called)
     ("all true", ["object.spec.n == 1", "request.operation == 'CREATE'"], "Fail", 500, "connection refused"),
