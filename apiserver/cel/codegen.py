@@ -23,7 +23,7 @@ from apiserver.cel.errors import Cancelled, CelError
 from apiserver.cel.escaping import unescape
 from apiserver.cel.inlining import INLINED, equality
 from apiserver.cel.slow import entries, is_attribute, select
-from apiserver.cel.spending import LIST_COST, MAP_COST, call_cost, nominal
+from apiserver.cel.spending import FORESEEN, LIST_COST, MAP_COST, call_cost, nominal
 from apiserver.cel.types import BOOL, INT, STRING, is_optional
 from apiserver.cel.values import FORMATS, Failed, MapValue
 from apiserver.cel.writer import Atom, Declined, Kind, Trail, Undecided, Writer
@@ -215,6 +215,10 @@ class _Generator:
             writer.spend(1)
             return Atom(writer.temp(f"{run}({', '.join(args)})"), "value")
         args = [writer.temp(arg) for arg in args]
+        if price in FORESEEN:
+            writer.spend(f"{writer.name(price)}([{', '.join(args)}], None)")
+            writer.ask()
+            return Atom(writer.temp(f"{run}({', '.join(args)})"), "value")
         result = writer.temp(f"{run}({', '.join(args)})")
         writer.spend(f"{writer.name(price)}([{', '.join(args)}], {result})")
         return Atom(result, "value")

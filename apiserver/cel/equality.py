@@ -12,7 +12,7 @@ from typing import Final
 
 from apiserver.api.values import equal as json_equal
 from apiserver.cel import numbers
-from apiserver.cel.errors import CelError, no_such_overload
+from apiserver.cel.errors import CelError, check_patience, no_such_overload
 from apiserver.cel.times import Duration, Timestamp
 from apiserver.cel.types import Type
 from apiserver.cel.values import (
@@ -42,7 +42,12 @@ def equal(left: Value, right: Value) -> bool:
     """`left == right`. Raises CelError where the two cannot be compared."""
     if left is None or right is None:
         return left is right
+    if type(left) in _LARGE:
+        check_patience()
     return same(left, right)
+
+
+_LARGE: Final = frozenset({JsonList, JsonObject, UntypedList, UntypedMap})
 
 
 def same(left: Value, right: Value) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Final, Protocol
 
 
@@ -45,12 +46,21 @@ class Patience(Protocol):
     def begin(self) -> None:
         """A rule begins."""
 
-    def check(self) -> None:
-        """Asked now and then. Raises to end the evaluation."""
+    def check(self, ahead: int = 0) -> None:
+        """Asked now and then, and before something that costs much. Raises to end the evaluation."""
 
 
 PATIENCE_STEP: Final = 200
 """Units of cost after which patience is asked again."""
+
+PATIENCE: Final[ContextVar[Patience | None]] = ContextVar("patience", default=None)
+"""For functions that work long on one value."""
+
+
+def check_patience() -> None:
+    patience = PATIENCE.get()
+    if patience is not None:
+        patience.check()
 
 
 NO_SUCH_OVERLOAD: Final = "no such overload"

@@ -25,9 +25,9 @@ from apiserver.cel.ast import (
 from apiserver.cel.constants import PATTERN_FUNCTIONS, Constants, check_qualifier, is_member
 from apiserver.cel.conversions import go_type, go_value
 from apiserver.cel.environment import Environment
-from apiserver.cel.errors import PATIENCE_STEP, Cancelled, CelError, CostExceeded, Patience, no_such_overload
+from apiserver.cel.errors import PATIENCE, PATIENCE_STEP, Cancelled, CelError, CostExceeded, Patience, no_such_overload
 from apiserver.cel.numbers import Uint
-from apiserver.cel.spending import LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
+from apiserver.cel.spending import FORESEEN, LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
 from apiserver.cel.values import (
     ABSENT,
     LISTS,
@@ -66,12 +66,15 @@ def evaluate(
 ) -> Outcome:
     """`variables` may hold `Failed` for values that cannot be converted."""
     walker = _Walker(environment, constants, variables, limit, patience)
+    before = PATIENCE.set(patience)
     try:
         value = walker.evaluate(tree, None)
     except CelError as error:
         return Outcome(None, error.message, walker.cost)
     except Cancelled as cancelled:
         return Outcome(None, cancelled.message, walker.cost)
+    finally:
+        PATIENCE.reset(before)
     return Outcome(value, None, walker.cost)
 
 
@@ -124,6 +127,13 @@ class _Walker:
         self.cost += cost
         if self.cost > self.pause:
             self.breathe()
+
+    def foresee(self, cost: int) -> None:
+        """What costs that much is not even begun if it may not."""
+        if self.cost + cost > self.limit:
+            self.spend(cost)
+        if self.patience is not None:
+            self.patience.check(cost)
 
     def breathe(self) -> None:
         if self.cost > self.limit or self.patience is None:
@@ -285,6 +295,8 @@ class _Walker:
             if len(args) == len(operands):
                 self.pay(price, args, failed)
             raise failed
+        if price in FORESEEN:
+            self.foresee(price(args, None))
         try:
             if node.function == "_+_" and type(args[0]) is Accumulating and isinstance(args[1], LISTS):
                 args[0].extend(args[1])

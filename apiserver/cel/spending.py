@@ -163,6 +163,12 @@ def _sets(factor: float) -> CallCost:
     return lambda args, _: 1 + int(size(args[0]) * size(args[1]) * factor)
 
 
+_OF_ITSELF: Final = _compared_with_itself(0)
+_OF_KEYS: Final = _compared_with_itself(1)
+_OF_SETS: Final = _sets(1)
+_OF_EQUIVALENT_SETS: Final = _sets(2)
+
+
 _SORTS: Final = (
     "int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes",
 )  # fmt: skip
@@ -172,12 +178,12 @@ _BY_OVERLOAD: Final[dict[str, CallCost]] = {  # the extensions' own, looked at f
     "list_flatten_int": _flattened,
     "lists_range": _list_made,
     "list_reverse": _list_made,
-    "list_distinct": _compared_with_itself(0),
-    **{f"list_{kind}_sort": _compared_with_itself(0) for kind in _SORTS},
-    **{f"list_{kind}_sortByAssociatedKeys": _compared_with_itself(1) for kind in _SORTS},
-    "list_sets_contains_list": _sets(1),
-    "list_sets_intersects_list": _sets(1),
-    "list_sets_equivalent_list": _sets(2),
+    "list_distinct": _OF_ITSELF,
+    **{f"list_{kind}_sort": _OF_ITSELF for kind in _SORTS},
+    **{f"list_{kind}_sortByAssociatedKeys": _OF_KEYS for kind in _SORTS},
+    "list_sets_contains_list": _OF_SETS,
+    "list_sets_intersects_list": _OF_SETS,
+    "list_sets_equivalent_list": _OF_EQUIVALENT_SETS,
 }
 _BY_FUNCTION: Final[dict[str, CallCost]] = {  # Kubernetes' own
     "check": lambda args, result: 350_000,  # noqa: ARG005
@@ -208,6 +214,9 @@ _LAST: Final[dict[str, CallCost]] = {  # the language's own
     **dict.fromkeys(("matches", "matches_string"), _search),
     "contains_string": _contains,
 }
+FORESEEN: Final = frozenset({_OF_ITSELF, _OF_KEYS, _OF_SETS, _OF_EQUIVALENT_SETS, _search, _contains})
+"""Costs that grow with the square, and that the arguments tell: they are looked at before anything is done."""
+
 _EXCEPTIONS: Final[dict[tuple[str, str], CallCost]] = {
     ("ip", "cidr_ip"): nominal,
     ("containsIP", "cidr_contains_ip_string"): _contains_address_text,

@@ -29,7 +29,7 @@ from apiserver.api.field import (
 from apiserver.api.gotext import quote
 from apiserver.api.types import Json
 from apiserver.cel.codegen import UNDECIDED, Compiled
-from apiserver.cel.errors import NO_SUCH_OVERLOAD, PATIENCE_STEP, CostExceeded, Interrupted, Patience
+from apiserver.cel.errors import NO_SUCH_OVERLOAD, PATIENCE, PATIENCE_STEP, CostExceeded, Interrupted, Patience
 from apiserver.cel.escaping import escape
 from apiserver.cel.rules import OLD_SELF, SELF, CompiledRule, spaceless
 from apiserver.cel.schema_types import DeclType, decl_type, with_type_and_object_meta
@@ -101,10 +101,13 @@ class Validator:
         are excused. A rule that tries the `patience` too long is the last one: it is an error."""
         run = _Run(budget, patience)
         if self._node is not None:
+            before = PATIENCE.set(patience)
             try:
                 run.node(self._node, (path,), new, old, _Ratchet(correlation, None))
             except _Exhausted:
                 run.budget = -1
+            finally:
+                PATIENCE.reset(before)
         return Verdict(run.errors, run.warnings, run.budget, run.failed)
 
 
@@ -211,6 +214,7 @@ class _Run:
         self.budget = budget
         self.patience = patience
         self.limit = PER_CALL_LIMIT if patience is None else PATIENCE_STEP
+        self.allowed = self.limit
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
         self.failed: list[FailedRule] = []
@@ -261,6 +265,7 @@ class _Run:
             run.rule(rule, outcome)
 
     def attempt(self, run: Compiled, new: Json, old: Json) -> int | Exception:
+        self.allowed = self.limit
         try:
             return run(new, old, self.limit, self.more)
         except UNDECIDED as error:
@@ -272,8 +277,9 @@ class _Run:
             raise CostExceeded
         if self.patience is None:
             return PER_CALL_LIMIT
-        self.patience.check()
-        return min(cost + PATIENCE_STEP, PER_CALL_LIMIT)
+        self.patience.check(cost - self.allowed)
+        self.allowed = min(cost + PATIENCE_STEP, PER_CALL_LIMIT)
+        return self.allowed
 
     def afford(self, cost: int, trail: _Trail, node: _Node) -> None:
         if cost > self.budget:

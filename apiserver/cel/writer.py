@@ -101,12 +101,9 @@ class Writer:
 
     @contextmanager
     def loop(self, head: str) -> Iterator[None]:
-        """Costs may have grown beyond the limit up to which nobody has to be asked."""
         with self.block(head):
             yield
-            self.flush()
-            self.counts = True
-            self.emit("if c > limit: limit = more(c)")
+            self.ask()
 
     def refuse(self, condition: str) -> None:
         self.emit(f"if {condition}: raise Undecided")
@@ -126,6 +123,12 @@ class Writer:
             self.counts = True
             self.emit(f"c += {self.pending}")
             self.pending = 0
+
+    def ask(self) -> None:
+        """Costs may have grown beyond the limit up to which nobody has to be asked."""
+        self.flush()
+        self.counts = True
+        self.emit("if c > limit: limit = more(c)")
 
     # Atoms
 

@@ -14,6 +14,9 @@ LONGEST: Final = 1.0  # seconds; no rule runs longer
 IN_THE_LOOP: Final = 0.02  # seconds for all rules of an object that is worked on in the event loop
 
 
+AHEAD: Final = 20_000  # units of cost that are done at once; one takes about a microsecond
+
+
 class TakesLong(Exception):
     """This is not for the event loop."""
 
@@ -27,7 +30,7 @@ class Patience:
     def begin(self) -> None:
         self._end = thread_time() + LONGEST
 
-    def check(self) -> None:
+    def check(self, ahead: int = 0) -> None:
         if thread_time() > self._end:
             raise Interrupted
 
@@ -41,7 +44,9 @@ class Impatience:
     def begin(self) -> None:
         """All rules share the time, which starts when somebody asks."""
 
-    def check(self) -> None:
+    def check(self, ahead: int = 0) -> None:
+        if ahead > AHEAD:
+            raise TakesLong
         now = thread_time()
         self._end = self._end or now + IN_THE_LOOP
         if now > self._end:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from apiserver.api.gotext import quote
 from apiserver.api.types import MAX_INT64
 from apiserver.cel import conversions
-from apiserver.cel.errors import CelError
+from apiserver.cel.errors import CelError, check_patience
 from apiserver.cel.numbers import Uint
 from apiserver.cel.values import LISTS, MAPS, Value, type_of
 
@@ -48,6 +48,7 @@ def format_string(text: str, args: Value) -> str:
             raise FormatError(f"index {index} out of range")
         return args[index]
 
+    check_patience()
     try:
         return interpolate(text, pick, len(args), render)
     except FormatError as error:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
-from apiserver.cel.errors import CelError
+from apiserver.cel.errors import CelError, check_patience
 from apiserver.cel.library.declarations import Overload, overload
 from apiserver.cel.library.standard import compile_pattern
 from apiserver.cel.values import Value
 from apiserver.schema.patterns import Pattern
+
+_AT_ONCE: Final = 16
 
 
 def _compiled(pattern: str) -> Pattern:
@@ -24,8 +26,13 @@ def find(text: str, pattern: str) -> str:
 
 
 def find_all(text: str, pattern: str, count: int = -1) -> list[Value]:
-    found = _compiled(pattern).find_all(text)
-    return list(found) if count < 0 else list(islice(found, count))
+    matches = _compiled(pattern).find_all(text)
+    found: list[Value] = []
+    for match in matches if count < 0 else islice(matches, count):
+        found.append(match)
+        if not len(found) % _AT_ONCE:  # each may have looked at all of the text
+            check_patience()
+    return found
 
 
 OVERLOADS: Final[list[tuple[str, Overload]]] = [
