@@ -24,6 +24,7 @@ from apiserver.api.types import Object
 from apiserver.cel.admission import Composition
 from apiserver.cel.library.authorization import Ask
 from apiserver.registry.catalog import Catalog
+from apiserver.registry.conversion_entries import entries_at
 from apiserver.registry.entry import Entry, key_of, labels_of, object_at
 from apiserver.registry.heavy import LIGHT, work
 from apiserver.registry.pipeline import User
@@ -192,7 +193,7 @@ def _param_resource(catalog: Catalog, kind: Object) -> Resource:
 
 
 async def _params(request: Attributes, kind: Resource | None, reference: Object | None) -> list[Object | None]:
-    """The params that a binding refers to: one that is None if it refers to none. Raises ConfigurationError."""
+    """The params that a binding refers to: one that is None if it refers to none. Raises ConfigurationError and ApiError."""
     if kind is None or reference is None:
         return [None]
     namespace = _namespace_of_params(kind, reference, request.namespace)
@@ -204,7 +205,7 @@ async def _params(request: Attributes, kind: Resource | None, reference: Object 
         found = _selected(list(collection.entries.values()), namespace, reference)
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError(_NONE_FOUND)
-    return [await work(len(entry.stored), object_at, entry, kind) for entry in found]
+    return [await work(len(entry.stored), object_at, entry, kind) for entry in await entries_at(found, kind)]
 
 
 def _namespace_of_params(kind: Resource, reference: Object, namespace: str) -> str:
