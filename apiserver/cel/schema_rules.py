@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from apiserver.api.field import FieldError, Path, Verbatim, child, forbidden, index, internal, invalid
 from apiserver.api.types import Json
+from apiserver.cel.errors import Patience
 from apiserver.cel.numbers import MAX_UINT64
 from apiserver.cel.rules import CompiledRule, Declarations
 from apiserver.cel.validation import BUDGET, Validator
@@ -51,9 +52,16 @@ class SchemaRules:
     """The rules of one schema."""
 
     def __init__(
-        self, root: Structural, *, stored_rules: frozenset[str], stored_messages: frozenset[str], limit_each: bool
+        self,
+        root: Structural,
+        *,
+        stored_rules: frozenset[str],
+        stored_messages: frozenset[str],
+        limit_each: bool,
+        patience: Patience | None = None,
     ) -> None:
-        """Stored expressions were there before. `limit_each`: is there a limit to what a single rule may cost?"""
+        """Stored expressions were there before. `limit_each`: is there a limit to what a single rule may cost?
+        `patience` is with rules that are run on defaults."""
         self._declarations = Declarations(root)
         self._stored_rules = stored_rules
         self._stored_messages = stored_messages
@@ -61,6 +69,7 @@ class SchemaRules:
         self._total = 0
         self._expensive: list[_Price] = []
         self._budget_of_defaults = BUDGET
+        self._patience = patience
 
     def check(self, site: Site) -> list[FieldError]:
         """What is wrong with the rules of a node."""
@@ -118,10 +127,11 @@ class SchemaRules:
         if self._budget_of_defaults < 0:
             return []
         validator = Validator(schema, root=root)
-        verdict = validator.validate(default, default, path=path, budget=self._budget_of_defaults)
+        left, patience = self._budget_of_defaults, self._patience
+        verdict = validator.validate(default, default, path=path, budget=left, patience=patience)
         remaining = verdict.remaining
         if not verdict.errors:
-            verdict = validator.validate(default, None, path=path, budget=self._budget_of_defaults)
+            verdict = validator.validate(default, None, path=path, budget=left, patience=patience)
         self._budget_of_defaults = min(remaining, verdict.remaining)
         return verdict.errors
 

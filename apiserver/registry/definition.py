@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from apiserver.api import meta, names
@@ -10,6 +11,7 @@ from apiserver.api.structs import Struct
 from apiserver.api.types import Json, Object
 from apiserver.crd import defaults, types, update, validation
 from apiserver.crd.schemas import RuleChecker, RuleSite
+from apiserver.registry.patience import Impatience, Patience
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource, Versions
 from apiserver.schema.structural import Structural, has_rules
@@ -61,8 +63,9 @@ class Definitions:
 
     def validate(self, draft: Draft) -> None:
         new, old = draft.new, draft.old
+        checkers = partial(rule_checker, patience=Impatience() if draft.hurried else Patience())
         if old is None:
-            draft.errors += validation.validate(new, checkers=rule_checker)
+            draft.errors += validation.validate(new, checkers=checkers)
         else:
             draft.errors += meta.validate_object_meta(
                 new["metadata"], namespaced=False, name_rule=names.path_segment_name
@@ -71,7 +74,7 @@ class Definitions:
             if draft.subresource == "status":
                 draft.errors += validation.validate_status_update(new, old)
             else:
-                draft.errors += validation.validate_update(new, old, checkers=rule_checker)
+                draft.errors += validation.validate_update(new, old, checkers=checkers)
         if not draft.errors and not draft.subresource:
             draft.warnings += update.warnings(new, old)
 
@@ -86,14 +89,21 @@ class Definitions:
 
 
 def rule_checker(
-    root: Structural, *, stored_rules: frozenset[str], stored_messages: frozenset[str], limit_each: bool
+    root: Structural,
+    *,
+    stored_rules: frozenset[str],
+    stored_messages: frozenset[str],
+    limit_each: bool,
+    patience: Patience | Impatience | None = None,
 ) -> RuleChecker:
     """Who judges the x-kubernetes-validations of a schema."""
     if not has_rules(root):
         return _NoRules()
     from apiserver.cel.schema_rules import SchemaRules  # few need the engine, and it is large
 
-    return SchemaRules(root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each)
+    return SchemaRules(
+        root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each, patience=patience
+    )
 
 
 class _NoRules:

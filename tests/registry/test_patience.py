@@ -13,8 +13,9 @@ from apiserver.api.errors import ApiError
 from apiserver.cel import slow
 from apiserver.registry import patience, pipeline
 from apiserver.registry.custom import versions_of
+from apiserver.registry.definition import definitions_resource
 from apiserver.registry.heavy import LIGHT
-from apiserver.registry.pipeline import Draft
+from apiserver.registry.pipeline import Draft, Stage
 from apiserver.registry.resource import Resource
 
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
@@ -44,10 +45,10 @@ def draft(of: Resource, count: int, weight: int) -> Draft:
     return Draft(of, "CREATE", value, weight=weight)
 
 
-async def said(one: Draft) -> str:
+async def said(one: Draft, stages: tuple[Stage, ...] = (pipeline.decode, pipeline.validate)) -> str:
     """The complaint about an object."""
     try:
-        await pipeline.run(one, (pipeline.decode, pipeline.validate))
+        await pipeline.run(one, stages)
     except ApiError as error:
         return error.message
     return ""
@@ -108,6 +109,24 @@ async def test_all_matches_of_an_evil_pattern_end(monkeypatch: pytest.MonkeyPatc
     rule = "self.map(n, 'aaaaaaaaaa').join('').findAll('a.*b|a').size() == 0"
     complaint = await said(draft(resource(rule), 10_000, LIGHT + 1))
     assert "operation interrupted" in complaint
+
+
+async def test_rules_on_defaults_leave_the_loop_too() -> None:
+    schema = {**NUMBERS, "default": [1] * 80, "maxItems": 80, "x-kubernetes-validations": [{"rule": TRIPLES}]}
+    names = {"plural": "things", "kind": "Thing"}
+    root = {"type": "object", "properties": {"numbers": schema}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": root}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]},
+    }
+    one = Draft(definitions_resource().storage, "CREATE", crd, weight=2000)
+    stages = (pipeline.decode, pipeline.default, pipeline.prepare, pipeline.validate)
+    complaint, longest = await longest_wait(lambda: said(one, stages))
+    assert complaint.count("call cost exceeds limit for rule") == 1
+    assert longest < 0.05
 
 
 async def test_what_takes_long_is_told_once() -> None:
