@@ -112,6 +112,8 @@ def _hook(hook: Object, configuration: str, uid: str) -> Hook:
 class _Webhooks:
     """What both plug-ins have in common. `local` are the webhooks in this process; they come last."""
 
+    mutating: bool
+
     def __init__(
         self, configurations: Resource, local: Sequence[Hook] = (), authorize: Authorize = lambda _: allow_all
     ) -> None:
@@ -143,9 +145,13 @@ class _Webhooks:
 Objects = tuple[Object | None, Object | None]
 
 
-async def _objects(request: Attributes, resource: Resource) -> Objects:
-    """The new and the old object. Raises ApiError."""
-    return await request.new_at(resource), await request.old_at(resource)
+async def _objects(request: Attributes, resource: Resource, *, mutating: bool) -> Objects:
+    """The new and the old object. Raises ApiError if they cannot be converted; upstream wraps that once or twice."""
+    try:
+        return await request.new_at(resource), await request.old_at(resource)
+    except ApiError as error:
+        wrapped = errors.internal_error(error.message)
+        raise errors.internal_error(wrapped.message) if mutating else wrapped from None
 
 
 async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Objects, *, mutating: bool) -> Response:
@@ -198,9 +204,8 @@ def _written(
 def _failed(hook: Hook, failure: CallFailed) -> ApiError | None:
     """What a failed call leads to: None under failurePolicy Ignore."""
     text = f"failed calling webhook {quote(hook.name)}: {failure.text}"
-    log.warning(
-        "Failed calling webhook, failing %s %s: %s", "closed" if hook.fails else "open", hook.name, failure.text
-    )
+    told = quote(failure.text)  # it may have lines
+    log.warning("Failed calling webhook, failing %s %s: %s", "closed" if hook.fails else "open", hook.name, told)
     return errors.internal_error(text) if hook.fails else None
 
 
@@ -238,6 +243,8 @@ class _Reinvocation:
 class MutatingWebhooks(_Webhooks):
     """The plug-in."""
 
+    mutating = True
+
     async def admit(self, request: Attributes) -> None:
         """Raises ApiError."""
         memory: _Reinvocation = request.memory.setdefault(MutatingWebhooks, _Reinvocation())
@@ -254,7 +261,7 @@ class MutatingWebhooks(_Webhooks):
     ) -> None:
         began, changed = time.perf_counter(), False
         try:
-            objects = await _objects(request, resource)
+            objects = await _objects(request, resource, mutating=True)
             response = await _ask(hook, request, resource, objects, mutating=True)
             changed = await self._patch(hook, request, resource, response, place)
             _told(request, hook, began, "allowed", response.operations)
@@ -304,13 +311,15 @@ def _json(value: Object) -> str:
 class ValidatingWebhooks(_Webhooks):
     """The plug-in."""
 
+    mutating = False
+
     async def validate(self, request: Attributes) -> None:
         """Raises ApiError: the first in the order of the configurations."""
         asked: list[tuple[Hook, Resource, Objects]] = []
         for hook in await self._hooks(request.registry):
             resource = await self._matched(hook, request)
             if resource is not None:
-                asked.append((hook, resource, await _objects(request, resource)))
+                asked.append((hook, resource, await _objects(request, resource, mutating=False)))
         outcomes = await asyncio.gather(*(self._call(n, *one, request) for n, one in enumerate(asked)))
         for error in outcomes:
             if error is not None:

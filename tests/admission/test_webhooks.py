@@ -550,6 +550,32 @@ def test_an_audit_log_could_tell_who_did_what(server: Server) -> None:
     }
 
 
+def test_a_webhook_at_another_version_sees_what_conversion_makes(server: Server) -> None:
+    @server.noxu.converting(f"widgets.{GROUP}")
+    def convert(value: Any, version: str) -> None:
+        spec = value["spec"]
+        if "trail" in spec:
+            spec["trail"] = f"{spec['trail']}>{version[-2:]}"
+
+    server.watch("validating", version="v1")
+    created = server.send("POST", V2, widget(api="v2", trail="v2")).body
+    assert [one["object"]["spec"]["trail"] for one in server.seen] == ["v2>v1"]
+    assert created["spec"]["trail"] == "v2>v1>v2"
+
+
+@pytest.mark.parametrize(("kind", "times"), [("mutating", 2), ("validating", 1)])
+def test_an_object_that_cannot_be_converted_for_a_webhook(server: Server, kind: str, times: int) -> None:
+    server.watch(kind, version="v1")
+
+    @server.noxu.converting(f"widgets.{GROUP}")
+    def fail(value: Any, version: str) -> None:
+        raise Denied("nope")
+
+    answer = server.send("POST", V2, widget(api="v2"))
+    why = f"conversion webhook for {GROUP}/v2, Kind=Widget failed: nope"
+    assert (answer.code, answer.body["message"]) == (500, "Internal error occurred: " * times + why)
+
+
 # -- failures ---------------------------------------------------------------------------------------------------------
 
 
