@@ -22,6 +22,7 @@ from apiserver.registry.conversion import Conversions, InProcess
 from apiserver.registry.conversion_entries import at_storage_version, entry_at
 from apiserver.registry.entry import Entry, body_at, key_of, made, object_at, read
 from apiserver.registry.heavy import Turns, work
+from apiserver.registry.limits import check_size
 from apiserver.registry.pipeline import Admission, Draft, Operation, Options, User
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import Sources
@@ -211,6 +212,7 @@ class Registry:
             _told(draft, DRY_RUN)
             return Written(None, value, created=True)
         entry = await _entry_of(draft, key)
+        check_size(resource, entry, update=False)
         try:
             await self.cache.follows(entry, self.store.put(key, entry.stored, expected=0))
         except Conflict as conflict:
@@ -284,6 +286,7 @@ class Registry:
         if new.stored == entry.stored:
             _told(draft, "nothing changed: nothing is written")
             return Written(entry)
+        check_size(draft.resource, new, update=True)
         if not await self.replace(entry, new):
             return None
         _told(draft, f"stored at resourceVersion {new.revision}")

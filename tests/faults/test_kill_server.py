@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from storage.check import check
+from tests.patience import patience
 
 KILLS = int(os.environ.get("NOXU_KILLS", "10"))
 WATCHES = 1000
@@ -211,11 +212,6 @@ def verify(server: Process, start: int, writers: list[Writer]) -> dict[str, int]
             elif found is not None and int(found["metadata"]["resourceVersion"]) == ack.revision:
                 assert found["data"]["v"] == ack.value
     return {name: int(item["metadata"]["resourceVersion"]) for name, item in state.items()}
-
-
-def patience(seconds: float) -> float:
-    """A deadline on a machine that others use, too: as many times as long as there are programs for a processor."""
-    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 # -- SIGTERM

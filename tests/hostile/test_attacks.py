@@ -1,0 +1,339 @@
+"""Requests that are meant to hurt: the answer comes soon, in little memory, and others are served meanwhile.
+
+(Hazards S1, S6, S9, S11, S13, S14.) The time is that of the processor, the best of three, and `LoopWatch` counts only
+what this process does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from apiserver.api.codec import MAX_BODY
+from apiserver.registry.limits import MAX_REQUEST
+from apiserver.testing.handle import Noxu
+from tests.hostile.loopwatch import LoopWatch
+from tests.hostile.wire import JSON, YAML, Reply, Target, definition, path_of, thing
+from tests.patience import patience
+
+MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DROPS = path_of("drops")
+BLOCKED = 0.05  # seconds of processor time for which the loop may be held
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+SPEC: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "ints": {"type": "array", "items": {"type": "integer"}},
+        "set": {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"},
+        "map": {
+            "type": "array",
+            "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}},
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+        },
+        "any": {"x-kubernetes-preserve-unknown-fields": True},
+        "object": {"type": "object", "properties": {"a": {"type": "string"}}},
+        "pattern": {"type": "string", "pattern": "^(a+)+$"},
+        "defaulted": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer", "default": 1}}}},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
+    with Noxu(
+        tmp_path_factory.mktemp("attacks"), [definition("drops", SPEC), thing("Drop", "p", {"any": [1]})]
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def loop_watch(noxu: Noxu) -> Iterator[LoopWatch]:
+    watch = LoopWatch()
+    following = asyncio.run_coroutine_threadsafe(watch.follow(), noxu._loop)
+    yield watch
+    following.cancel()
+
+
+@pytest.fixture(scope="module")
+def target(noxu: Noxu) -> Target:
+    return Target(noxu.url)
+
+
+def body(spec: object, name: str = "x") -> bytes:
+    return json.dumps(thing("Drop", name, spec), separators=(",", ":")).encode()
+
+
+def raw(spec: bytes) -> bytes:
+    return body("SPEC").replace(b'"SPEC"', spec)
+
+
+class Attack:
+    """`make` gives the body; it is made before anything is measured."""
+
+    def __init__(
+        self, status: int, make: Callable[[], bytes], *, path: str = f"{DROPS}?dryRun=All", method: str = "POST",
+        media_type: str = JSON, seconds: float = 2.0, accept: str = JSON,
+    ) -> None:  # fmt: skip
+        self.status, self.make, self.path, self.method, self.seconds = status, make, path, method, seconds
+        self.headers = {"Content-Type": media_type, "Accept": accept}
+
+
+def patch(make: Callable[[], bytes], media_type: str, status: int, **more: Any) -> Attack:
+    path = f"{DROPS}/p?dryRun=All" + ("&fieldManager=m&force=true" if media_type == APPLY else "")
+    return Attack(status, make, path=path, method="PATCH", media_type=media_type, **more)
+
+
+def crd(make: Callable[[], Any], status: int = 201, **more: Any) -> Attack:
+    path = f"{DEFINITIONS}?dryRun=All"
+    return Attack(status, lambda: json.dumps(definition("bombs", make())).encode(), path=path, **more)
+
+
+def many_copies() -> bytes:
+    start = {"op": "add", "path": "/spec/any", "value": {"a": "x" * 100}}
+    return json.dumps(
+        [start, *({"op": "copy", "from": "/spec/any", "path": f"/spec/any/b{n}"} for n in range(40))]
+    ).encode()
+
+
+def nested(levels: int) -> object:
+    return functools.reduce(
+        lambda inner, _: {"type": "object", "properties": {"a": inner}}, range(levels), {"type": "string"}
+    )
+
+
+ATTACKS: dict[str, Attack] = {
+    # S14: many errors, big sets
+    "100,000 wrong items": Attack(422, lambda: body({"ints": ["a"] * 100_000}), seconds=1.0),
+    "100,000 wrong items of a set": Attack(422, lambda: body({"set": [f"a{n}" for n in range(100_000)]}), seconds=1.0),
+    "a set of 100,000": Attack(201, lambda: body({"set": list(range(100_000))}), seconds=1.0),
+    "a set of 100,000 equal ones": Attack(422, lambda: body({"set": [1] * 100_000}), seconds=1.0),
+    "a map of 60,000": Attack(201, lambda: body({"map": [{"k": str(n)} for n in range(60_000)]}), seconds=1.5),
+    "60,000 items without their key": Attack(422, lambda: body({"map": [{}] * 60_000}), seconds=1.0),
+    "100,000 unknown fields": Attack(201, lambda: body({"object": {f"u{n}": 1 for n in range(100_000)}})),
+    "100,000 unknown fields, strictly": Attack(
+        400, lambda: body({"object": {f"u{n}": 1 for n in range(100_000)}}), path=f"{DROPS}?fieldValidation=Strict"
+    ),
+    "60,000 bad labels": Attack(
+        422, lambda: json.dumps(thing("Drop", "x") | {"metadata": {"name": "x", "labels": {f"a!{n}": "b!" for n in range(60_000)}}}).encode()
+    ),
+    "60,000 bad finalizers": Attack(
+        422, lambda: json.dumps(thing("Drop", "x") | {"metadata": {"name": "x", "finalizers": [f"A!{n}" for n in range(60_000)]}}).encode()
+    ),
+    "60,000 empty owners": Attack(
+        422, lambda: json.dumps(thing("Drop", "x") | {"metadata": {"name": "x", "ownerReferences": [{}] * 60_000}}).encode()
+    ),
+    # S1, S5: many small things in a body
+    "700,000 numbers": Attack(201, lambda: raw(b'{"any":[' + b"1," * 700_000 + b"1]}")),
+    "480,000 empty objects": Attack(201, lambda: raw(b'{"any":[' + b"{}," * 480_000 + b"1]}")),
+    "500,000 times the same key": Attack(201, lambda: raw(b'{"any":{' + b'"a":1,' * 500_000 + b'"a":1}}'), seconds=4.0),
+    "200,000 objects to be defaulted": Attack(201, lambda: body({"defaulted": [{}] * 170_000})),
+    "9,900 levels": Attack(201, lambda: raw(b'{"any":' * 1 + b'{"a":' * 9_900 + b"1" + b"}" * 9_901)),
+    "10,001 levels": Attack(400, lambda: raw(b'{"any":' + b'{"a":' * 10_001 + b"1" + b"}" * 10_002)),
+    "a flat list in YAML": Attack(
+        201, lambda: b"apiVersion: hostile.example.com/v1\nkind: Drop\nmetadata: {name: x}\nspec:\n  any:\n" + b"  - a\n" * 330_000,
+        media_type=YAML, seconds=6.0,
+    ),
+    # S11
+    "a megabyte for a pattern": Attack(422, lambda: body({"pattern": "a" * 1_000_000 + "!"}), seconds=0.5),
+    # S6: patches
+    "10,000 operations": patch(lambda: json.dumps([{"op": "add", "path": "/spec/any/-", "value": 1}] * 10_000).encode(), JSON_PATCH, 200),
+    "10,001 operations": patch(lambda: json.dumps([{"op": "add", "path": "/spec/any/-", "value": 1}] * 10_001).encode(), JSON_PATCH, 413, seconds=0.5),
+    "10,000 insertions in front": patch(lambda: json.dumps([{"op": "add", "path": "/spec/any/0", "value": 1}] * 10_000).encode(), JSON_PATCH, 200),
+    "copies of copies": patch(many_copies, JSON_PATCH, 422, seconds=0.2),
+    "a wide merge patch": patch(lambda: json.dumps({"spec": {"any": {f"k{n}": {"a": 1} for n in range(40_000)}}}).encode(), MERGE, 200, seconds=4.0),
+    "a wide apply": patch(lambda: body({"any": {f"k{n}": {"a": 1} for n in range(40_000)}}, "p"), APPLY, 200, seconds=4.0),
+    # S13: schemas
+    "20,000 properties": crd(lambda: {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(20_000)}}, seconds=2.0),
+    "20,000 wrong properties": crd(lambda: {"type": "object", "properties": {f"p{n}": {"type": "no"} for n in range(20_000)}}, 422, seconds=3.0),
+    "10,000 alternatives": crd(lambda: {"type": "object", "properties": {"a": {"type": "integer", "anyOf": [{"minimum": n} for n in range(10_000)]}}}),
+    "100,000 values": crd(lambda: {"type": "object", "properties": {"a": {"type": "string", "enum": [f"e{n}" for n in range(100_000)]}}}),
+    "a large default": crd(lambda: {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}, "default": list(range(90_000))}}}),
+    "400 levels of schema": crd(lambda: nested(400)),
+    "3,000 levels of schema": crd(lambda: nested(3_000), 400),
+    "a reference": crd(lambda: {"type": "object", "properties": {"a": {"$ref": "#/definitions/a"}}}, 422),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_is_answered_soon_and_holds_up_nobody(target: Target, loop_watch: LoopWatch, name: str) -> None:
+    attack = ATTACKS[name]
+    sent = attack.make()
+    assert len(sent) <= MAX_BODY
+    blocked = took = 1e9
+    for _ in range(3):
+        loop_watch.reset()
+        began = time.process_time()
+        answer = target.ask(attack.method, attack.path, sent, attack.headers, timeout=100)
+        took, blocked = min(took, time.process_time() - began), min(blocked, loop_watch.worst)
+        assert answer.status == attack.status, answer.message[:500]
+        if took < attack.seconds and blocked < BLOCKED:
+            break
+    assert took < patience(attack.seconds)
+    assert blocked < patience(BLOCKED)
+
+
+def test_the_watch_of_the_loop_notices_who_holds_it(noxu: Noxu, loop_watch: LoopWatch) -> None:
+    def hold() -> None:
+        end = time.thread_time() + 2 * BLOCKED
+        while time.thread_time() < end:
+            pass
+
+    loop_watch.reset()
+    noxu._loop.call_soon_threadsafe(hold)
+    deadline = time.monotonic() + 10
+    while loop_watch.worst < BLOCKED and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert loop_watch.worst > BLOCKED
+
+
+# -- S1: how large a body may be, to the byte
+
+
+def chunked(data: bytes, size: int = 65_536) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+@pytest.mark.parametrize("how", ["with its length", "in chunks"])
+@pytest.mark.parametrize(
+    ("method", "path", "media_type", "sent"),
+    [
+        ("POST", f"{DROPS}?dryRun=All", JSON, body({})),
+        ("PUT", f"{DROPS}/p?dryRun=All", JSON, b"{}"),
+        ("PATCH", f"{DROPS}/p?dryRun=All", MERGE, b"{}"),
+        ("PATCH", f"{DROPS}/p?dryRun=All", JSON_PATCH, b"[]"),
+        ("DELETE", f"{DROPS}/p?dryRun=All", JSON, b"{}"),
+    ],
+    ids=["create", "update", "merge patch", "JSON patch", "delete"],
+)
+def test_a_body_may_have_three_mebibytes(
+    target: Target, how: str, method: str, path: str, media_type: str, sent: bytes
+) -> None:
+    def ask(size: int) -> Reply:
+        data = sent + b" " * (size - len(sent))
+        return target.ask(method, path, data if "length" in how else chunked(data), {"Content-Type": media_type})
+
+    assert MAX_BODY == 3 * 1024 * 1024
+    assert ask(MAX_BODY).status != 413
+    refused = ask(MAX_BODY + 1)
+    assert refused.status == 413
+    assert refused.message == "Request entity too large: limit is 3145728"
+
+
+def test_a_body_in_chunks_is_refused_before_all_of_it_has_come(target: Target) -> None:
+    head = f"POST {DROPS} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert b" 413 " in target.say(head.encode() + (b"10000\r\n" + b" " * 65_536 + b"\r\n") * 49)
+
+
+def test_a_length_that_is_too_large_is_refused_before_anything_is_sent(target: Target) -> None:
+    head = f"POST {DROPS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n"
+    assert b" 413 " in target.say(head.encode())
+
+
+@pytest.mark.parametrize(("more", "status"), [(0, 201), (1, 500)], ids=["just fits", "a byte too much"])
+def test_an_object_may_be_as_large_as_etcd_takes_it(target: Target, more: int, status: int) -> None:
+    name = f"etcd{more}"
+    small = target.ask("POST", f"{DROPS}?dryRun=All", body({"any": ""}, name)).body
+    key = f"/registry/apiextensions.kubernetes.io/hostile.example.com/drops/default/{name}"
+    room = MAX_REQUEST - 41 - 2 * len(key) - (len(small) - 1)  # without the end of the line
+    answer = target.ask("POST", DROPS, body({"any": "x" * (room + more)}, name))
+    assert answer.status == status
+    if status == 500:
+        assert answer.message == "etcdserver: request is too large"
+
+
+# -- S9: what clients write does not end up in headers and logs as it is
+
+NASTY = {
+    "the end of a line": "a\r\nX-Evil: 1",
+    "only LF": "a\nX-Evil: 1",
+    "quotes": 'a"b\\c',
+    "a line separator": "a\u2028b\u2029",
+    "a null": "a\x00b",
+    "an escape sequence": "a\x1b[31m",
+    "not of ASCII": "é\u202e\U0001f600",
+    "a lone surrogate": "\ud800",
+    "much": "x" * 5_000,
+}
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+@pytest.mark.parametrize("mode", ["Warn", "Strict"])
+def test_the_name_of_a_field_stays_a_text(
+    target: Target, caplog: pytest.LogCaptureFixture, nasty: str, mode: str
+) -> None:
+    sent = body({"object": {NASTY[nasty]: 1}})
+    head = f"POST {DROPS}?dryRun=All&fieldValidation={mode} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    heard = target.say(f"{head}Content-Type: {JSON}\r\nContent-Length: {len(sent)}\r\n\r\n".encode() + sent)
+    answer = Target.read(heard)
+    assert answer.status == (201 if mode == "Warn" else 400)
+    assert "X-Evil" not in answer.headers
+    lines = heard.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    assert all(b": " in line and not set(line) & set(range(0x20)) for line in lines[1:])
+    assert sum(len(text) for text in answer.warnings) <= 4096 + 100
+    answer.body.decode()
+    assert all("\n" not in record.getMessage() for record in caplog.records)
+
+
+def test_thousands_of_warnings_are_cut_at_four_kilobytes(target: Target) -> None:
+    answer = target.ask("POST", f"{DROPS}?dryRun=All", body({"object": {f"unknown{n}": 1 for n in range(5_000)}}))
+    assert answer.status == 201
+    assert 3_000 < sum(len(text) for text in answer.warnings) < 4_096 + 20 * len(answer.warnings)
+
+
+@pytest.mark.parametrize("header", ["Audit-Id", "User-Agent", "Accept", "Content-Type"])
+@pytest.mark.parametrize("value", [b"a\xff\xfe", b'"\\', b"\t", b"x" * 9_000], ids=["bytes", "quotes", "a tab", "much"])
+def test_what_comes_in_a_header_breaks_no_answer(target: Target, header: str, value: bytes) -> None:
+    sent = body({}, "h")
+    head = (
+        f"POST {DROPS}?dryRun=All HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(sent)}\r\n"
+    )
+    heard = target.say(head.encode() + header.encode() + b": " + value + b"\r\n\r\n" + sent)
+    answer = Target.read(heard)
+    assert answer.status in (201, 400, 406, 415)
+    assert all(b": " in line or line.endswith(b":") for line in heard.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:])
+
+
+# -- lists of large objects
+
+
+@pytest.fixture(scope="module")
+def crowded(noxu: Noxu) -> Noxu:
+    noxu.apply(*(thing("Drop", f"big{n}", {"any": ["x" * 10] * 60_000}) for n in range(8)))
+    noxu.apply(*(thing("Drop", f"small{n}", {"object": {"a": "x"}}) for n in range(1_500)))
+    return noxu
+
+
+LISTS = {
+    "JSON": (DROPS, {}),
+    "a table": (DROPS, {"Accept": TABLE}),
+    "YAML": (f"{DROPS}?limit=2", {"Accept": YAML}),
+    "indented": (f"{DROPS}?pretty=1", {}),
+    "compressed": (DROPS, {"Accept-Encoding": "gzip"}),
+    "selected by label": (f"{DROPS}?labelSelector=a!%3Db", {}),
+    "watched": (f"{DROPS}?watch=1&timeoutSeconds=1", {}),
+    "watched as a table": (f"{DROPS}?watch=1&timeoutSeconds=1", {"Accept": TABLE}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", LISTS)
+def test_a_list_of_large_objects_holds_up_nobody(
+    crowded: Noxu, target: Target, loop_watch: LoopWatch, how: str
+) -> None:
+    path, headers = LISTS[how]
+    blocked = 1e9
+    for _ in range(3):
+        loop_watch.reset()
+        assert target.ask("GET", path, headers=headers, timeout=100).status == 200
+        blocked = min(blocked, loop_watch.worst)
+        if blocked < BLOCKED:
+            break
+    assert blocked < patience(BLOCKED)
