@@ -3,8 +3,8 @@
     NamespaceLifecycle → MutatingAdmissionPolicy → MutatingAdmissionWebhook
     ValidatingAdmissionPolicy → ValidatingAdmissionWebhook
 
-If a mutating plug-in wants it all of them are asked once more (upstream's reinvoker). What configures admission is not
-itself judged by what it configures.
+If a mutating plug-in wants it all of them are asked once more (upstream's reinvoker). Policies are not judged
+themselves, nor are webhooks by webhooks.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from apiserver.admission.attributes import Attributes
 from apiserver.admission.namespaces import NamespaceLifecycle
 from apiserver.api import unstructured
+from apiserver.api.errors import Qualified
 from apiserver.api.meta import OBJECT_META
 from apiserver.api.types import Json
 from apiserver.apply.entries import InvalidEntries, decode
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
 GROUP: Final = "admissionregistration.k8s.io"
+_EXEMPT: Final = frozenset(
+    Qualified(GROUP, f"{kind}admissionpolic{end}")
+    for kind in ("validating", "mutating")
+    for end in ("ies", "ybindings")
+)
+"""Nobody judges these; the configurations of webhooks are judged by policies, but not by webhooks."""
 
 
 class Plugin(Protocol):
@@ -110,7 +117,7 @@ class Chain:
 
     async def _awake(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
         """The plug-ins that have anything to say about a request."""
-        if draft.resource.group == GROUP or not draft.resource.stored:
+        if draft.resource.what in _EXEMPT or not draft.resource.stored:
             return []  # nor are questions judged: asking who may do what is how a cluster is repaired
         self._collections = [await self.registry.collection(kind) for kind in self._kinds]
         return [plugin for plugin in plugins if not plugin.idle(self.registry)]

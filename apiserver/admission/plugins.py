@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from apiserver.admission.attributes import Attributes
-from apiserver.admission.chain import Mutating, Plugin, Validating
+from apiserver.admission.chain import GROUP, Mutating, Plugin, Validating
 from apiserver.registry import damage
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.resource import Resource
@@ -15,8 +15,6 @@ from apiserver.registry.store import Registry
 
 if TYPE_CHECKING:
     from apiserver.admission.webhooks import Hook
-
-GROUP: Final = "admissionregistration.k8s.io"
 
 P = TypeVar("P", bound=Plugin)
 

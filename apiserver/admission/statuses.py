@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from apiserver.admission.plugins import GROUP
+from apiserver.admission.chain import GROUP
 from apiserver.api.gotime import format_time
 from apiserver.api.types import Object
 from apiserver.apply import manager

@@ -18,6 +18,7 @@ from typing import Final
 from apiserver.admission import reviews
 from apiserver.admission.attributes import Attributes
 from apiserver.admission.bindings import Authorize, for_conditions, inputs, refusal
+from apiserver.admission.chain import GROUP
 from apiserver.admission.configured import Configured
 from apiserver.admission.expressions import ConditionError, MatchConditions, allow_all
 from apiserver.admission.matching import Criteria, criteria_of_webhook, matched
@@ -27,7 +28,7 @@ from apiserver.api.errors import ApiError
 from apiserver.api.gotext import compact_json, quote
 from apiserver.api.names import qualified_name
 from apiserver.api.types import Object
-from apiserver.api.values import copy, equal
+from apiserver.api.values import equal
 from apiserver.apply.patch import MAX_COPIED
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource
@@ -130,6 +131,8 @@ class _Webhooks:
 
     async def _matched(self, hook: Hook, request: Attributes) -> Resource | None:
         """The version at which the webhook is to be asked, None if it is not. Raises ApiError."""
+        if request.resource.group == GROUP:
+            return None  # who configures webhooks is not at their mercy
         resource = await matched(hook.criteria, request)
         if resource is not None and hook.unclear:
             raise errors.internal_error(hook.unclear)
@@ -215,11 +218,15 @@ def _annotate(request: Attributes, key: str, value: str) -> None:
         request.draft.audit.setdefault(key, value)
 
 
-def _told(request: Attributes, hook: Hook, began: float, outcome: str, operations: Sequence[Object] = ()) -> None:
+def _told(request: Attributes, hook: Hook, began: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
     """Tell the trace of the write."""
     if request.draft.trace is not None:
-        stage, patch = f"webhook {hook.name}", copy(list(operations))  # what is in it becomes part of the object
-        request.draft.did(stage, patch=patch, notes=[Note("", outcome)], seconds=time.perf_counter() - began)
+        request.draft.did(
+            f"webhook {hook.name}",
+            patch=operations,
+            notes=[Note("", outcome)] if outcome else (),
+            seconds=time.perf_counter() - began,
+        )
 
 
 # -- mutating ---------------------------------------------------------------------------------------------------------
@@ -264,7 +271,7 @@ class MutatingWebhooks(_Webhooks):
             objects = await _objects(request, resource, mutating=True)
             response = await _ask(hook, request, resource, objects, mutating=True)
             changed = await self._patch(hook, request, resource, response, place)
-            _told(request, hook, began, "allowed", response.operations)
+            _told(request, hook, began, operations=response.operations)
         except CallFailed as failure:
             _told(request, hook, began, failure.text)
             error = _failed(hook, failure)
@@ -332,7 +339,7 @@ class ValidatingWebhooks(_Webhooks):
         began = time.perf_counter()
         try:
             await _ask(hook, request, resource, objects, mutating=False)
-            _told(request, hook, began, "allowed")
+            _told(request, hook, began)
         except CallFailed as failure:
             _told(request, hook, began, failure.text)
             error = _failed(hook, failure)

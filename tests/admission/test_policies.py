@@ -574,3 +574,30 @@ def test_definitions_are_judged_like_any_object(cluster: Cluster) -> None:
     body = {**CRD, "metadata": metadata, "spec": {**CRD["spec"], "names": names, "versions": [version]}}
     answer = cluster.client.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All", body)
     assert str(answer.body["message"]).endswith("denied request: CustomResourceDefinition")
+
+
+def test_policies_judge_configurations_of_webhooks(cluster: Cluster) -> None:
+    kinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+    rule = {
+        "operations": ["CREATE"],
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "apiVersions": ["v1"],
+        "resources": kinds,
+    }
+    cluster.policy(
+        {
+            "expression": "object.webhooks.all(w, w.failurePolicy == 'Ignore')",
+            "message": "webhooks must not be in the way",
+        },
+        match={"resourceRules": [rule]},
+    )
+    hook = {
+        "name": "a.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    version, metadata = "admissionregistration.k8s.io/v1", {"name": cluster.label, "labels": {"of": cluster.label}}
+    body = {"apiVersion": version, "kind": "ValidatingWebhookConfiguration", "metadata": metadata, "webhooks": [hook]}
+    answer = cluster.client.send("POST", f"/apis/{version}/validatingwebhookconfigurations", body)
+    assert str(answer.body["message"]).endswith("denied request: webhooks must not be in the way")
