@@ -68,18 +68,19 @@ RULES = {
 
 
 def best(run: Callable[[], object], *, at_least: float = 0.02) -> float:
-    """Microseconds a run."""
-    fastest = float("inf")
-    for _ in range(ROUNDS):
-        count, start = 0, time.process_time()
-        while True:
-            run()
-            count += 1
-            spent = time.process_time() - start
-            if spent >= at_least:
-                break
-        fastest = min(fastest, spent / count)
-    return fastest * 1e6
+    """Microseconds of processor time a run."""
+    count, spent = 1, 0.0
+    while spent < at_least:
+        count *= 2
+        spent = timeit(run, count)
+    return min(spent, *(timeit(run, count) for _ in range(ROUNDS))) / count * 1e6
+
+
+def timeit(run: Callable[[], object], count: int) -> float:
+    start = time.process_time()
+    for _ in range(count):
+        run()
+    return time.process_time() - start
 
 
 def run_times() -> Iterator[str]:
