@@ -140,7 +140,7 @@ class Draft:
     ) -> None:
         """Tell the trace of a step that is no stage of its own."""
         if self.trace is not None:
-            self.trace.append(Step(stage, seconds, patch, notes))
+            self.trace.append(Step(stage, seconds, trace.shown(self, patch), notes))
 
     @property
     def metadata(self) -> Object:

@@ -85,13 +85,14 @@ def _step(draft: Draft, stage: str, before: Object, failure: ApiError | None, ne
     notes = list(explain(draft, before, patch)) if explain else []
     if failure is not None and not any(note.path for note in notes):
         notes.append(Note("", failure.message))
-    return Step(stage, 0.0, _without_secrets(draft, patch), notes)
+    return Step(stage, 0.0, shown(draft, patch), notes)
 
 
-def _without_secrets(draft: Draft, patch: list[Object]) -> list[Object]:
+def shown(draft: Draft, patch: Sequence[Object]) -> list[Object]:
+    """A patch as people get to see it: without values if the object is a secret."""
     what = draft.resource.what
     if (what.group, what.name) != SECRET:
-        told: list[Object] = copy(patch)  # later stages work on the same values
+        told: list[Object] = copy(list(patch))  # later stages work on the same values
         return told
     return [{name: item for name, item in change.items() if name != "value"} for change in patch]
 

@@ -576,6 +576,30 @@ def test_an_object_that_cannot_be_converted_for_a_webhook(server: Server, kind: 
     assert (answer.code, answer.body["message"]) == (500, "Internal error occurred: " * times + why)
 
 
+@pytest.mark.parametrize(("resource", "shown"), [("configmaps", {"value": "hidden"}), ("secrets", {})])
+def test_a_trace_tells_what_each_did_but_no_secrets(server: Server, resource: str, shown: Any) -> None:
+    @server.noxu.mutating(resource, name="m.example.com")
+    def add(request: Any) -> Any:
+        return [
+            {"op": "add", "path": "/metadata/labels", "value": {}},
+            {"op": "add", "path": "/metadata/labels/x", "value": "hidden"},
+        ]
+
+    @server.noxu.validating(resource, name="v.example.com")
+    def deny(request: Any) -> str:
+        return "no"
+
+    headers = {"Content-Type": "application/json", "X-Noxu-Trace": "1"}
+    body = json.dumps({"metadata": {"name": "a"}}).encode()
+    _, given, _ = server.client.exchange("POST", f"/api/v1/namespaces/default/{resource}", body, headers)
+    trace = server.send("GET", f"/_noxu/traces/{dict(given)['X-Noxu-Trace']}").body
+    steps = {step["stage"]: step for step in trace["steps"]}
+    assert steps["webhook m.example.com"]["patch"][1] == {"op": "add", "path": "/metadata/labels/x", **shown}
+    assert steps["webhook m.example.com"]["milliseconds"] > 0
+    [note] = steps["webhook v.example.com"]["notes"]
+    assert note["message"] == 'admission webhook "v.example.com" denied the request: no'
+
+
 # -- failures ---------------------------------------------------------------------------------------------------------
 
 
