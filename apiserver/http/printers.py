@@ -238,6 +238,34 @@ _DEFINITION: Final = (
 )
 
 
+# -- services ---------------------------------------------------------------------------------------------------------
+
+
+def _external_addresses(value: Object, _: datetime) -> str:
+    spec = value.get("spec", {})
+    addresses = list(spec.get("externalIPs") or ())
+    if spec.get("type") == "ExternalName":
+        return spec.get("externalName") or "<none>"
+    if spec.get("type") == "LoadBalancer":
+        ingress = _at(value, "status.loadBalancer.ingress") or ()
+        addresses = [one.get("ip") or one.get("hostname") or "" for one in ingress] + addresses
+        return ",".join(addresses) or "<pending>"
+    return ",".join(addresses) or "<none>"
+
+
+def _ports(value: Object, _: datetime) -> str:
+    def text(port: Object) -> str:
+        outside = f":{port['nodePort']}" if port.get("nodePort") else ""
+        return f"{port.get('port')}{outside}/{port.get('protocol')}"
+
+    return ",".join(map(text, _at(value, "spec.ports") or ())) or "<none>"
+
+
+def _service_selector(value: Object, _: datetime) -> str:
+    selector = _at(value, "spec.selector") or {}
+    return ",".join(f"{name}={selector[name]}" for name in sorted(selector)) or "<none>"
+
+
 _KINDS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
     ("", "Namespace"): (_NAME, _text("Status", "status.phase", "Active or Terminating."), _AGE),
     ("", "ConfigMap"): (_NAME, _count("Data", "string", "How many entries there are.", "data", "binaryData"), _AGE),
@@ -246,6 +274,15 @@ _KINDS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         _text("Type", "type", "What kind of secret it is."),
         _count("Data", "string", "How many entries there are.", "data"),
         _AGE,
+    ),
+    ("", "Service"): (
+        _NAME,
+        _text("Type", "spec.type", "How it is reached."),
+        _text("Cluster-IP", "spec.clusterIP", "Its address in the cluster.", otherwise="<none>"),
+        Column(definition("External-IP", "string", "Its addresses outside."), _external_addresses),
+        Column(definition("Port(s)", "string", "Its ports."), _ports),
+        _AGE,
+        Column(definition("Selector", "string", "Which pods are behind it.", priority=1), _service_selector),
     ),
     ("", "ServiceAccount"): (_NAME, _count("Secrets", "string", "How many secrets it lists.", "secrets"), _AGE),
     ("", "Event"): _EVENT,

@@ -89,6 +89,19 @@ BUILT_IN: dict[str, str] = {
         The Secret "s" is invalid: type: Invalid value: "other": field is immutable
         [1]
     """,
+    "services": """
+        $ kubectl create service clusterip web --tcp 80:8080
+        service/web created
+        $ kubectl get svc
+        NAME   TYPE        CLUSTER-IP   EXTERNAL-IP   PORT(S)   AGE
+        web    ClusterIP   <none>       <none>        80/TCP    …
+        $ kubectl patch svc web -p '{"spec":{"ports":[{"port":81,"name":"b"},{"port":80,"name":"a"}]}}'
+        service/web patched
+        $ kubectl get svc web -o 'jsonpath={.spec.ports[*].port} {.spec.ports[*].targetPort}'
+        81 80 81 8080
+        $ kubectl cluster-info | head -1
+        …Kubernetes control plane…http://127.0.0.1:…
+    """,
     "service accounts": """
         $ kubectl create serviceaccount robot
         serviceaccount/robot created

@@ -47,6 +47,49 @@ TABLES = [
         {"Name": "n", "Type": "Opaque", "Data": 1, "Age": "60m"},
     ),
     (
+        "a service",
+        "",
+        "Service",
+        {
+            "spec": {
+                "type": "ClusterIP",
+                "ports": [{"port": 80, "protocol": "TCP"}, {"port": 53, "nodePort": 30053, "protocol": "UDP"}],
+            }
+        },
+        {
+            "Name": "n",
+            "Type": "ClusterIP",
+            "Cluster-IP": "<none>",
+            "External-IP": "<none>",
+            "Port(s)": "80/TCP,53:30053/UDP",
+            "Age": "60m",
+            "Selector": "<none>",
+        },
+    ),
+    (
+        "a load balancer",
+        "",
+        "Service",
+        {
+            "spec": {
+                "type": "LoadBalancer",
+                "clusterIP": "10.0.0.1",
+                "externalIPs": ["2.2.2.2"],
+                "selector": {"b": "2", "a": "1"},
+            },
+            "status": {"loadBalancer": {"ingress": [{"ip": "1.1.1.1"}, {"hostname": "h"}]}},
+        },
+        {
+            "Name": "n",
+            "Type": "LoadBalancer",
+            "Cluster-IP": "10.0.0.1",
+            "External-IP": "1.1.1.1,h,2.2.2.2",
+            "Port(s)": "<none>",
+            "Age": "60m",
+            "Selector": "a=1,b=2",
+        },
+    ),
+    (
         "a service account",
         "",
         "ServiceAccount",

@@ -229,9 +229,10 @@ def served() -> tuple[Kind, ...]:
         coordination,
         core,
         events,
+        services,
     )
 
-    modules = (core, admissionregistration, authentication, authorization, coordination, events)
+    modules = (core, services, admissionregistration, authentication, authorization, coordination, events)
     return tuple(kind for module in modules for kind in module.KINDS)
 
 
