@@ -38,9 +38,7 @@ _SORTED: Final = orjson.OPT_SORT_KEYS
 _MAX_EXACT_DIGITS: Final = 18  # an integer of more digits may be beyond int64
 _ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
-_long_integer: Final = re.compile(
-    rb"(?:\A|[:,\[])[ \t\r\n]*+-?[0-9]{%d}" % len(_ZEROS)
-).search  # or a text that looks alike
+_zeros: Final = re.compile(b"0*").match
 
 
 class Decoded(NamedTuple):
@@ -130,8 +128,18 @@ def decode_stored(data: bytes) -> Json:
 
 
 def _may_be_beyond_int64(text: bytes) -> bool:
-    """Is there an integer with so many digits? First any such digits are looked for, which is quick."""
-    return _ZEROS in text.translate(_AS_ZEROS) and _long_integer(text) is not None
+    """Is there an integer with so many digits, and not only a text or a fraction? (Or a text that looks like one.)"""
+    digits = text.translate(_AS_ZEROS)
+    at = digits.find(_ZEROS)
+    while at >= 0:
+        before = at - 1
+        while before >= 0 and text[before] in b" \t\r\n-":
+            before -= 1
+        if before < 0 or text[before] in b":,[":
+            return True
+        run = _zeros(digits, at)
+        at = digits.find(_ZEROS, run.end() if run else at + 1)
+    return False
 
 
 def decode_yaml(body: bytes) -> Decoded:
