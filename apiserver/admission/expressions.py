@@ -42,6 +42,8 @@ BUDGET: Final = 10_000_000
 BUDGET_OF_CONDITIONS: Final = BUDGET // 4
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
+_TOO_DEEP: Final = "the value is nested too deeply"
+
 T = TypeVar("T")
 
 
@@ -134,7 +136,10 @@ class Evaluation:
 
     def _evaluate(self, expression: Expression) -> Outcome:
         assert expression.program is not None
-        return expression.program.evaluate(self._known, PER_CALL_LIMIT, self._patience)
+        try:
+            return expression.program.evaluate(self._known, PER_CALL_LIMIT, self._patience)
+        except RecursionError:  # a value as deep as clients like, as text
+            return Outcome(None, _TOO_DEEP, PER_CALL_LIMIT)
 
 
 async def patiently(weight: int, evaluate: Callable[[Patience | None], T]) -> T:

@@ -270,8 +270,10 @@ class MutatingPolicies:
 
     async def _mutate(self, request: Attributes, invocations: list[Invocation[MutatingPolicy]]) -> list[_Failure]:
         rounds: _Rounds = request.memory.setdefault(MutatingPolicies, _Rounds())
-        if request.round and not equal(rounds.output, await request.new_at(request.resource)):
-            rounds.changed()
+        if request.round:
+            now = await request.new_at(request.resource)
+            if now is not rounds.output and not equal(now, rounds.output):
+                rounds.changed()
         namespace = await namespace_of(request)
         failures: list[_Failure] = []
         for one in invocations:
@@ -280,7 +282,7 @@ class MutatingPolicies:
         if request.changed:
             rounds.changed()
             await _settle(request)
-        rounds.output = copy(await request.new_at(request.resource))
+        rounds.output = await request.new_at(request.resource)  # nobody changes it: it is replaced
         return failures
 
     async def _invoke(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from apiserver.api.types import Json
 from apiserver.api.values import equal as json_equal
 from apiserver.cel import numbers
 from apiserver.cel.errors import CelError, check_patience, no_such_overload
@@ -81,6 +82,8 @@ def _optionals(left: Optional, right: Value) -> bool:
 
 def _lists(left: list[Value] | UntypedList, right: Value) -> bool:
     """A list without a schema: elements that cannot be compared count as equal."""
+    if isinstance(left, UntypedList) and isinstance(right, UntypedList):
+        return _same_json(left.raw, right.raw)
     if not isinstance(right, LISTS) or len(left) != len(right):
         return False
     for one, other in zip(left, right, strict=True):
@@ -193,6 +196,8 @@ def _element_key(element: Value, keys: tuple[str, ...]) -> Value:
 
 def _maps(left: MapValue | UntypedMap, right: Value) -> bool:
     """A map without a schema: values that cannot be compared count as equal."""
+    if isinstance(left, UntypedMap) and isinstance(right, UntypedMap):
+        return _same_json(left.raw, right.raw)
     if not isinstance(right, MAPS) or len(left) != len(right):
         return False
     for key in left:
@@ -222,6 +227,24 @@ def _json_objects(left: JsonObject, right: Value) -> bool:
         elif not isinstance(right, JsonObject):
             raise no_such_overload()
         elif key in right.raw and not json_equal(raw, right.raw[key]):
+            return False
+    return True
+
+
+def _same_json(left: Json, right: Json) -> bool:
+    """Two values of objects without a schema, which may be as deep as clients like; only numbers are of several types."""
+    todo = [(left, right)]
+    while todo:
+        one, other = todo.pop()
+        if isinstance(one, dict):
+            if not isinstance(other, dict) or one.keys() != other.keys():
+                return False
+            todo += [(value, other[name]) for name, value in one.items()]
+        elif isinstance(one, list):
+            if not isinstance(other, list) or len(one) != len(other):
+                return False
+            todo += zip(one, other, strict=True)
+        elif isinstance(other, (dict, list)) or not equal(one, other):
             return False
     return True
 
