@@ -157,8 +157,8 @@ class Stream:
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
         if not self._queueing and not self._asks and all(change.weight <= LIGHT for change in changes):
-            frames = b"".join(self.frames(changes))
-            if len(frames) <= CHUNK_BYTES:
+            frames = self._frames_at_once(changes)
+            if frames is not None:
                 if frames and self._write(frames) > HIGH_WATER:
                     self._queueing = True
                     self._wake.set()
@@ -169,6 +169,14 @@ class Stream:
             self._pending += mine
             self._pending_bytes += sum([change.weight for change in mine])
             self._wake.set()
+
+    def _frames_at_once(self, changes: Sequence[Change]) -> bytes | None:
+        """None if there are too many, or if one cannot be shown: then it is for the handler's side to see."""
+        try:
+            frames = b"".join(self.frames(changes))
+        except ApiError:
+            return None
+        return frames if len(frames) <= CHUNK_BYTES else None
 
     @property
     def _overrun(self) -> bool:
@@ -242,21 +250,14 @@ class Stream:
         at, self.after = self.registry.cache.revision, 0
         self._join(collection)
         if options.initial_events is not False:
-            if self._asks:
-                for some in portions(entries, lambda entry: len(entry.stored)):
-                    ready, error = await entries_before_failure(list(some), self.selection.resource)
-                    await self._send_initial(ready)
-                    if error is not None:
-                        raise _Unconvertible(error)
-            else:
-                await self._send_initial(entries)
+            for some in portions(entries, lambda entry: len(entry.stored)):
+                ready, error = await entries_before_failure(list(some), self.selection.resource)
+                shown = ready if self.selection.everything else await wanted(ready, self.selection)
+                await self._send(await work(sum(map(self.representation.weight, shown)), self._added, shown))
+                if error is not None:
+                    raise _Unconvertible(error)
             if options.initial_events and options.bookmarks:
                 await self._send([self.representation.bookmark(at, initial_end=True)])
-
-    async def _send_initial(self, entries: list[Entry]) -> None:
-        shown = entries if self.selection.everything else await wanted(entries, self.selection)
-        for some in portions(shown, lambda entry: len(entry.stored)):
-            await self._send(await work(sum(map(self.representation.weight, some)), self._added, some))
 
     def _join(self, collection: Collection) -> None:
         """From now on the cache delivers; unless the collection's watches were ended while this one was starting."""
@@ -312,7 +313,11 @@ class Stream:
             if self._asks:
                 resource, everything = self.selection.resource, self.selection.everything
                 some, error = await changes_before_failure(some, resource, with_before=not everything)
-            await self._send(await work(sum(map(self._weight, some)), self.frames, some))
+            try:
+                frames = await work(sum(map(self._weight, some)), self.frames, some)
+            except ApiError as unreadable:
+                raise _Unconvertible(unreadable) from None
+            await self._send(frames)
             if error is not None:
                 raise _Unconvertible(error)
 

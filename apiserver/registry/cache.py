@@ -25,8 +25,7 @@ log = logging.getLogger("noxu")
 RECENT: Final = 1024  # changes kept per collection for watches that resume; older ones come from the store's log
 RECENT_BYTES: Final = 32 * 1024 * 1024  # of all their objects
 
-
-Conversions = dict[tuple[Resource, bool], tuple[asyncio.Task[list[Entry | ApiError | None]], int]]
+Outcomes = dict[tuple[Resource, bool], tuple[asyncio.Task[list[Entry | ApiError | None]], int]]
 """At a version, `before` (True) or `entry`: the n-th outcome of a task (see `conversion_changes`)."""
 
 
@@ -41,7 +40,7 @@ class Change:
         self.entry = entry
         self.before = before
         self.frames: dict[object, bytes] = {}  # what was already built, by representation
-        self.converted: Conversions | None = None  # what somebody was asked for already
+        self.converted: Outcomes | None = None  # what somebody was asked for already
         self.weight = max(len(one.stored) if one else 0 for one in (entry, before))
 
 

@@ -55,11 +55,15 @@ async def entries_at(entries: list[Entry], resource: Resource) -> list[Entry]:
 
 
 async def entries_before_failure(entries: list[Entry], resource: Resource) -> tuple[list[Entry], ApiError | None]:
-    """The entries as they read at this version, up to the first that cannot be converted, and why it cannot."""
+    """The entries as they read at this version, up to the first that cannot be, and why it cannot.
+
+    Where nobody has to be asked they stay as they are.
+    """
+    unread = sum([len(entry.stored) for entry in entries if not resource.versions.has(entry.reading.version)])
+    entries, unreadable = await work(unread, _readable, entries, resource.versions)
     converter = resource.versions.converter
     if converter is None:
-        return entries, None
-    await work(_unread(entries, resource.versions), _read_all, entries, resource.versions)
+        return entries, unreadable
     found: list[Entry] = []
     reviews = list(_reviews(entries, resource))
     for start in range(0, len(reviews), AT_ONCE):
@@ -68,17 +72,17 @@ async def entries_before_failure(entries: list[Entry], resource: Resource) -> tu
             found += done
             if error is not None:
                 return found, error
-    return found, None
+    return found, unreadable
 
 
-def _unread(entries: Sequence[Entry], versions: Versions) -> int:
-    """How many bytes there are to be looked at before it is known what the entries are."""
-    return sum([len(entry.stored) for entry in entries if not versions.has(entry.reading.version)])
-
-
-def _read_all(entries: Sequence[Entry], versions: Versions) -> None:
-    for entry in entries:
-        read(entry, versions)
+def _readable(entries: list[Entry], versions: Versions) -> tuple[list[Entry], ApiError | None]:
+    """The entries up to the first whose version is gone."""
+    for n, entry in enumerate(entries):
+        try:
+            read(entry, versions)
+        except ApiError as error:
+            return entries[:n], error
+    return entries, None
 
 
 def _reviews(entries: Sequence[Entry], resource: Resource) -> Iterator[list[Entry]]:

@@ -46,21 +46,23 @@ async def delete_keys(
 async def delete_all(registry: Registry, resource: Resource, namespace: str | None) -> None:
     """Delete every object of a resource (`namespace` None: everywhere).
 
-    Each is deleted at the version that it is stored in: nobody has to be asked how it looks at another one.
+    Each is deleted at the version that it is stored in: nobody has to be asked how it looks at another one. Those whose
+    version is gone go without ado.
     """
-    versions = resource.versions
     collection = await registry.collection(resource)
     keys: dict[Resource, list[Key]] = {}
-    for key in collection.select(None if namespace is None else f"{namespace}/"):
-        stored = resource
-        if versions.converter is not None:
-            entry = collection.entries.get(key)
-            if entry is None:
-                continue
-            stored = (await work(len(entry.stored), read, entry, versions)).version or resource
-        keys.setdefault(stored, []).append(key)
-    for stored, some in keys.items():
-        await delete_keys(registry, stored, some, DeleteOptions(), admit_all)
+    for key in list(collection.select(None if namespace is None else f"{namespace}/")):
+        entry = collection.entries.get(key)
+        if entry is None:
+            continue
+        try:
+            stored = (await work(len(entry.stored), read, entry, resource.versions)).version
+        except ApiError:  # its version is gone, so nobody can say what it waits for
+            await registry.remove(entry)
+        else:
+            keys.setdefault(stored or resource, []).append(key)
+    for version, some in keys.items():
+        await delete_keys(registry, version, some, DeleteOptions(), admit_all)
 
 
 class _Changed:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from apiserver.api import codec
+from apiserver.api import codec, errors
 from apiserver.api.types import Object
 from apiserver.registry import pipeline
 from apiserver.registry.resource import Resource, Versions
@@ -133,12 +133,17 @@ def is_read(entry: Entry, resource: Resource) -> bool:
 
 
 def read(entry: Entry, versions: Versions) -> Reading:
-    """What a read of this entry gives under the schema that its version has now; it is found out once."""
+    """What a read of this entry gives under the schema that its version has now; it is found out once.
+
+    Raises ApiError if there is no such version any more.
+    """
     found = entry.reading
     if versions.has(found.version):
         return found
     value: Object = codec.decode_stored(entry.stored)
     own = versions.of(value)
+    if own.behaviour.struct is None and value.get("apiVersion") != own.api_version:
+        raise errors.plain_error(f"request to convert CR from an invalid group/version: {value.get('apiVersion')}")
     pipeline.read(own, value)
     shown, cut = _written(own, value)
     if shown == entry.stored:

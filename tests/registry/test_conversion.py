@@ -648,6 +648,62 @@ def test_a_definition_with_a_broken_ca_bundle_is_established_when_it_is_mended(n
         )
 
 
+@pytest.fixture(params=["asked", "not asked"])
+def orphan(request: pytest.FixtureRequest, client: Client, noxu: Noxu) -> Client:
+    """An object `a` whose version is gone from the definition, by force, and `b`, which is well."""
+    if request.param == "not asked":
+
+        async def forget() -> None:
+            noxu._server.registry.convert_in_process(NAME, None)
+
+        noxu._call(forget())
+    create(client, "v1", "a", address="h:1")
+    store_in(client, "v2")
+    create(client, "v2", "b", host="i")
+    send(client, "PATCH", f"{DEFINITIONS}/{NAME}/status", {"status": {"storedVersions": ["v2"]}}, MERGE)
+    send(
+        client,
+        "PATCH",
+        f"{DEFINITIONS}/{NAME}",
+        {"spec": {"versions": definition("v2")["spec"]["versions"][1:]}},
+        MERGE,
+    )
+    return client
+
+
+GONE = f"request to convert CR from an invalid group/version: {GROUP}/v1"
+
+
+def test_an_object_whose_version_is_gone_cannot_be_read(orphan: Client) -> None:
+    requests = [
+        ("GET", url("v2", "a"), None),
+        ("GET", url("v3", "a"), None),
+        ("GET", url("v2"), None),
+        ("GET", url("v2", tail="?fieldSelector=spec.host=i"), None),
+        ("GET", url("v2", "a", "/scale"), None),
+        ("PATCH", url("v2", "a"), {"spec": {"size": 1}}),
+        ("DELETE", url("v2", "a"), None),
+    ]
+    for method, path, body in requests:
+        answer = orphan.send(method, path, body, MERGE)
+        assert (answer.code, answer.body["message"]) == (500, GONE), path
+    assert spec(orphan, "v2", "b") == {"host": "i", "second": "2"}
+    send(orphan, "PATCH", url("v2", "b"), {"spec": {"size": 1}}, MERGE)
+
+
+def test_it_can_be_read_when_its_version_is_there_again(orphan: Client) -> None:
+    change = {"spec": {"versions": definition("v2")["spec"]["versions"]}}
+    send(orphan, "PATCH", f"{DEFINITIONS}/{NAME}", change, MERGE)
+    assert spec(orphan, "v1", "a") == {"address": "h:1", "first": "1"}
+
+
+def test_a_definition_goes_with_objects_whose_version_is_gone(orphan: Client) -> None:
+    send(orphan, "DELETE", f"{DEFINITIONS}/{NAME}")
+    until(lambda: orphan.send("GET", f"{DEFINITIONS}/{NAME}").code == 404)
+    send(orphan, "POST", DEFINITIONS, definition())
+    assert send(orphan, "GET", url("v1"))["items"] == []
+
+
 # -- watching ---------------------------------------------------------------------------------------------------------
 
 
@@ -792,6 +848,19 @@ def test_initial_events_before_the_object_that_fails_are_sent(
     converter.fails_for = ()
     again = watch(url("v2", tail="?watch=true&timeoutSeconds=10"))
     assert [name for _, name, _ in again.told(3)] == ["a", "b", "c"]
+
+
+def test_a_watch_cannot_show_an_object_whose_version_is_gone(orphan: Client, watch: Watch) -> None:
+    watching = watch(url("v2", tail="?watch=true&timeoutSeconds=10"))
+    assert watching.ended.wait(5)
+    assert [one["type"] for one in watching.events] == ["ERROR"]
+    assert watching.events[0]["object"]["message"] == f"Internal error occurred: {GONE}"
+    going = watch(
+        url("v2", tail="?watch=true&timeoutSeconds=10&sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
+    )
+    send(orphan, "DELETE", f"{DEFINITIONS}/{NAME}")  # and its objects with it, while they are still served
+    assert going.ended.wait(5)
+    assert [one["type"] for one in going.events if one["type"] != "DELETED"] == ["ERROR"]
 
 
 def test_a_failure_in_another_namespace_concerns_nobody_else(
