@@ -76,7 +76,8 @@ def _read(reply: Reply, version: str, request: Object) -> list[Object]:
 class Conversions:
     """Who converts the objects of which definition.
 
-    `timeout` is in seconds; `in_process`, by the names of definitions, goes before what these say themselves.
+    `timeout` is in seconds; `in_process`, by the names of definitions, goes before what these say themselves. Without a
+    network there is nobody to ask: then webhooks are passed over, for those who only want to know what is valid.
     """
 
     call: Caller = no_caller
@@ -88,7 +89,8 @@ class Conversions:
     def define(self, name: str, spec: Object) -> Converter | None:
         """The converter of a definition that is to be served; None if there is nobody to ask."""
         conversion = spec.get("conversion") or {}
-        webhook = conversion["webhook"] if conversion.get("strategy") == "Webhook" else None
+        asks = conversion.get("strategy") == "Webhook" and self.call is not no_caller
+        webhook = conversion["webhook"] if asks else None
         self._webhooks[name] = webhook and Converter(self._asking(webhook), self.sources, self.timeout)
         return self.of(name)
 

@@ -133,12 +133,12 @@ def test_kinds_that_nothing_defines(run: Make, write: Make) -> None:
     assert ran.out == (
         "a.yaml: Deployment b/a: refused\n"
         '  no matches for kind "Deployment" in version "apps/v1": load its CRD, too\n'
-        "1 objects: 0 valid, 1 refused, 0 skipped\n"
+        "1 object: 0 valid, 1 refused, 0 skipped\n"
     )
     ran = run("validate -f a.yaml --ignore-unknown-kinds")
     assert (ran.status, ran.out) == (
         0,
-        "a.yaml: Deployment b/a: skipped\n1 objects: 0 valid, 0 refused, 1 skipped\n",
+        "a.yaml: Deployment b/a: skipped\n1 object: 0 valid, 0 refused, 1 skipped\n",
     )
 
 
@@ -329,3 +329,19 @@ def test_nothing_is_left_behind(run: Make, write: Make, crd: Make, here: Path) -
     write("crd.json", crd(size=SIZE))
     run("validate -f crd.json")
     assert [one.name for one in here.iterdir()] == ["crd.json"]
+
+
+def test_objects_of_a_crd_with_a_conversion_webhook_are_judged_without_it(
+    run: Make, write: Make, crd: Make, widget: Make
+) -> None:
+    made = crd(size={"type": "integer"})
+    made["spec"]["versions"].append({**made["spec"]["versions"][0], "name": "v2", "storage": False})
+    config = {"url": "https://127.0.0.1:1/convert"}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": config}
+    made["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    write("crd.json", made)
+    write("good.json", {**widget("good", size=1), "apiVersion": "example.com/v2"})
+    write("bad.json", {**widget("bad", size="large"), "apiVersion": "example.com/v2"})
+    ran = run("validate -f crd.json -f good.json -f bad.json")
+    assert ran.out.splitlines()[-1] == "3 objects: 2 valid, 1 refused, 0 skipped"
+    assert "conversion webhook" not in ran.out
