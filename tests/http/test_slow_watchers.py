@@ -1,0 +1,179 @@
+"""Who does not take his events is cut off, costs little until then, and loses nothing by it (hazard R9)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from apiserver.config import Config
+from apiserver.http import app, watch
+from apiserver.http.options import ListOptions
+from apiserver.manifests import Document
+from apiserver.server import Server
+from storage.types import Key
+from tests.http.streams import (
+    DEFINITION,
+    PATH,
+    THINGS,
+    Watched,
+    Writer,
+    everything,
+    history_of,
+    judge,
+    resource_of,
+    seen,
+    stored_thing,
+    watching,
+)
+from tests.patience import patience
+
+STALLED = int(os.environ.get("NOXU_STALLED", "12"))
+EVENT = 16_000  # bytes
+EVENTS = 350
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with Server(Config(port=0), [Document(DEFINITION, "streams")]) as running:
+        yield running
+
+
+async def stalled(server: Server, revision: int) -> socket.socket:
+    """A client that asks for a watch, reads the answer's head, and then nothing."""
+    parts = urlsplit(server.url)
+    peer = socket.socket()
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    peer.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(peer, (parts.hostname, parts.port))
+    await loop.sock_sendall(
+        peer, f"GET {PATH}?watch=1&resourceVersion={revision} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    )
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += await loop.sock_recv(peer, 1)
+    assert head.startswith(b"HTTP/1.1 200")
+    return peer
+
+
+async def until_cut_off(peer: socket.socket) -> bytes:
+    heard = b""
+    with contextlib.suppress(ConnectionError):
+        while piece := await asyncio.get_running_loop().sock_recv(peer, 1 << 20):
+            heard += piece
+    return heard
+
+
+def whole_events(chunks: bytes) -> list[bytes]:
+    """The lines in a chunked body that may break off anywhere."""
+    body = b""
+    while b"\r\n" in chunks:
+        size, _, rest = chunks.partition(b"\r\n")
+        body, chunks = body + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
+    return [line for line in body.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "STALLED_AFTER", 1.0)
+    buffered: list[int] = []
+    write = app._ChunkedPipe.write
+    monkeypatch.setattr(
+        app._ChunkedPipe, "write", lambda pipe, data: buffered.append(write(pipe, data)) or buffered[-1]
+    )  # type: ignore[func-returns-value]
+    store = server.registry.store
+    start = store.revision
+    peers = [await stalled(server, start) for _ in range(STALLED)]
+    async with aiohttp.ClientSession() as session:
+        url = f"{server.url}{PATH}?watch=1&resourceVersion="
+        async with watching(session, f"{url}{start}") as fast:
+            for n in range(EVENTS):
+                await store.put(Key(THINGS, "a/", f"n{n}"), stored_thing("a", f"n{n}", "red", "x" * EVENT), expected=0)
+                if n % 20 == 0:
+                    await fast.until_revision(store.revision)
+            await fast.until_revision(store.revision)
+        history = await history_of(store, THINGS)
+        judge(Watched(start, fast.events, upto=store.revision), history)
+        assert max(buffered) <= watch.HIGH_WATER + watch.CHUNK_BYTES  # of each connection; the rest is shared
+        async with asyncio.timeout(patience(watch.STALLED_AFTER + 10)):
+            heard = await asyncio.gather(*map(until_cut_off, peers))
+        for peer in peers:
+            peer.close()
+        for each in heard[:5]:
+            got = [seen(line) for line in whole_events(each)]
+            assert len(got) < EVENTS
+            after = got[-1].revision if got else start
+            async with watching(session, f"{url}{after}") as resumed:
+                await resumed.until_revision(store.revision)
+            judge(Watched(start, got + resumed.events, upto=store.revision), history)
+
+
+class Sink:
+    """A client that takes some, and then nothing until it is told to."""
+
+    def __init__(self, room: int) -> None:
+        self.room, self.taken, self.open = room, 0, asyncio.Event()
+
+    def write(self, data: bytes) -> int:
+        self.taken += len(data)
+        return max(self.taken - self.room, 0)
+
+    async def drain(self) -> None:
+        if self.taken > self.room:
+            await self.open.wait()
+
+
+async def run(server: Server, sink: Sink) -> asyncio.Task[None]:
+    stream = watch.Stream(server.registry, everything(server), watch.Representation(resource_of(server)), sink)
+    stream.after = server.registry.store.revision
+    running = asyncio.create_task(stream.run(ListOptions(everything(server), str(stream.after)), 60))
+    await asyncio.sleep(0.01)
+    return running
+
+
+@pytest.mark.parametrize("limit", ["MAX_PENDING", "MAX_PENDING_BYTES"])
+async def test_who_falls_too_far_behind_is_cut_off_even_if_he_takes_something(
+    server: Server, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(watch, "HIGH_WATER", 0)
+    monkeypatch.setattr(watch, limit, 50)
+    sink = Sink(0)
+    running = await run(server, sink)
+    writer = Writer(server.registry.store, 1)
+    for _ in range(60):
+        await writer.write()
+    await asyncio.sleep(0.01)
+    sink.open.set()
+    with pytest.raises(ConnectionError, match="too slowly"):
+        async with asyncio.timeout(5):
+            await running
+
+
+async def test_who_pauses_for_a_moment_gets_everything(server: Server) -> None:
+    store = server.registry.store
+    start = store.revision
+    sink = Sink(0)
+    frames: list[bytes] = []
+    write = sink.write
+    sink.write = lambda data: frames.append(data) or write(data)  # type: ignore[method-assign, func-returns-value]
+    running = await run(server, sink)
+    writer = Writer(store, 1)
+    for _ in range(300):
+        await writer.write()
+    sink.room = 1 << 30
+    sink.open.set()
+    for _ in range(100):
+        await asyncio.sleep(0.005)
+        if b"".join(frames).count(b"\n") == store.revision - start:
+            break
+    running.cancel()
+    events = [seen(line) for line in b"".join(frames).splitlines()]
+    judge(Watched(start, events, upto=store.revision), await history_of(store, THINGS))
