@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from apiserver.registry.store import Registry
 from apiserver.registry.trace import Note
 from apiserver.webhook.client import Caller, CallFailed, Endpoint, Unusable, endpoint_of
 
+_LONGEST: Final = 30  # seconds of a timeout
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _MUTATION: Final = "mutation.webhook.admission.k8s.io"
 _PATCH: Final = "patch.webhook.admission.k8s.io"
@@ -175,7 +177,7 @@ async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Obj
     body = await work(request.draft.weight, _written, request, resource, uid, *objects, version)
     caller = hook.caller or request.registry.caller
     try:
-        reply = await caller(hook.endpoint, body, timeout=hook.timeout)
+        reply = await caller(hook.endpoint, body, timeout=min(hook.timeout, _left(request)))
     except Unusable as error:
         raise CallFailed(f"could not get REST client: {error.text}") from None
     except CallFailed as error:
@@ -190,6 +192,12 @@ async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Obj
     if not response.allowed:
         raise reviews.denial(hook.name, response.status)
     return response
+
+
+def _left(request: Attributes) -> int:
+    """The seconds that there are until the request must be answered, rounded up as upstream does."""
+    left = request.draft.deadline - asyncio.get_running_loop().time()
+    return max(math.ceil(min(left, _LONGEST)), 1)
 
 
 def _weight(operations: Sequence[Object], length: int, weight: int) -> int:

@@ -19,9 +19,9 @@ from aiohttp import HttpVersion10, web_request, web_response
 from aiohttp.web_ws import WebSocketResponse
 from multidict import CIMultiDict
 
-from apiserver.api import errors
+from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
-from apiserver.http import documents, filters, handlers, negotiation, responses, traces, watch, websocket
+from apiserver.http import documents, filters, handlers, negotiation, options, responses, traces, watch, websocket
 from apiserver.http.answer import Answer, text_answer
 from apiserver.http.handlers import Call, Handler
 from apiserver.http.request import (
@@ -44,6 +44,7 @@ from storage.types import StoreError
 
 HEALTH: Final = ("/healthz", "/livez", "/readyz")
 READS: Final = ("get", "list")
+
 REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
 
 log = logging.getLogger("noxu")
@@ -114,14 +115,15 @@ class App:
             raise errors.not_found(resource.what, info.name)
         handler = handler_of(resource, info.subresource, info.verb)
         _warn_deprecated(resource, warnings)
+        call.deadline = asyncio.get_running_loop().time() + options.request_timeout(query, REQUEST_DEADLINE)
         with self.in_flight.request(info.verb):
             try:
-                async with asyncio.timeout(REQUEST_DEADLINE):
+                async with asyncio.timeout_at(call.deadline):
                     if traces.HEADER in request.headers:
                         return await self._traced(call, handler, extra)
                     return await handler(call)
             except TimeoutError:
-                raise errors.timeout("request did not complete within the allotted timeout", 0) from None
+                raise _too_late() from None
             finally:
                 call.leave()
 
@@ -252,6 +254,14 @@ class _ChunkedPipe:
 def _warn_deprecated(resource: Resource, warnings: list[str]) -> None:
     if resource.deprecation_text:
         warnings.append(resource.deprecation_text)
+
+
+def _too_late() -> ApiError:
+    """Upstream's timeout filter writes its Status by hand: without a kind, and without a Content-Type."""
+    error = errors.timeout("request did not complete within the allotted timeout", 0)
+    shown = {name: value for name, value in error.status.items() if name not in ("kind", "apiVersion")}
+    error.text = codec.encode({**shown, "details": {}}, sort_keys=False).decode()
+    return error
 
 
 def _error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -54,6 +55,8 @@ class Call:
     weight: int = 0
     """Bytes of the body and of the stored object that it is about. What is heavy is not worked on in the loop."""
     has_turn: bool = False
+    deadline: float = math.inf
+    """When it must be answered, by the event loop's clock."""
     delete_options: Object = field(default_factory=dict)
     """DeleteOptions as they were sent."""
     trace: Trace | None = None
@@ -162,6 +165,7 @@ class Call:
         draft.weight = self.weight
         draft.duplicates = list(decoded.strict if given.field_validation == "Strict" else decoded.duplicates)
         draft.warnings = self.warnings
+        draft.deadline = self.deadline
         draft.given = self.delete_options if operation == "DELETE" else options.as_sent(self.query)
         draft.trace = self.trace
         return draft

@@ -13,6 +13,7 @@ from apiserver.api import errors, field, meta, selectors
 from apiserver.api.errors import Qualified
 from apiserver.api.field import FieldError
 from apiserver.api.gotext import quote
+from apiserver.api.gotime import parse_duration
 from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
 from apiserver.http.request import Query, first
 from apiserver.registry.listing import Selection, Window, decode_token
@@ -47,6 +48,18 @@ def integer(query: Query, name: str) -> int | None:
     if not MIN_INT64 <= int(text) <= MAX_INT64:
         raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
     return int(text)
+
+
+def request_timeout(query: Query, longest: float) -> float:
+    """How many seconds a request may take: what it asks for (`timeout=5s`), but not more than others. Raises ApiError."""
+    text = first(query, "timeout")
+    if not text:
+        return longest
+    try:
+        wanted = parse_duration(text)
+    except ValueError as error:
+        raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
+    return wanted if 0 < wanted < longest else longest
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ What every stage did can be traced (see `trace`): it answers "why was my field d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -122,6 +123,8 @@ class Draft:
     """managedFields are as they should be: the object was applied."""
     clean: bool = False
     """The schema had nothing to prune, to drop, or to complain of when it was decoded, and defaults are filled in."""
+    deadline: float = math.inf
+    """When the request must be answered, by the event loop's clock."""
     given: Object = field(default_factory=dict)
     """The options of the request as they were sent, for admission to show."""
     scale: Object | None = None

@@ -20,6 +20,7 @@ from apiserver.admission.chain import Chain
 from apiserver.admission.webhooks import hooks_of
 from apiserver.testing.functions import Denied
 from apiserver.testing.handle import Noxu
+from apiserver.webhook.client import CallFailed
 from conformance.client import Answer, Client
 
 GROUP = "hooks.example.com"
@@ -718,6 +719,42 @@ def test_a_webhook_that_takes_too_long_costs_its_timeout_and_nobody_else_anythin
     assert answer.body["message"].endswith(f'Post "{url}?timeout=1s": context deadline exceeded')
     assert 1 <= took < 1.5
     assert reads > 20
+
+
+@pytest.mark.parametrize(
+    ("query", "timeout"),
+    [("", 10), ("?timeout=3s", 3), ("?timeout=1500ms", 2), ("?timeout=30s", 10), ("?timeout=0", 10)],
+)
+def test_a_webhook_has_no_more_time_than_the_request(server: Server, query: str, timeout: int) -> None:
+    given: list[int] = []
+
+    async def call(*_: Any, timeout: int, **__: Any) -> Any:  # noqa: ASYNC109
+        given.append(timeout)
+        raise CallFailed("enough")
+
+    server.noxu._server.registry.caller = call
+    server.noxu.apply(configuration(server, "Mutating"))
+    assert server.send("POST", WIDGETS + query, widget()).code == 500
+    assert given == [timeout]
+
+
+def test_a_request_that_takes_longer_than_it_wants_to(server: Server) -> None:
+    @server.noxu.validating(f"widgets.{GROUP}")
+    async def sleep(request: Any) -> None:
+        await asyncio.sleep(60)
+
+    began = time.monotonic()
+    answer = server.send("POST", f"{WIDGETS}?timeout=500ms", widget())
+    assert time.monotonic() - began < 1.5
+    text = "Timeout: request did not complete within the allotted timeout"
+    assert (answer.code, answer.body["message"], answer.body["reason"]) == (504, text, "Timeout")
+    assert server.send("GET", f"{WIDGETS}/a").code == 404
+
+
+def test_a_timeout_that_is_none(server: Server) -> None:
+    answer = server.send("POST", f"{WIDGETS}?timeout=5", widget())
+    text = 'invalid timeout specified in the request URL - time: missing unit in duration "5"'
+    assert (answer.code, answer.body["message"]) == (400, text)
 
 
 def test_a_patch_bomb_is_refused_and_the_server_goes_on(server: Server) -> None:
