@@ -504,6 +504,18 @@ def test_updates_are_tracked_at_other_managers_versions(client: Client, converte
     assert owners(patched) == {("m1", "v1"): {"address"}, ("m2", "v2"): {"host", "second"}}
 
 
+def test_ownership_is_worked_out_by_way_of_the_version_of_the_request(client: Client, converter: Converter) -> None:
+    apply(client, "v1", "m", address="h:1", size=2)
+    apply(client, "v2", "o", force=True, port="2")
+    converter.take()
+    applied = apply(client, "v3", "m", size=2).body
+    assert applied["spec"] == {"url": "http://h:2", "size": 2}
+    assert owners(applied) == {("m", "v3"): {"size"}, ("o", "v2"): {"port"}}
+    asked = {(source, target) for source, target, _ in converter.take()}
+    assert {("v3", "v1"), ("v1", "v3"), ("v3", "v2"), ("v2", "v3")} >= asked
+    assert ("v3", "v2") in asked
+
+
 def test_a_converter_that_leaves_unknown_fields_hinders_apply(client: Client, converter: Converter) -> None:
     apply(client, "v2", "m2", host="h")
     converter.change = lambda value, _: value
