@@ -248,7 +248,12 @@ def _tell(report: Report) -> None:
         for path in problem.hidden:
             print(f"  hidden by pruning: {path}")
     hiding = f", {report.hiding} hold what pruning hides" if report.hiding else ""
-    print(f"{report.objects} objects of {len(report.by_crd)} CRDs: {report.invalid} no longer validate{hiding}")
+    looked_at = f"{_counted(report.objects, 'object')} of {_counted(len(report.by_crd), 'CRD')}"
+    print(f"{looked_at}: {report.invalid} no longer validate{hiding}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _as_json(report: Report, sees_hidden: bool) -> Json:

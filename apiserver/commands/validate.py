@@ -147,7 +147,10 @@ def _tell(outcomes: Sequence[Outcome]) -> None:
         for warning in outcome.warnings:
             print(_indented(f"warning: {warning}"))
     counts = _counts(outcomes)
-    print(f"{counts.pop('objects')} objects: {', '.join(f'{count} {result}' for result, count in counts.items())}")
+    objects = counts.pop("objects")
+    print(
+        f"{objects} object{'' if objects == 1 else 's'}: {', '.join(f'{count} {result}' for result, count in counts.items())}"
+    )
 
 
 def _title(outcome: Outcome) -> str:

@@ -77,12 +77,12 @@ def test_files_are_loaded_before_it_answers(here: Path, write: Make, crd: Make, 
     write("new.json", crd(size={"type": "integer", "minimum": 1}))
     with _serve(here, "--kubeconfig", "k", "d") as process:
         _until_written(here / "k")
-        assert "1 objects of 1 CRDs: 0 no longer validate\n" in run("validate --stored --kubeconfig k").out
+        assert "1 object of 1 CRD: 0 no longer validate\n" in run("validate --stored --kubeconfig k").out
         ran = run("validate --stored --kubeconfig k -f new.json")
         assert ran.out.splitlines() == [
             "Widget default/a (example.com/v1): no longer validates",
             "  spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
-            "1 objects of 1 CRDs: 1 no longer validate",
+            "1 object of 1 CRD: 1 no longer validate",
         ]
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)

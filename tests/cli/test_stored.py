@@ -53,7 +53,7 @@ def test_what_no_longer_validates_and_what_is_hidden(run: Make, kept: Path) -> N
         f"  {TOO_SMALL}",
         "Widget default/c (example.com/v1): validates",
         "  hidden by pruning: spec.colour",
-        "3 objects of 1 CRDs: 1 no longer validate, 1 hold what pruning hides",
+        "3 objects of 1 CRD: 1 no longer validate, 1 hold what pruning hides",
     ]
 
 
@@ -76,7 +76,7 @@ def test_crds_in_files_count_instead_of_the_stored_ones(run: Make, write: Make, 
     assert ran.out.splitlines() == [
         "Widget default/c (example.com/v1): no longer validates",
         "  spec.size: Invalid value: 2: spec.size in body should be less than or equal to 1",
-        "3 objects of 1 CRDs: 1 no longer validate",
+        "3 objects of 1 CRD: 1 no longer validate",
     ]
 
 
@@ -121,7 +121,7 @@ def test_a_running_server_is_asked(run: Make, noxu: Noxu, crd: Make, widget: Mak
         ran = run(f"validate --stored {where}")
         assert (ran.status, ran.err) == (1, UNSEEN)
         assert ran.out.splitlines()[:2] == ["Widget default/w0 (example.com/v1): no longer validates", f"  {TOO_SMALL}"]
-        assert ran.out.splitlines()[-1] == "3 objects of 1 CRDs: 2 no longer validate"
+        assert ran.out.splitlines()[-1] == "3 objects of 1 CRD: 2 no longer validate"
 
 
 def test_a_running_server_is_asked_what_a_change_would_do(
@@ -141,7 +141,7 @@ def test_long_lists_are_read_in_pages(
 ) -> None:
     monkeypatch.setattr("apiserver.commands.cluster.PAGE", 2)
     noxu.apply(crd(size=SIZE), *(widget(f"w{n}", size=1) for n in range(5)))
-    assert run(f"validate --stored --server {noxu.url}").out == "5 objects of 1 CRDs: 0 no longer validate\n"
+    assert run(f"validate --stored --server {noxu.url}").out == "5 objects of 1 CRD: 0 no longer validate\n"
 
 
 # -- what cannot be judged

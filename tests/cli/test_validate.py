@@ -133,12 +133,12 @@ def test_kinds_that_nothing_defines(run: Make, write: Make) -> None:
     assert ran.out == (
         "a.yaml: Deployment b/a: refused\n"
         '  no matches for kind "Deployment" in version "apps/v1": load its CRD, too\n'
-        "1 objects: 0 valid, 1 refused, 0 skipped\n"
+        "1 object: 0 valid, 1 refused, 0 skipped\n"
     )
     ran = run("validate -f a.yaml --ignore-unknown-kinds")
     assert (ran.status, ran.out) == (
         0,
-        "a.yaml: Deployment b/a: skipped\n1 objects: 0 valid, 0 refused, 1 skipped\n",
+        "a.yaml: Deployment b/a: skipped\n1 object: 0 valid, 0 refused, 1 skipped\n",
     )
 
 
