@@ -80,7 +80,10 @@ class Connection(web_protocol.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web_response.StreamResponse:
-        """What is no HTTP is refused as Go does it; it is not worth a line in the log, which anybody could fill."""
+        """What is no HTTP is refused as Go does it. That, and a client that is gone, are not worth a line in the log,
+        which anybody could fill."""
+        if isinstance(exc, ConnectionError):
+            raise exc
         if status != HTTPStatus.BAD_REQUEST:
             return super().handle_error(request, status, exc, message)
         response = web_response.Response(status=status, text="400 Bad Request")

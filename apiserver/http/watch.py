@@ -156,6 +156,9 @@ class Stream:
     # -- the cache's side
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
+        partition = self._partition
+        if partition is not None and all([change.key.partition != partition for change in changes]):
+            return  # most watches of a namespace see nothing of most commits
         if not self._queueing and not self._asks and all(change.weight <= LIGHT for change in changes):
             frames = self._frames_at_once(changes)
             if frames is not None:
@@ -163,7 +166,7 @@ class Stream:
                     self._queueing = True
                     self._wake.set()
                 return
-        mine = [change for change in changes if self._partition in (None, change.key.partition)]
+        mine = [change for change in changes if partition in (None, change.key.partition)]
         if mine:
             self._queueing = True
             self._pending += mine

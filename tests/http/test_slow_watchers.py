@@ -81,7 +81,7 @@ def whole_events(chunks: bytes) -> list[bytes]:
 
 
 async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(watch, "STALLED_AFTER", 1.0)
     buffered: list[int] = []
@@ -107,6 +107,7 @@ async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
             heard = await asyncio.gather(*map(until_cut_off, peers))
         for peer in peers:
             peer.close()
+        assert caplog.records == []  # it is nothing that the log should be filled with
         for each in heard[:5]:
             got = [seen(line) for line in whole_events(each)]
             assert len(got) < EVENTS
