@@ -157,7 +157,7 @@ class Stream:
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
         partition = self._partition
-        if partition is not None and all([change.key.partition != partition for change in changes]):
+        if partition is not None and all(change.key.partition != partition for change in changes):
             return  # most watches of a namespace see nothing of most commits
         if not self._queueing and not self._asks and all(change.weight <= LIGHT for change in changes):
             frames = self._frames_at_once(changes)
