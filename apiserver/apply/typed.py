@@ -265,14 +265,29 @@ def reconcile(fields: FieldSet, kind: Type) -> FieldSet:
 
     The other way round nothing changes, and nothing is known about the parts of what is deduced.
     """
+    known = _in_line.get(id(fields))
+    if known is not None and known[0] is fields and known[1] is kind:
+        return fields
     frames = [(fields, kind)]
+    elements = 0
     for node, one in frames:
+        elements += len(node)
         for element, child in node.items():
             if child and (below := _below(one, element)) is not None:
                 if _is_one(below):
                     return _collapsed(fields, kind)
                 frames.append((child, below))
+    if elements <= MAX_ELEMENTS:
+        if len(_in_line) >= MAX_IN_LINE:
+            _in_line.clear()
+        _in_line[id(fields)] = fields, kind
     return fields
+
+
+MAX_IN_LINE: Final = 256
+MAX_ELEMENTS: Final = 500
+_in_line: Final[dict[int, tuple[FieldSet, Type]]] = {}
+"""Small sets that were found in line with a type lately. Sets that are written alike are one (see `entries`), and come often."""
 
 
 def _collapsed(fields: FieldSet, kind: Type) -> FieldSet:

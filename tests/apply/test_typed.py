@@ -353,3 +353,14 @@ def test_schemas_of_four_hundred_levels_are_no_problem() -> None:
     kind = of_schema(schema)
     assert validate(value, kind) == []
     assert ensure_named(to_set(value, kind), kind) == {"f:a": whole(value, kind)["f:a"]}
+
+
+def test_a_set_in_line_with_one_type_may_not_be_with_another() -> None:
+    granular, atomic = (
+        of_schema(parse_schema({"type": "object", "properties": {"m": mapped(STRING, **more)}}))
+        for more in ({}, {"x-kubernetes-map-type": "atomic"})
+    )
+    fields = {"f:m": {"f:a": {}}}
+    for _ in range(2):
+        assert reconcile(fields, granular) is fields
+        assert reconcile(fields, atomic) == {"f:m": {}}
