@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from time import thread_time
 from typing import Final, NamedTuple, TypeVar
 
 from apiserver.api.types import Object
@@ -29,7 +30,7 @@ from apiserver.cel.admission import (
     Expression,
     match_condition,
 )
-from apiserver.cel.errors import CelError, Patience
+from apiserver.cel.errors import CelError, Interrupted, Patience
 from apiserver.cel.library.authorization import Answer, Ask, Authorizer, resource_check
 from apiserver.cel.slow import Outcome
 from apiserver.cel.spending import PER_CALL_LIMIT
@@ -40,6 +41,8 @@ from apiserver.registry.patience import Impatience, TakesLong
 BUDGET: Final = 10_000_000
 """What the expressions of one kind may cost together, for each binding and param of a policy."""
 BUDGET_OF_CONDITIONS: Final = BUDGET // 4
+LONGEST: Final = 5.0
+"""Seconds for an evaluation, beside what it may cost: upstream is faster, so that costs suffice."""
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 _TOO_DEEP: Final = "the value is nested too deeply"
@@ -142,6 +145,20 @@ class Evaluation:
             return Outcome(None, _TOO_DEEP, PER_CALL_LIMIT)
 
 
+class Deadline:
+    """For the thread: how long all expressions may take that are evaluated together. Made where they are."""
+
+    def __init__(self) -> None:
+        self._end = thread_time() + LONGEST
+
+    def begin(self) -> None:
+        """Each expression takes of the same time."""
+
+    def check(self) -> None:
+        if thread_time() > self._end:
+            raise Interrupted
+
+
 async def patiently(weight: int, evaluate: Callable[[Patience | None], T]) -> T:
     """Evaluate here if that is quickly done, in the thread for heavy work if not. `weight`: bytes that are looked at."""
     if weight <= LIGHT:
@@ -149,7 +166,7 @@ async def patiently(weight: int, evaluate: Callable[[Patience | None], T]) -> T:
             return evaluate(Impatience())
         except TakesLong:
             pass
-    return await work(max(weight, LIGHT + 1), evaluate, None)
+    return await work(max(weight, LIGHT + 1), lambda: evaluate(Deadline()))
 
 
 class ConditionError(Exception):

@@ -322,6 +322,14 @@ async def test_the_loop_goes_on_while_something_expensive_is_evaluated() -> None
     assert turns > 3
 
 
+async def test_there_is_an_end_to_it_in_the_thread_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expressions, "LONGEST", 0.0)
+    composition = Composition(params=False)
+    expression = composition.expression(EXPENSIVE)
+    result = await patiently(LIGHT + 1, lambda limited: Evaluation(SEEN, composition, patience=limited).run(expression))
+    assert result.error == f"expression '{EXPENSIVE}' resulted in error: operation interrupted"
+
+
 # Match conditions
 
 
