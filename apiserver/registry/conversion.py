@@ -39,6 +39,13 @@ class Answer(NamedTuple):
     version: str
 
 
+class Converted(NamedTuple):
+    """Converted objects. `weight` is how many bytes there are to be worked on from now on: an answer may be long."""
+
+    values: list[Object]
+    weight: int
+
+
 Ask = Callable[[Object, int], Awaitable[Answer]]
 """Sends the `request` of a review, whose objects have so many bytes. Raises CallFailed or Failed."""
 
@@ -51,7 +58,7 @@ class Converter:
         self._sources = sources
         self.timeout = timeout
 
-    async def convert(self, values: Sequence[Object], api_version: str, weight: int) -> list[Object]:
+    async def convert(self, values: Sequence[Object], api_version: str, weight: int) -> Converted:
         """Objects, which are all of one other version, at this version; `weight` is how many bytes they have.
 
         They stay as they are, and nothing is pruned. Raises ApiError.
@@ -59,7 +66,8 @@ class Converter:
         request = review.question(self._sources.new_uid(), api_version, values)
         try:
             reply, version = await self._ask(request, weight)
-            return await work(len(reply.body), _read, reply, version, request)
+            found = await work(len(reply.body), _read, reply, version, request)
+            return Converted(found, max(weight, len(reply.body)))
         except Failed as failed:
             raise errors.plain_error(str(failed)) from None
         except CallFailed as failed:
@@ -133,9 +141,14 @@ async def convert(value: Object, resource: Resource, weight: int = 0) -> Object:
 
     `weight` is roughly how many bytes it has. Raises ApiError.
     """
+    return (await convert_one(value, resource, weight)).values[0]
+
+
+async def convert_one(value: Object, resource: Resource, weight: int) -> Converted:
+    """Like `convert`, for who goes on to work on the object."""
     if value.get("apiVersion") == resource.api_version:
-        return value
+        return Converted([value], weight)
     converter = resource.versions.converter
     if converter is None or value.keys() == {"apiVersion", "kind"}:  # upstream does not ask about an empty object
-        return {**value, "apiVersion": resource.api_version}
-    return (await converter.convert([value], resource.api_version, weight))[0]
+        return Converted([{**value, "apiVersion": resource.api_version}], weight)
+    return await converter.convert([value], resource.api_version, weight)

@@ -13,7 +13,7 @@ from typing import Final
 from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
-from apiserver.registry.conversion import Converter, convert
+from apiserver.registry.conversion import Converted, Converter, convert_one
 from apiserver.registry.entry import Entry, read, twin
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource, Versions
@@ -23,11 +23,11 @@ MAX_BYTES: Final = 1024 * 1024  # of the objects in one review, but for the last
 AT_ONCE: Final = 4  # reviews of one list under way together
 
 
-async def at_storage_version(value: Object, storage: Resource, weight: int) -> Object:
+async def at_storage_version(value: Object, storage: Resource, weight: int) -> Converted:
     """An object of another version as it is to be stored: pruned, without resourceVersion. Raises ApiError."""
     metadata = {name: one for name, one in value["metadata"].items() if name != "resourceVersion"}
-    converted = await convert({**value, "metadata": metadata}, storage, weight)
-    await work(weight, _prune, converted, storage)
+    converted = await convert_one({**value, "metadata": metadata}, storage, weight)
+    await work(converted.weight, _prune, converted.values[0], storage)
     return converted
 
 
@@ -113,8 +113,8 @@ async def _converted(
     begun = asyncio.get_running_loop().time()
     try:
         values = await work(weight, _values, entries, resource)
-        values = await converter.convert(values, resource.api_version, weight)
-        return await work(weight, _twins, entries, values, resource), None
+        converted = await converter.convert(values, resource.api_version, weight)
+        return await work(converted.weight, _twins, entries, converted.values, resource), None
     except ApiError as error:
         out_of_time = asyncio.get_running_loop().time() - begun >= converter.timeout
         if len(entries) == 1 or out_of_time:

@@ -16,7 +16,7 @@ from apiserver.apply import scale
 from apiserver.apply.fieldset import FieldSet, Path, field, of
 from apiserver.apply.tracker import Tracker, as_it_is, relabel
 from apiserver.apply.types import Type, of_schema, of_struct
-from apiserver.registry.conversion import convert
+from apiserver.registry.conversion import convert_one
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource, Versions
 from apiserver.registry.scale import UNSET, scale_of
@@ -46,18 +46,22 @@ async def tracked(resource: Resource, subresource: str, do: Callable[[Tracker], 
     asking = replace(known, convert=answers.at)
     while True:
         try:
-            return await work(weight, do, asking)
+            return await work(max(weight, answers.weight), do, asking)
         except _Unknown as unknown:
             await answers.ask(unknown, weight)
+
+
+Looks = tuple[str, bytes]
+"""A version, and an object as bytes that is to be converted to it."""
 
 
 class _Unknown(Exception):
     """Somebody has to be asked how an object looks at another version."""
 
-    def __init__(self, value: Object, api_version: str) -> None:
+    def __init__(self, value: Object, key: Looks) -> None:
         super().__init__()
         self.value = value
-        self.api_version = api_version
+        self.key = key
 
 
 class _Answers:
@@ -67,30 +71,31 @@ class _Answers:
     """
 
     def __init__(self, resource: Resource) -> None:
+        self.weight = 0  # bytes of the longest answer
         self._resource = resource
-        self._known: dict[tuple[str, bytes], Object | ApiError] = {}
+        self._known: dict[Looks, Object | ApiError] = {}
 
     def at(self, value: Object, api_version: str) -> Object:
         """Raises _Unknown or ApiError."""
         hub = self._resource.api_version
         if hub not in (value["apiVersion"], api_version):
             value = self.at(value, hub)
-        found = self._known.get((api_version, codec.encode(value, sort_keys=True)))
+        key = api_version, codec.encode(value, sort_keys=True)
+        found = self._known.get(key)
         if found is None:
-            raise _Unknown(value, api_version)
+            raise _Unknown(value, key)
         if isinstance(found, ApiError):
             raise found
         return found
 
     async def ask(self, unknown: _Unknown, weight: int) -> None:
-        versions = self._resource.versions
-        target = next(one for one in versions.all if one.api_version == unknown.api_version)
-        answer: Object | ApiError
+        api_version, _ = unknown.key
+        target = next(one for one in self._resource.versions.all if one.api_version == api_version)
         try:
-            answer = await convert(unknown.value, target, weight)
+            [self._known[unknown.key]], weight = await convert_one(unknown.value, target, weight)
+            self.weight = max(self.weight, weight)
         except ApiError as error:
-            answer = error
-        self._known[unknown.api_version, codec.encode(unknown.value, sort_keys=True)] = answer
+            self._known[unknown.key] = error
 
 
 def _make(resource: Resource, subresource: str) -> Tracker:

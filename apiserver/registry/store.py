@@ -239,10 +239,13 @@ class Registry:
         name: str,
         revise: Revise,
         preconditions: Preconditions = Preconditions(),
+        *,
+        whole: bool = False,
     ) -> Written:
         """Replace an object by what `revise` makes of it. Raises NotFound, Conflict, and what the pipeline raises.
 
-        If another writer was faster `revise` is called again; a draft that names a resourceVersion then conflicts.
+        `whole`: what it makes does not depend on the object, and it is given none. If another writer was faster
+        `revise` is called again; a draft that names a resourceVersion then conflicts.
         """
         while True:
             entry = await self._find(resource, namespace, name)
@@ -250,7 +253,7 @@ class Registry:
             weight = len(seen.stored)
             old = await work(weight, object_at, seen, resource)
             _check_storage_preconditions(resource, old, preconditions)
-            draft = await revise(await work(weight, object_at, seen, resource))
+            draft = await revise({} if whole else await work(weight, object_at, seen, resource))
             draft.old = old
             draft.weight = max(draft.weight, weight)
             await pipeline.arrive(draft)
@@ -386,7 +389,7 @@ async def _stored(resource: Resource, key: Key, value: Object, weight: int) -> E
     """The entry that an object becomes: converted to the storage version, and pruned by its schema. Raises ApiError."""
     storage = resource.versions.storage
     if storage is not resource and resource.versions.converter is not None:
-        value = await at_storage_version(value, storage, weight)
+        [value], weight = await at_storage_version(value, storage, weight)
     return await work(weight, _made, resource, key, value)
 
 

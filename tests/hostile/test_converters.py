@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from apiserver.registry import conversion_entries
+from apiserver.registry.resource import Resource
 from apiserver.testing.handle import Noxu
 from conformance.client import Client
 
@@ -172,6 +174,20 @@ def timed(client: Client, path: str) -> tuple[float, int, Any]:
     return time.monotonic() - began, code, body["message"] if code != 200 else body
 
 
+MUCH = json.dumps([{"name": "x", "value": n} for n in range(40_000)]).encode()
+
+
+def inflating(connection: Any, body: bytes) -> None:
+    """Gives a small object back with a lot in it."""
+    request = json.loads(body)["request"]
+    [value] = request["objects"]
+    value |= {"apiVersion": request["desiredAPIVersion"], "spec": {"items": "MUCH"}}
+    response = {"uid": request["uid"], "convertedObjects": [value], "result": {"status": "Success"}}
+    review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
+    content = json.dumps(review).encode().replace(b'"MUCH"', MUCH)
+    connection.wfile.write(HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(content), content))
+
+
 TRAPS: list[tuple[Answer, float, str]] = [
     (hang, 1.0, 'Post "{url}?timeout=1s": context deadline exceeded'),
     (drip_the_head, 1.0, 'Post "{url}?timeout=1s": context deadline exceeded'),
@@ -225,6 +241,29 @@ def test_a_watch_ends_and_watches_of_the_stored_version_go_on(client: Client, we
     assert "context deadline exceeded" in event["object"]["message"]
     connection.close()
     assert timed(client, widgets("v1", "w1"))[1] == 200
+
+
+def test_what_it_makes_of_a_small_object_is_not_worked_on_in_the_loop(
+    client: Client, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    prune = conversion_entries._prune
+
+    def watched(value: Any, resource: Resource) -> None:
+        threads.append(threading.current_thread().name)
+        prune(value, resource)
+
+    monkeypatch.setattr(conversion_entries, "_prune", watched)
+    webhook.answer = inflating
+    assert timed(client, widgets("v2", "w1"))[1] == 200
+    made = {"apiVersion": f"{GROUP}/v2", "kind": "Widget", "metadata": {"name": "x"}}
+    assert client.send("POST", widgets("v2"), made).code == 201
+    assert client.send("DELETE", widgets("v1", "x")).code == 200
+    assert {name.partition("_")[0] for name in threads} == {"noxu-heavy"}
+    webhook.answer = honest
+    threads.clear()
+    assert timed(client, widgets("v2", "w1"))[1] == 200
+    assert threads == ["noxu"]
 
 
 def test_after_it_has_come_to_its_senses_everything_works(client: Client, webhook: Webhook) -> None:
