@@ -154,7 +154,7 @@ class Deadline:
     def begin(self) -> None:
         """Each expression takes of the same time."""
 
-    def check(self) -> None:
+    def check(self, ahead: int = 0) -> None:
         if thread_time() > self._end:
             raise Interrupted
 
