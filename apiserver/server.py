@@ -163,18 +163,21 @@ class Server:
 
 
 def assemble(
-    store: Store, sources: Sources, features: Features = Features(), caller: Caller = no_caller
+    store: Store, sources: Sources, features: Features = Features(), caller: Caller | None = None
 ) -> tuple[Registry, list[Definitions | Namespaces | PolicyStatuses]]:
-    """The registry over a store, and who looks after definitions, namespaces and policies. `caller` reaches webhooks."""
+    """The registry over a store, and who looks after definitions, namespaces and policies.
+
+    `caller` reaches webhooks; without one those of admission are not asked, and those of conversion fail.
+    """
     catalog = Catalog([definitions_resource(), *built_in_versions()])
     namespaces, definitions = _find(catalog, "", "namespaces"), _find(catalog, GROUP, RESOURCE)
     chain = Chain(catalog)
-    chain.mutating = [plugins.mutating_policies(catalog), plugins.mutating_webhooks(catalog, chain.local_mutating)]
-    chain.validating = [
-        plugins.validating_policies(catalog),
-        plugins.validating_webhooks(catalog, chain.local_validating),
-    ]
-    registry = Registry(store, catalog, sources, chain, features, caller)
+    chain.mutating = [plugins.mutating_policies(catalog)]
+    chain.validating = [plugins.validating_policies(catalog)]
+    if caller is not None:
+        chain.mutating.append(plugins.mutating_webhooks(catalog, chain.local_mutating))
+        chain.validating.append(plugins.validating_webhooks(catalog, chain.local_validating))
+    registry = Registry(store, catalog, sources, chain, features, caller or no_caller)
     chain.registry = registry
     definition_life, namespace_life = Definitions(registry, definitions), Namespaces(registry, namespaces)
     registry.lifecycles = {definitions.collection: definition_life, namespaces.collection: namespace_life}

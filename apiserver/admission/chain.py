@@ -70,8 +70,8 @@ class Chain:
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces"))
         self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
-        self.mutating: Sequence[Mutating] = ()
-        self.validating: Sequence[Validating] = ()
+        self.mutating: list[Mutating] = []
+        self.validating: list[Validating] = []
         self.local_mutating: list[Hook] = []
         """Webhooks in this process, asked after those that are configured."""
         self.local_validating: list[Hook] = []
