@@ -57,9 +57,9 @@ READING: dict[str, str] = {
         NAME                STATUS   AGE
         namespace/default   Active   …
         $ kubectl get all
-        NAME   SIZE
-        a      2
-        b      1
+        NAME                   SIZE
+        widget.example.com/a   2
+        widget.example.com/b   1
         $ kubectl get tools -o name
         widget.example.com/a
         widget.example.com/b
