@@ -166,7 +166,9 @@ def _reasons(error: ApiError | None) -> list[str]:
     if error is None:
         return []
     causes = (error.details or {}).get("causes") if error.reason == "Invalid" else None
-    return [f"{cause['field']}: {cause['message']}" for cause in causes] if causes else [error.message]
+    if not causes or any("field" not in cause for cause in causes):  # a policy's denial names no field
+        return [error.message]
+    return [f"{cause['field']}: {cause['message']}" for cause in causes]
 
 
 def _indented(text: str) -> str:
