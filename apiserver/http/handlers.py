@@ -279,7 +279,7 @@ async def update(call: Call) -> Answer:
         first.operation, first.name = "CREATE", ""
         return first
 
-    written = await _update_or_create(call, revise, make if may_create else None, preconditions)
+    written = await _update_or_create(call, revise, make if may_create else None, preconditions, whole=True)
     return await call.answer(written, accepted, 201 if written.created else 200)
 
 
@@ -288,11 +288,14 @@ async def _update_or_create(
     revise: Revise,
     make: Callable[[], Awaitable[Draft]] | None,
     preconditions: Preconditions = Preconditions(),
+    *,
+    whole: bool = False,
 ) -> Written:
     """Update what is there, or create what `make` gives. Others may do the opposite in between. Raises ApiError."""
+    update = call.registry.update
     while True:
         try:
-            return await call.registry.update(call.resource, call.namespace, call.info.name, revise, preconditions)
+            return await update(call.resource, call.namespace, call.info.name, revise, preconditions, whole=whole)
         except errors.ApiError as error:
             if error.reason != "NotFound" or make is None:
                 raise
