@@ -8,6 +8,7 @@ the last byte of the body. Plain HTTP goes to this machine only. Failures are to
 from __future__ import annotations
 
 import asyncio
+import io
 import ssl
 import zlib
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from yarl import URL
 
 from apiserver.api.gotext import quote
 from apiserver.http.dialing import failure_text
+from apiserver.registry.kinds.webhooks import is_loopback
 from apiserver.webhook.client import MAX_ANSWER, USER_AGENT, CallFailed, Endpoint, Reply, Service, Unusable, describe
 
 KEPT_FOR: Final = 15.0  # seconds that an idle connection is kept: less than servers keep theirs
@@ -63,7 +65,7 @@ class Outgoing:
                 asyncio.timeout_at(deadline),
                 self._open().post(
                     url.with_query(f"timeout={timeout}s"),
-                    data=body,
+                    data=io.BytesIO(body),  # of bytes aiohttp warns if they are many
                     headers=headers,
                     allow_redirects=False,
                     ssl=context or False,
@@ -94,7 +96,9 @@ class Outgoing:
         url = URL(endpoint.url, encoded=True)
         name = url.host or ""
         if url.scheme != "https":
-            return url, name, None  # such a URL is to this machine, or would not have been accepted
+            if not is_loopback(name):  # nothing else is accepted as a configuration
+                raise Unusable("plain HTTP is for webhooks on this machine")
+            return url, name, None
         if endpoint.service is not None and (address := self._services.get(endpoint.service)):
             host, _, port = address.rpartition(":")
             url = url.with_host(host.strip("[]")).with_port(int(port))

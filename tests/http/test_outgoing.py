@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import re
 import shutil
 import socket
 import ssl
@@ -163,6 +164,12 @@ async def test_proxies_of_the_environment_are_not_asked(outgoing: Outgoing, monk
         monkeypatch.delenv("no_proxy", raising=False)
         assert (await outgoing(plain(port), b"{}", timeout=5)).body == b"direct"
     assert asked == []
+
+
+@pytest.mark.parametrize("host", ["10.255.255.1", "example.com", "localhost.example.com", "[2001:db8::1]"])
+async def test_plain_http_does_not_leave_this_machine(outgoing: Outgoing, host: str) -> None:
+    text = await failure(outgoing, Endpoint(f"http://{host}/x"), timeout=1)
+    assert text == "plain HTTP is for webhooks on this machine"
 
 
 async def test_cookies_are_not_kept(outgoing: Outgoing) -> None:
@@ -385,3 +392,17 @@ async def test_http_where_https_was_expected(outgoing: Outgoing) -> None:
     async with serving(speak) as port:
         text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"))
     assert text.endswith(": http: server gave HTTP response to HTTPS client")
+
+
+async def test_a_large_review_is_sent(outgoing: Outgoing) -> None:
+    received: list[int] = []
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        [length] = re.findall(rb"content-length: (\d+)", head)
+        received.append(len(await reader.readexactly(int(length))))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    async with serving(count) as port:
+        await outgoing(plain(port), b"x" * 3_000_000, timeout=20)
+    assert received == [3_000_000]
