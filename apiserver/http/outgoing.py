@@ -96,7 +96,7 @@ class Outgoing:
         url = URL(endpoint.url, encoded=True)
         name = url.host or ""
         if url.scheme != "https":
-            if not is_loopback(name):  # nothing else is accepted as a configuration
+            if not is_loopback(url.authority):  # nothing else is accepted as a configuration
                 raise Unusable("plain HTTP is for webhooks on this machine")
             return url, name, None
         if endpoint.service is not None and (address := self._services.get(endpoint.service)):

@@ -172,6 +172,12 @@ async def test_plain_http_does_not_leave_this_machine(outgoing: Outgoing, host: 
     assert text == "plain HTTP is for webhooks on this machine"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "[::1]"])
+async def test_this_machine_has_several_names(outgoing: Outgoing, host: str) -> None:
+    text = await failure(outgoing, Endpoint(f"http://{host}:1/x"))
+    assert text.startswith(f'Post "http://{host}:1/x?timeout=5s": dial tcp ')
+
+
 async def test_cookies_are_not_kept(outgoing: Outgoing) -> None:
     seen: list[bytes] = []
     async with serving(answering(http(Set_Cookie="a=b"), seen=seen)) as port:
