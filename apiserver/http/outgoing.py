@@ -57,7 +57,7 @@ class Outgoing:
     ) -> Reply:
         """POST a review. Raises CallFailed."""
         url, name, context = self._target(endpoint)
-        headers = {**_HEADERS, "User-Agent": user_agent, "Host": URL(endpoint.url).authority}
+        headers = {**_HEADERS, "User-Agent": user_agent, "Host": URL(endpoint.url).raw_authority}
         answered = False
         deadline = asyncio.get_running_loop().time() + timeout
         try:
@@ -96,7 +96,7 @@ class Outgoing:
         url = URL(endpoint.url, encoded=True)
         name = url.host or ""
         if url.scheme != "https":
-            if not is_loopback(url.authority):  # nothing else is accepted as a configuration
+            if not is_loopback(url.host_subcomponent or ""):  # nothing else is accepted as a configuration
                 raise Unusable("plain HTTP is for webhooks on this machine")
             return url, name, None
         if endpoint.service is not None and (address := self._services.get(endpoint.service)):
