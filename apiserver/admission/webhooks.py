@@ -160,7 +160,10 @@ async def _objects(request: Attributes, resource: Resource, *, mutating: bool) -
 
 
 async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Objects, *, mutating: bool) -> Response:
-    """`objects` are shown at this version of the resource. Raises CallFailed, and ApiError if the webhook denies the request or cannot be asked in a dry run."""
+    """Ask a webhook that is shown `objects`, which are at this version of the request's resource.
+
+    Raises CallFailed, and ApiError if it denies the request or cannot be asked in a dry run.
+    """
     if request.dry_run:
         if hook.side_effects is None:
             raise CallFailed("Webhook SideEffects is nil")
