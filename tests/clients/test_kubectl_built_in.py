@@ -94,7 +94,7 @@ BUILT_IN: dict[str, str] = {
         service/web created
         $ kubectl get svc
         NAME   TYPE        CLUSTER-IP   EXTERNAL-IP   PORT(S)   AGE
-        web    ClusterIP   <none>       <none>        80/TCP    …
+        web    ClusterIP   None         <none>        80/TCP    …
         $ kubectl patch svc web -p '{"spec":{"ports":[{"port":81,"name":"b"},{"port":80,"name":"a"}]}}'
         service/web patched
         $ kubectl get svc web -o 'jsonpath={.spec.ports[*].port} {.spec.ports[*].targetPort}'

@@ -77,6 +77,24 @@ def test_what_is_refused(spec: Object, told: list[str]) -> None:
     assert [str(one) for one in SERVICE.validate(typed(spec), None, Context())] == told
 
 
+ADDRESSES: list[tuple[str, Object, Object, str]] = [
+    ("a new one is headless", WEB, {}, "None"),
+    ("an address asked for is given", {**WEB, "clusterIP": "10.0.0.1"}, {}, "10.0.0.1"),
+    ("an update that does not name the address keeps it", WEB, {**WEB, "clusterIP": "10.0.0.1"}, "10.0.0.1"),
+    ("another name has none", {"type": "ExternalName", "externalName": "x"}, {}, ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "before", "address"), [row[1:] for row in ADDRESSES], ids=[row[0] for row in ADDRESSES]
+)
+def test_addresses(spec: Object, before: Object, address: str) -> None:
+    new = typed(spec)
+    prepare(SERVICE, new, typed(before) if before else None)
+    assert new["spec"].get("clusterIP", "") == address
+    assert new["spec"].get("clusterIPs", []) == ([address] if address else [])
+
+
 def test_its_status_has_an_endpoint_of_its_own() -> None:
     ready = {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}
     old, new = typed(WEB), typed({"ports": [{"port": 81}]}, status=ready)

@@ -1,4 +1,5 @@
-"""core/v1: Service. It is stored and nothing else: there is no network that it could describe, so addresses are not given out.
+"""core/v1: Service. It is stored and nothing else: there is no network that it could describe. No addresses are given
+out; a service that asks for one becomes headless, so that nobody waits for it (`helm install --wait` does).
 
 kubectl's cluster-info lists services, charts bring some along, and webhooks name them. The rules are those of
 k8s.io/kubernetes that do not need a network: pkg/apis/core/v1/defaults.go and ValidateService.
@@ -85,6 +86,7 @@ SERVICE: Final = Struct("Service").define(
 _TYPES: Final = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]
 _PROTOCOLS: Final = ["SCTP", "TCP", "UDP"]
 _AFFINITIES: Final = ["ClientIP", "None"]
+_HEADLESS: Final = "None"
 _STICKY: Final = 10_800  # seconds that a client stays with an endpoint
 
 
@@ -107,12 +109,21 @@ def _default(value: Object) -> None:
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
 
+def _complete(new: Object, old: Object | None, subresource: str) -> None:
+    spec: Object = new.get("spec", {})
+    if subresource or spec["type"] == "ExternalName" or not spec.get("ports"):
+        return
+    before = (old or {}).get("spec", {}).get("clusterIP", "")
+    spec["clusterIP"] = spec.get("clusterIP") or before or _HEADLESS
+    spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
+
+
 def _validate(new: Object, old: Object | None, context: Context) -> list[FieldError]:  # noqa: ARG001
     if context.subresource:
         return []
     spec = new.get("spec", {})
     ports, errors = spec.get("ports") or [], []
-    if not ports and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None":
+    if not ports and spec.get("type") != "ExternalName" and spec.get("clusterIP") != _HEADLESS:
         errors.append(field.required("spec.ports"))
     names: set[str] = set()
     for n, port in enumerate(ports):
@@ -157,6 +168,7 @@ KINDS: Final = (
         kept=("status",),
         selectable={"spec.clusterIP": ("spec.clusterIP",), "spec.type": ("spec.type",)},
         default=_default,
+        complete=_complete,
         validate=_validate,
     ),
 )
