@@ -99,13 +99,23 @@ class LabelSelector:
     _others: tuple[Requirement, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        one = [r for r in self.requirements if len(r.values) == 1 and r.operator in (IN, EQUAL, DOUBLE_EQUAL)]
-        object.__setattr__(self, "_exact", tuple((r.key, r.values[0]) for r in one))
-        object.__setattr__(self, "_others", tuple(r for r in self.requirements if r not in one))
+        exact, others = [], []
+        for one in self.requirements:
+            if len(one.values) == 1 and one.operator in (IN, EQUAL, DOUBLE_EQUAL):
+                exact.append((one.key, one.values[0]))
+            else:
+                others.append(one)
+        object.__setattr__(self, "_exact", tuple(exact))
+        object.__setattr__(self, "_others", tuple(others))
 
     @property
     def empty(self) -> bool:
         return not self.requirements and not self.nothing
+
+    @property
+    def cost(self) -> int:
+        """How many comparisons `matches` takes, at most."""
+        return sum([1 + len(one.values) for one in self.requirements])
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         for name, value in self._exact:
@@ -291,6 +301,11 @@ class FieldSelector:
     @property
     def empty(self) -> bool:
         return not self.terms
+
+    @property
+    def cost(self) -> int:
+        """How many comparisons `matches` takes, at most."""
+        return len(self.terms)
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         return all((fields.get(name, "") == value) is equal for name, equal, value in self.terms)

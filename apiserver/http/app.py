@@ -168,7 +168,7 @@ class App:
     async def _watch(self, call: Call) -> Answer | web_response.StreamResponse:
         accept = call.request.headers.get("Accept", "")
         accepted = negotiation.negotiate_stream(accept, call.endpoint)
-        wanted = handlers.list_options(call, watch=True)
+        wanted = await handlers.list_options(call, watch=True)
         after = watch.start_revision(wanted)
         representation = watch.Representation(call.resource)
         upgrade = websocket.is_upgrade(call.request)

@@ -191,15 +191,16 @@ async def get(call: Call) -> Answer:
     return await call.answer(entry, accepted)
 
 
-def list_options(call: Call, *, watch: bool) -> ListOptions:
+async def list_options(call: Call, *, watch: bool) -> ListOptions:
     """Raises ApiError."""
     namespace = call.info.namespace if call.info.in_namespace else None
-    return options.list_options(call.resource, namespace, call.info.name, call.query, watch=watch)
+    weight = len(call.request.raw_path)  # a selector may be long
+    return await work(weight, options.list_options, call.resource, namespace, call.info.name, call.query, watch=watch)
 
 
 async def list_(call: Call) -> Answer:
     accepted = call.accepted()
-    wanted = list_options(call, watch=False)
+    wanted = await list_options(call, watch=False)
     listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
     include = call.include(accepted)
     return await responses.list_answer(listing, call.resource, accepted, include=include, now=call.now())
@@ -431,7 +432,7 @@ def _deleted(details: Object, accepted: Accepted, **more: int) -> Answer:
 
 async def delete_collection(call: Call) -> Answer:
     accepted = call.accepted()
-    wanted = list_options(call, watch=False)
+    wanted = await list_options(call, watch=False)
     given = await _delete_options(call)
     listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
     keys = [entry.key for entry in listing.entries]

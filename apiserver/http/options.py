@@ -21,6 +21,7 @@ from apiserver.registry.pipeline import Options
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import DeleteOptions, Preconditions
 
+MAX_SELECTOR: Final = 128 * 1024  # characters; upstream has no limit but that of a URL, a megabyte
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
@@ -202,6 +203,9 @@ def list_options(resource: Resource, namespace: str | None, name: str, query: Qu
     if "shardSelector" in query:
         raise errors.bad_request("shardSelector is not supported: leave it out and filter on your side")
     limit, timeout = integer(query, "limit") or 0, integer(query, "timeoutSeconds")
+    for selector in ("labelSelector", "fieldSelector"):
+        if len(first(query, selector)) > MAX_SELECTOR:
+            raise errors.bad_request(f"{selector}: too long: may not be more than {MAX_SELECTOR} characters")
     try:
         labels = selectors.parse_labels(first(query, "labelSelector"))
         fields = selectors.parse_fields(first(query, "fieldSelector"))

@@ -145,6 +145,7 @@ class Stream:
         self.pipe = pipe
         self.after: Revision = 0  # events up to this revision are not for us
         self._partition = selection.partition
+        self._cost = selection.cost
         self._asks = selection.resource.versions.converter is not None  # somebody has to be asked how objects look
         self._pending: list[Change] = []
         self._pending_bytes = 0
@@ -159,7 +160,7 @@ class Stream:
         partition = self._partition
         if partition is not None and all(change.key.partition != partition for change in changes):
             return  # most watches of a namespace see nothing of most commits
-        if not self._queueing and not self._asks and all(change.weight <= LIGHT for change in changes):
+        if not self._queueing and not self._asks and all(change.weight + self._cost <= LIGHT for change in changes):
             frames = self._frames_at_once(changes)
             if frames is not None:
                 if frames and self._write(frames) > HIGH_WATER:
@@ -311,7 +312,7 @@ class Stream:
     async def _send_changes(self, changes: Sequence[Change]) -> None:
         if self._asks:
             changes = [change for change in changes if self._concerns(change)]
-        for some in portions(changes, lambda change: change.weight):
+        for some in portions(changes, lambda change: change.weight + self._cost):
             error = None
             if self._asks:
                 resource, everything = self.selection.resource, self.selection.everything
@@ -328,8 +329,8 @@ class Stream:
         """How many bytes there are to be worked on to show a change, if it is to be shown."""
         if all(entry is None or self.selection.knows(entry) for entry in (change.entry, change.before)):
             entry = change.entry or change.before
-            return self.representation.weight(entry) if entry else 0
-        return change.weight
+            return self._cost + (self.representation.weight(entry) if entry else 0)
+        return self._cost + change.weight
 
     async def _send(self, frames: Sequence[bytes]) -> None:
         """Write, and give the client time to take it. Raises ConnectionError if it does not."""

@@ -27,16 +27,25 @@ from apiserver.registry.store import Registry
 from storage.types import Compacted, FutureRevision, Key, Prefix, Revision
 
 FRESHNESS_DEADLINE: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
+COMPARISONS: Final = 50_000  # by selectors, likewise
 PORTION: Final = 128  # entries that are looked at before others get their turn
 _NOT_BASE64: Final = re.compile("[^A-Za-z0-9_-]")
 PAGE: Final = 1000  # how much history is read at once where a selector drops some of it
 
 
 class Labels(Protocol):
+    @property
+    def cost(self) -> int:
+        """How many comparisons a look takes, at most."""
+        ...
+
     def matches(self, labels: dict[str, str], /) -> bool: ...
 
 
 class Fields(Protocol):
+    @property
+    def cost(self) -> int: ...
+
     def matches(self, fields: dict[str, str], /) -> bool: ...
 
 
@@ -57,6 +66,11 @@ class Selection(NamedTuple):
     @property
     def everything(self) -> bool:
         return self.labels is None and self.fields is None
+
+    @property
+    def cost(self) -> int:
+        """How many comparisons it takes to see whether the selectors match, at most."""
+        return (self.labels.cost if self.labels else 0) + (self.fields.cost if self.fields else 0)
 
     def knows(self, entry: Entry) -> bool:
         """Is what the selectors look at already known, so that the entry need not be decoded?"""

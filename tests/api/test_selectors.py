@@ -1,5 +1,7 @@
 """Label and field selectors: what they select, how they are written, and what is said of what does not parse."""
 
+import time
+
 import pytest
 
 from apiserver.api import selectors
@@ -251,3 +253,16 @@ def test_a_long_selector_is_read_in_linear_time() -> None:
     text = "a in (" + ",".join(f"v{n}" for n in range(20_000)) + ")"
     assert len(parse_labels(text).requirements[0].values) == 20_000
     assert parse_fields("\\," * 50_000 + "=x").terms == (selectors.Term("\\," * 50_000, True, "x"),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [",".join(f"a{n}=b" for n in range(10_000)), ",".join(["a=b"] * 20_000), ",".join(f"a{n} in (b,c)" for n in range(5_000))],
+    ids=["equal", "the same", "one of"],
+)  # fmt: skip
+def test_thousands_of_requirements_take_linear_time(text: str) -> None:
+    began = time.thread_time()
+    selector = selectors.parse_labels(text)
+    assert not selector.matches({"a0": "b"}) or "a=b" in text
+    assert selector.cost >= 10_000
+    assert time.thread_time() - began < 2.0

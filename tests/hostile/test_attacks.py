@@ -313,6 +313,8 @@ def crowded(noxu: Noxu) -> Noxu:
 
 
 LISTS = {
+    "selected by thousands of labels": (f"{DROPS}?labelSelector={','.join(f'l{n}!%3Dv' for n in range(3_000))}", {}),
+    "selected by thousands of values": (f"{DROPS}?labelSelector=a+notin+({','.join(f'v{n}' for n in range(6_000))})", {}),
     "JSON": (DROPS, {}),
     "a table": (DROPS, {"Accept": TABLE}),
     "YAML": (f"{DROPS}?limit=2", {"Accept": YAML}),
@@ -322,6 +324,16 @@ LISTS = {
     "watched": (f"{DROPS}?watch=1&timeoutSeconds=1", {}),
     "watched as a table": (f"{DROPS}?watch=1&timeoutSeconds=1", {"Accept": TABLE}),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("selector", ["labelSelector", "fieldSelector"])
+def test_a_selector_has_its_limits(target: Target, selector: str) -> None:
+    fits = target.ask("GET", f"{DROPS}?{selector}=metadata.name!%3D{chr(97) * (128 * 1024 - 20)}")
+    assert fits.status in (200, 400)
+    assert "too long: may" not in fits.message
+    refused = target.ask("GET", f"{DROPS}?{selector}=metadata.name!%3D{'a' * (128 * 1024)}")
+    assert refused.status == 400
+    assert refused.message == f"{selector}: too long: may not be more than 131072 characters"
 
 
 @pytest.mark.parametrize("how", LISTS)
