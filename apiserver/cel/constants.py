@@ -167,14 +167,15 @@ def check_qualifier(key: Value) -> None:
 
 
 class Constants:
-    """`values` of folded nodes; `members` of constant lists that only `in` looks at; `calls` is the walker's to fill."""
+    """`values` of folded nodes; `members` of constant lists that only `in` looks at; `calls` and `chains` are the walker's to fill."""
 
-    __slots__ = ("calls", "members", "values")
+    __slots__ = ("calls", "chains", "members", "values")
 
     def __init__(self) -> None:
         self.values: dict[Expr, Value] = {}
         self.members: dict[Call, list[Value]] = {}
         self.calls: dict[Call, Any] = {}
+        self.chains: dict[Expr, Any] = {}
 
 
 def fold(tree: Expr, environment: Environment) -> Constants:

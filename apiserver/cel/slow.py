@@ -100,8 +100,24 @@ class _Qualifier(NamedTuple):
     test: bool = False
 
 
+class _Chain(NamedTuple):
+    """An attribute: what it begins with (`name` if that is an identifier), and its qualifiers, last one first.
+
+    `cost` is that of the attribute itself, `price` that of each qualifier.
+    """
+
+    base: Expr
+    name: str
+    qualifiers: tuple[_Qualifier, ...]
+    cost: int
+    price: int
+
+
 CallPlan: TypeAlias = tuple[Callable[..., Value], CallCost, bool]
 _Handler: TypeAlias = Callable[["_Walker", Expr, "_Scope | None"], Value]
+
+
+_NO_CONSTANT: Final = object()
 
 
 class _Walker:
@@ -117,6 +133,7 @@ class _Walker:
         self.constants = constants.values
         self.members = constants.members
         self.calls = constants.calls
+        self.chains = constants.chains
         self.variables = variables
         self.limit = limit
         self.patience = patience
@@ -142,9 +159,8 @@ class _Walker:
         self.pause = min(self.limit, self.cost + PATIENCE_STEP)
 
     def evaluate(self, node: Expr, scope: _Scope | None) -> Value:
-        if node in self.constants:
-            return self.constants[node]
-        return _HANDLERS[type(node)](self, node, scope)
+        constant = self.constants.get(node, _NO_CONSTANT)
+        return _HANDLERS[type(node)](self, node, scope) if constant is _NO_CONSTANT else constant
 
     def attempt(self, node: Expr, scope: _Scope | None) -> tuple[Value, CelError | None]:
         """A value or an error."""
@@ -156,45 +172,51 @@ class _Walker:
     # Attributes
 
     def attribute(self, node: Expr, scope: _Scope | None) -> Value:
-        cost = 0 if _is_conditional(node) else 1
-        if isinstance(node, Select) and node.test:
-            cost -= 1
+        chain = self.chains.get(node) or self.chained(node)
         try:
             value = self.resolve(node, [], scope)
         except CelError:
-            self.spend(cost)
+            self.spend(chain.cost)
             raise
-        self.spend(cost)
+        self.spend(chain.cost)
         return value
 
     def resolve(self, node: Expr, qualifiers: list[_Qualifier], scope: _Scope | None) -> Value:
         """The value of an attribute with `qualifiers` behind it (last one first)."""
-        while node not in self.constants:
-            match node:
+        while True:
+            chain = self.chains.get(node) or self.chained(node)
+            qualifiers += chain.qualifiers
+            node = chain.base
+            if chain.name:
+                return self.qualify(self.look_up(chain.name, scope), qualifiers, scope, chain.price)
+            if not isinstance(node, Call) or node.function != "_?_:_" or node in self.constants:
+                return self.qualify(self.evaluate(node, scope), qualifiers, scope)
+            chosen = node.args[1] if self.condition(node.args[0], scope) else node.args[2]
+            if chosen in self.constants or not is_attribute(chosen):
+                return self.qualify(self.evaluate(chosen, scope), qualifiers, scope)
+            node = chosen
+
+    def chained(self, node: Expr) -> _Chain:
+        cost = (0 if _is_conditional(node) else 1) - (1 if isinstance(node, Select) and node.test else 0)
+        base, qualifiers = node, []
+        while base not in self.constants:
+            match base:
                 case Select():
-                    qualifiers.append(_Qualifier(node.field, None, False, node.test))
-                    node = node.operand
+                    qualifiers.append(_Qualifier(base.field, None, False, base.test))
+                    base = base.operand
                     continue
                 case Call(function="_[_]" | "_[?_]" | "_?._"):
-                    index = node.args[1]
-                    optional = node.function != "_[_]"
-                    if index in self.constants:
-                        qualifiers.append(_Qualifier(self.constants[index], None, optional))
-                    else:
-                        qualifiers.append(_Qualifier(None, index, optional))
-                    node = node.args[0]
+                    index, optional = base.args[1], base.function != "_[_]"
+                    constant = index in self.constants
+                    key, place = (self.constants[index], None) if constant else (None, index)
+                    qualifiers.append(_Qualifier(key, place, optional))
+                    base = base.args[0]
                     continue
-                case Call(function="_?_:_"):
-                    chosen = node.args[1] if self.condition(node.args[0], scope) else node.args[2]
-                    if chosen in self.constants or not is_attribute(chosen):
-                        return self.qualify(self.evaluate(chosen, scope), qualifiers, scope)
-                    node = chosen
-                    continue
-                case Ident():
-                    price = 0 if node.name.startswith(".") else 1  # cel-go loses count of disambiguated names
-                    return self.qualify(self.look_up(node.name, scope), qualifiers, scope, price)
             break
-        return self.qualify(self.evaluate(node, scope), qualifiers, scope)
+        name = base.name if isinstance(base, Ident) and base not in self.constants else ""
+        price = 0 if name.startswith(".") else 1  # cel-go loses count of disambiguated names
+        chain = self.chains[node] = _Chain(base, name, tuple(qualifiers), cost, price)
+        return chain
 
     def condition(self, node: Expr, scope: _Scope | None) -> bool:
         value = self.evaluate(node, scope)
@@ -275,7 +297,7 @@ class _Walker:
         special = _SPECIAL.get(node.function)
         if special is not None:
             return special(self, node, scope)
-        if node in self.members:
+        if self.members and node in self.members:
             return is_member(self.evaluate(node.args[0], scope), self.members[node])
         plan = self.calls.get(node)
         if plan is None:
@@ -285,9 +307,10 @@ class _Walker:
         args: list[Value] = []
         failed: CelError | None = None
         for operand in operands:
-            value, error = self.attempt(operand, scope)
-            args.append(value if error is None else error)
-            if error is not None:
+            try:
+                args.append(self.evaluate(operand, scope))
+            except CelError as error:
+                args.append(error)
                 failed = failed or error
                 if in_turn:
                     break
