@@ -20,8 +20,8 @@ from apiserver.schema.structural import Structural, parse
 from apiserver.schema.validation import validate
 from benchmarks.samples import cases
 
-ROUNDS = 15
-RUNS = 200
+ROUNDS = 100
+RUNS = 20
 BAR = 20.0  # µs for a clean object of 2 KB
 
 
