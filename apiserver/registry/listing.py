@@ -138,8 +138,9 @@ async def wanted(entries: list[Entry], selection: Selection, limit: int = 0) -> 
     Others get their turn in between. Raises ApiError.
     """
     found: list[Entry] = []
-    for start in range(0, len(entries), PORTION):
-        some = await entries_at(entries[start : start + PORTION], selection.resource)
+    portion = max(1, min(PORTION, COMPARISONS // max(1, selection.cost)))
+    for start in range(0, len(entries), portion):
+        some = await entries_at(entries[start : start + portion], selection.resource)
         unknown = sum([len(entry.stored) for entry in some if not selection.knows(entry)])
         found += await work(unknown, _wanted, some, selection)
         if limit and len(found) >= limit:

@@ -313,7 +313,7 @@ def crowded(noxu: Noxu) -> Noxu:
 
 
 LISTS = {
-    "selected by thousands of labels": (f"{DROPS}?labelSelector={','.join(f'l{n}!%3Dv' for n in range(3_000))}", {}),
+    "selected by thousands of labels": (f"{DROPS}?labelSelector={','.join(f'l{n}!%3Dv' for n in range(6_000))}", {}),
     "selected by thousands of values": (f"{DROPS}?labelSelector=a+notin+({','.join(f'v{n}' for n in range(6_000))})", {}),
     "JSON": (DROPS, {}),
     "a table": (DROPS, {"Accept": TABLE}),
