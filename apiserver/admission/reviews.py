@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from apiserver.admission.attributes import Attributes
 from apiserver.admission.bindings import document
-from apiserver.api import codec, errors, gobase64, gojson
+from apiserver.api import codec, errors, gobase64
 from apiserver.api.errors import ApiError
 from apiserver.api.gotext import quote
 from apiserver.api.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, json_type, named
@@ -127,7 +127,7 @@ def _check(review: Object, response: Object, uid: str, *, mutating: bool) -> Non
 def _operations(patch: bytes) -> Sequence[Object]:
     """The operations of a patch. Raises CallFailed."""
     try:
-        operations = gojson.read(patch).value
+        operations = codec.decode_answer(patch)
     except ValueError as error:
         raise _undecodable(str(error)) from None
     if operations is None:
