@@ -158,6 +158,9 @@ class Deadline:
         if thread_time() > self._end:
             raise Interrupted
 
+    def rest(self) -> None:
+        """There is time enough."""
+
 
 async def patiently(weight: int, evaluate: Callable[[Patience | None], T]) -> T:
     """Evaluate here if that is quickly done, in the thread for heavy work if not. `weight`: bytes that are looked at."""

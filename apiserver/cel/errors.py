@@ -49,6 +49,9 @@ class Patience(Protocol):
     def check(self, ahead: int = 0) -> None:
         """Asked now and then, and before something that costs much. Raises to end the evaluation."""
 
+    def rest(self) -> None:
+        """Asked between things that have to be done anyhow: rules are compiled. May raise to have it done elsewhere."""
+
 
 PATIENCE_STEP: Final = 200
 """Units of cost after which patience is asked again."""
@@ -61,6 +64,12 @@ def check_patience() -> None:
     patience = PATIENCE.get()
     if patience is not None:
         patience.check()
+
+
+def rest() -> None:
+    patience = PATIENCE.get()
+    if patience is not None:
+        patience.rest()
 
 
 NO_SUCH_OVERLOAD: Final = "no such overload"

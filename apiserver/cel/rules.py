@@ -13,6 +13,7 @@ from typing import Final
 from apiserver.cel import types
 from apiserver.cel.codegen import Compiled
 from apiserver.cel.environment import KUBERNETES, ONLY_STORED, STORED, Environment
+from apiserver.cel.errors import rest
 from apiserver.cel.escaping import escape
 from apiserver.cel.program import InstantiationError, Program
 from apiserver.cel.schema_types import DeclType, decl_type
@@ -124,9 +125,10 @@ class CompiledRule:
         """It has been walked once more, or so far that this once was too much. `schema` is how it sees its node."""
         if not self.is_cold:
             return
-        self._walks = _WARM if far else self._walks + 1
-        if self._walks == _WARM:
+        if far or self._walks + 1 == _WARM:
+            rest()
             self.run = self.generate(schema)
+        self._walks = _WARM if far else self._walks + 1
 
     def generate(self, schema: Structural) -> Compiled | None:
         program = self.condition.program

@@ -29,7 +29,7 @@ from apiserver.api.field import (
 from apiserver.api.gotext import quote
 from apiserver.api.types import Json
 from apiserver.cel.codegen import UNDECIDED, Compiled
-from apiserver.cel.errors import NO_SUCH_OVERLOAD, PATIENCE, PATIENCE_STEP, CostExceeded, Interrupted, Patience
+from apiserver.cel.errors import NO_SUCH_OVERLOAD, PATIENCE, PATIENCE_STEP, CostExceeded, Interrupted, Patience, rest
 from apiserver.cel.escaping import escape
 from apiserver.cel.rules import OLD_SELF, SELF, CompiledRule, spaceless
 from apiserver.cel.schema_types import DeclType, decl_type, with_type_and_object_meta
@@ -136,10 +136,11 @@ class _Node:
     def rules(self) -> list[CompiledRule]:
         if self.declared is None:
             return []
-        return [
-            CompiledRule(rule, self.schema, self.declared, stored=True, stored_message=True)
-            for rule in self.schema.rules
-        ]
+        compiled = []
+        for rule in self.schema.rules:
+            compiled.append(CompiledRule(rule, self.schema, self.declared, stored=True, stored_message=True))
+            rest()
+        return compiled
 
     @cached_property
     def uses_old_self(self) -> bool:

@@ -34,6 +34,9 @@ class Patience:
         if thread_time() > self._end:
             raise Interrupted
 
+    def rest(self) -> None:
+        """There is time enough."""
+
 
 class Impatience:
     """For the event loop: what takes long is to be done again, elsewhere."""
@@ -51,3 +54,6 @@ class Impatience:
         self._end = self._end or now + IN_THE_LOOP
         if now > self._end:
             raise TakesLong
+
+    def rest(self) -> None:
+        self.check()

@@ -158,3 +158,15 @@ async def test_after_a_rule_that_took_too_long_nothing_is_run(monkeypatch: pytes
     one.raw_schema["properties"]["numbers"]["x-kubernetes-validations"].append({"rule": "self.size() < 2"})
     complaint = await said(draft(one, 50, LIGHT + 1))
     assert complaint.count("rule") == 1
+
+
+async def test_the_loop_goes_on_while_many_rules_are_compiled() -> None:
+    one = resource("self.all(a, a >= 0)")
+    assert one.raw_schema is not None
+    told = one.raw_schema["properties"]["numbers"]["x-kubernetes-validations"]
+    told += [{"rule": f"self.all(a, a >= 0 && a < {n} || a == {n}) || self.size() > {n}"} for n in range(300)]
+    await said(draft(resource(TRIPLES), 1, 200))  # the engine is there
+    for _ in range(6):  # first they are compiled, later they are generated
+        complaint, longest = await longest_wait(lambda: said(draft(one, 1, 200)))
+        assert complaint == ""
+        assert longest < 0.05
