@@ -148,9 +148,9 @@ def test_what_is_not_touched_is_shared() -> None:
 
 def test_ten_thousand_operations_take_no_time() -> None:
     operations = [op("add", "/l/-", n) for n in range(10_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(patched(operations)["l"]) == 10_003
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_copying_has_an_end() -> None:
@@ -158,9 +158,9 @@ def test_copying_has_an_end() -> None:
     document = {"a": {"x": "y" * 1000}}
     bomb = [op("copy", f"/a/{n}", **{"from": "/a"}) for n in range(40)]
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.process_time()
     error = refused(bomb, document)
-    elapsed, (_, peak) = time.perf_counter() - started, tracemalloc.get_traced_memory()
+    elapsed, (_, peak) = time.process_time() - started, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert error.code == 422
     assert elapsed < 0.5
@@ -179,9 +179,9 @@ def test_copies_are_counted_in_bytes_of_json() -> None:
 
 def test_many_copies_of_one_list_stay_cheap() -> None:
     operations = [op("copy", "/l/-", **{"from": "/l/0"}) for _ in range(5_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(patched(operations, {"l": [{"a": 1}]})["l"]) == 5_001
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 # --- merge patch ---

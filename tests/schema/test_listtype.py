@@ -140,9 +140,9 @@ N = 100_000
 )
 def test_time_is_linear(what: str, schema: Object, value: list[Json], count: int) -> None:
     root = parse({"type": "object", "properties": {"l": schema}})
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(validate({"l": value}, root)) == count, what
-    assert time.perf_counter() - start < 5  # at most 0.7 s
+    assert time.process_time() - start < 5  # at most 0.7 s
 
 
 def test_it_stops_when_nobody_will_be_told() -> None:

@@ -198,6 +198,6 @@ def test_deep_values_are_compared_without_recursion() -> None:
 def test_time_is_linear() -> None:
     old = [{"k": str(n), "v": "bad", "w": "x"} for n in range(50_000)]
     new = [{**item, "w": "y"} for item in reversed(old)]
-    start = time.perf_counter()
+    start = time.process_time()
     assert fields(KEYED, old, new) == []
-    assert time.perf_counter() - start < 5  # 1 s
+    assert time.process_time() - start < 5  # 1 s

@@ -465,9 +465,9 @@ WRONG_ITEMS = parse({"properties": {"l": {"items": {"type": "string", "maxLength
 
 
 def test_a_hundred_thousand_wrong_items_are_told_at_once() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     errors = validate({"l": [1] * 99_999}, WRONG_ITEMS)
-    assert time.perf_counter() - start < 3  # 0.3 s
+    assert time.process_time() - start < 3  # 0.3 s
     assert len(errors) == 99_999 > MAX_TOLD_ERRORS
 
 
@@ -479,7 +479,7 @@ def test_validation_stops_when_nobody_will_be_told() -> None:
 def test_long_names_are_not_copied_for_every_item() -> None:
     name = "n" * 1_000_000
     schema = parse({"properties": {"m": {"additionalProperties": {"items": {"type": "integer", "maximum": 5}}}}})
-    start = time.perf_counter()
+    start = time.process_time()
     assert validate({"m": {name: [1] * 100_000}}, schema) == []
     assert 0 < len(validate({"m": {name: [9] * 100_000}}, schema)) < 100
-    assert time.perf_counter() - start < 3  # 0.1 s; copies would make 100 GB
+    assert time.process_time() - start < 3  # 0.1 s; copies would make 100 GB
