@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -108,20 +108,16 @@ class Server:
         make_room()  # for schemas that are stored already
         listener = listen(self.config.host, self.config.port)
         self._closing.callback(listener.close)
-        store = await open_store(self.config)
-        self._closing.push_async_callback(store.close)
         outgoing = Outgoing({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
-        self.registry, lifecycles = assemble(store, self.sources, self.config.features, outgoing)
-        await self._in_background(self.registry.cache.follow())
-        for lifecycle in lifecycles:
-            await lifecycle.start()
-            self._closing.push_async_callback(lifecycle.stop)
+        store = await open_store(self.config)
+        working = at_work(store, self.sources, self.config.features, outgoing)
+        self.registry = await self._closing.enter_async_context(working)
         try:
             await loading.load(self.registry, self.documents)
         except LoadError as error:
             raise StartError(str(error)) from None
-        await self._in_background(compact_for_ever(store))
+        await in_background(self._closing, compact_for_ever(store))
         if self.config.annotate_invalid:
             from apiserver.registry.annotator import Annotator  # few want it
 
@@ -133,16 +129,6 @@ class Server:
     async def _stores(self) -> bool:
         """Can everything be read and written?"""
         return not (await self.registry.store.status()).fault
-
-    async def _in_background(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-
-        async def stop() -> None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-        self._closing.push_async_callback(stop)
 
     async def _serve(self, listener: socket.socket) -> None:
         host, port = listener.getsockname()[:2]
@@ -160,6 +146,33 @@ class Server:
             await requests.shutdown(STOP_WITHIN)
 
         self._closing.push_async_callback(stop)
+
+
+async def in_background(closing: contextlib.AsyncExitStack, work: Awaitable[None]) -> None:
+    """Work until `closing` is closed."""
+    task = asyncio.ensure_future(work)
+
+    async def stop() -> None:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    closing.push_async_callback(stop)
+
+
+@contextlib.asynccontextmanager
+async def at_work(
+    store: Store, sources: Sources = Sources(), features: Features = Features(), caller: Caller | None = None
+) -> AsyncIterator[Registry]:
+    """The registry over a store, with those who look after it; nobody is served yet. It closes the store."""
+    async with contextlib.AsyncExitStack() as closing:
+        closing.push_async_callback(store.close)
+        registry, lifecycles = assemble(store, sources, features, caller)
+        await in_background(closing, registry.cache.follow())
+        for lifecycle in lifecycles:
+            await lifecycle.start()
+            closing.push_async_callback(lifecycle.stop)
+        yield registry
 
 
 def assemble(

@@ -17,19 +17,19 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from apiserver import loading
+from apiserver import loading, server
 from apiserver.api import codec
 from apiserver.api.difference import field_path, steps
 from apiserver.api.errors import ApiError, bad_request
 from apiserver.api.gotext import compact_json
 from apiserver.api.types import Json, Object
 from apiserver.commands.cluster import Cluster, Reply, Unreachable, access
-from apiserver.commands.validate import registry_in_memory
 from apiserver.features import Features
 from apiserver.manifests import Document, in_order, is_crd, read_paths
 from apiserver.registry.pipeline import Options
 from apiserver.registry.store import Registry
 from apiserver.registry.trace import Trace, as_json
+from storage.memory import MemoryStore
 
 HEADER: Final = "X-Noxu-Trace"
 NO_TRACE: Final = (
@@ -72,7 +72,7 @@ def run(given: argparse.Namespace) -> int:
 async def _in_memory(documents: Iterable[Document], features: Features) -> list[Explained]:
     """CRDs and namespaces are only told of if they are refused, if there is something else."""
     explained = []
-    async with registry_in_memory(features) as registry:
+    async with server.at_work(MemoryStore(), features=features) as registry:
         for document in documents:
             one = await _written(registry, document)
             if one.error or not is_crd(document.value):

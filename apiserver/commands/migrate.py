@@ -31,7 +31,6 @@ from apiserver.http.outgoing import Outgoing
 from apiserver.registry.entry import Entry, object_at
 from apiserver.registry.pipeline import Draft, Options
 from apiserver.registry.resource import Resource
-from apiserver.registry.sources import Sources
 from apiserver.registry.store import Registry
 from storage.types import StoreError
 
@@ -189,19 +188,11 @@ async def _opened(directory: Path) -> AsyncIterator[Registry]:
         )
         raise Failure(f"{error}{hint}") from None
     outgoing = Outgoing()
-    registry, lifecycles = server.assemble(store, Sources(), caller=outgoing)
-    following = asyncio.create_task(registry.cache.follow())
     try:
-        for lifecycle in lifecycles:
-            await lifecycle.start()
-        yield registry
+        async with server.at_work(store, caller=outgoing) as registry:
+            yield registry
     finally:
-        for lifecycle in lifecycles:
-            await lifecycle.stop()
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
         await outgoing.close()
-        await store.close()
 
 
 async def _rewrite_all(registry: Registry, storage: Resource, migration: Migration) -> None:

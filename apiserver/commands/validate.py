@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from apiserver import loading, server
@@ -24,7 +23,6 @@ from apiserver.manifests import Document, LoadError, in_order, is_crd, read_path
 from apiserver.registry.entry import object_at
 from apiserver.registry.pipeline import Options
 from apiserver.registry.resource import Resource
-from apiserver.registry.sources import Sources
 from apiserver.registry.store import Registry
 from storage.memory import MemoryStore
 
@@ -65,29 +63,11 @@ async def validate(
     given = list(documents)
     places = {id(document): n for n, document in enumerate(given)}
     outcomes = []
-    async with registry_in_memory(features) as registry:
+    async with server.at_work(MemoryStore(), features=features) as registry:
         for document in in_order(given):
             outcome = await _judge(registry, document, options, skip=skip)
             outcomes.append((places[id(document)], outcome))
     return [outcome for _, outcome in sorted(outcomes, key=lambda pair: pair[0])]
-
-
-@contextlib.asynccontextmanager
-async def registry_in_memory(features: Features) -> AsyncIterator[Registry]:
-    """Everything of a server but that it serves."""
-    store = MemoryStore()
-    registry, lifecycles = server.assemble(store, Sources(), features)
-    following = asyncio.create_task(registry.cache.follow())
-    try:
-        for lifecycle in lifecycles:
-            await lifecycle.start()
-        yield registry
-    finally:
-        for lifecycle in lifecycles:
-            await lifecycle.stop()
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-        await store.close()
 
 
 async def _judge(registry: Registry, document: Document, options: Options, *, skip: bool) -> Outcome:
