@@ -199,6 +199,7 @@ async def _rewrite_all(registry: Registry, storage: Resource, migration: Migrati
     entries = list((await registry.collection(storage)).entries.values())
     for start in range(0, len(entries), AT_ONCE):
         await asyncio.gather(*[_rewrite(registry, storage, one, migration) for one in entries[start : start + AT_ONCE]])
+    migration.failures.sort()  # they came in any order
 
 
 async def _rewrite(registry: Registry, storage: Resource, entry: Entry, migration: Migration) -> None:
