@@ -21,7 +21,9 @@ MOST_TOLD: Final = 100  # upstream's maximum of errors of one list
 
 def storage_key(resource: Resource, key: Key) -> str:
     """Where the reference keeps an object in etcd."""
-    collection = f"apiextensions.kubernetes.io/{resource.group}/{resource.plural}" if resource.group else resource.plural
+    collection = (
+        f"apiextensions.kubernetes.io/{resource.group}/{resource.plural}" if resource.group else resource.plural
+    )
     return f"/registry/{collection}/{key.partition}{key.name}"
 
 
