@@ -336,6 +336,7 @@ def _refuse_malformed(draft: Draft) -> None:
         _complete(draft)  # which may set right what was wrong
         if wrong := unstructured.mismatch(OBJECT_META, metadata):
             raise _malformed(draft, metadata.get("name"), wrong)
+        draft.new = draft.resource.behaviour.prune(draft.resource, draft.new)
 
 
 def _has_version(metadata: Object) -> bool:

@@ -483,6 +483,15 @@ def test_a_patch_of_what_the_server_decides(server: Server, patch: Any, code: in
         assert answer.body["message"].startswith(message)
 
 
+def test_metadata_that_the_server_sets_right_are_typed_like_others(server: Server) -> None:
+    server.mutate(
+        lambda request: request["object"]["metadata"].update(creationTimestamp=["x"], labels={"a": None}, junk=1)
+    )
+    created = server.send("POST", body=widget())
+    assert (created.code, created.body["metadata"]["labels"]) == (201, {"a": ""})
+    assert "junk" not in created.body["metadata"]
+
+
 def test_owners_that_nobody_can_read_are_put_back(server: Server) -> None:
     entry = {"manager": "x", "operation": "Nope", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}
     server.mutate(lambda request: request["object"]["metadata"].update(managedFields=[entry]))
