@@ -44,8 +44,8 @@ SESSION = """
     REVISION: 2
     $ kubectl get wd one -o 'jsonpath={.spec.size}'
     5
-    $ helm upgrade one demo --set size=-1 >out.txt 2>&1; grep -c 'should be greater than or equal to 0' out.txt
-    1
+    $ helm upgrade one demo --set size=-1 >out.txt 2>&1; grep -q 'should be greater than or equal to 0' out.txt && echo refused
+    refused
     $ helm rollback one 1 --wait --timeout 30s
     Rollback was a success! Happy Helming!
     $ kubectl get wd one -o 'jsonpath={.spec.size}'
