@@ -258,8 +258,11 @@ def pretty(value: Json, *, sort_keys: bool) -> bytes:
 _token: Final = re.compile(rb'([{\[])([}\]])?|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+"|[^{}\[\],:"]++)').finditer
 
 
+MAX_INDENTED: Final = 1000  # levels; with 10,000 of them 200 MB of spaces would be written
+
+
 def _indent(written: bytes) -> bytes:
-    """encoding/json's Indent of compact JSON."""
+    """encoding/json's Indent of compact JSON; what is too deep stays compact."""
     out: list[bytes] = []
     depth = 0
     for token in _token(written):
@@ -268,6 +271,8 @@ def _indent(written: bytes) -> bytes:
             out.append(token[0])
         elif opening:
             depth += 1
+            if depth > MAX_INDENTED:
+                return written
             out += (opening, b"\n", b"  " * depth)
         elif closing:
             depth -= 1
@@ -355,7 +360,13 @@ _CLOSELY_READ: Final = 64 * 1024  # bytes of an odd answer
 
 def decode_answer(body: bytes) -> Json:
     """A JSON text that a webhook sent. Raises ValueError, in Go's words unless it is too long for that."""
-    return gojson.read(body).value if len(body) <= _CLOSELY_READ else orjson.loads(body)
+    if len(body) > _CLOSELY_READ:
+        try:
+            return orjson.loads(body)
+        except ValueError:
+            if body.count(b"{") + body.count(b"[") <= _DEEP:  # else it may be only too deep for orjson
+                raise
+    return gojson.read(body).value
 
 
 def _parse_quickly(body: bytes) -> _Parsed:

@@ -130,7 +130,7 @@ def _created(new: Object, tracker: Tracker, managers: Managers, name: str, now: 
     return _updated(tracker.blank, new, tracker, managers, name, now)
 
 
-def _wrong(value: Object, tracker: Tracker, *, duplicates: bool = False) -> list[str]:
+def _wrong(value: Object, tracker: Tracker, *, duplicates: bool = False, all_of_it: bool = True) -> list[str]:
     """What is wrong with an object of the resource, told the slow way only if anything may be."""
     if tracker.custom:
         try:
@@ -139,13 +139,15 @@ def _wrong(value: Object, tracker: Tracker, *, duplicates: bool = False) -> list
             pass
         else:
             return []
-    return validate(value, tracker.type, duplicates=duplicates)
+    return validate(value, tracker.type, duplicates=duplicates, all_of_it=all_of_it)
 
 
-def _updated(live: Object, new: Object, tracker: Tracker, managers: Managers, name: str, now: str) -> Managers:
-    """Who owns what after an update. Raises Failed or ApiError."""
+def _updated(
+    live: Object, new: Object, tracker: Tracker, managers: Managers, name: str, now: str, *, explain: bool = False
+) -> Managers:
+    """Who owns what after an update. Raises Failed or ApiError; `explain`: somebody will be told why."""
     for what, value in (("new", new), ("live", live)):
-        if wrong := _wrong(value, tracker, duplicates=True):
+        if wrong := _wrong(value, tracker, duplicates=True, all_of_it=explain):
             raise Failed(f"failed to convert {what} object ({named(value)}) to smd typed: {told(wrong)}")
     versions = Conversions(tracker)
     managers = _reconciled(managers, live, versions)
@@ -291,7 +293,7 @@ def apply(
 def _before_first_apply(live: Object, tracker: Tracker, now: str) -> Managers:
     """Everything there is belongs to somebody, so that it can be told from what will be applied."""
     try:
-        return _updated(tracker.blank, live, tracker, {}, BEFORE_FIRST_APPLY, now)
+        return _updated(tracker.blank, live, tracker, {}, BEFORE_FIRST_APPLY, now, explain=True)
     except Failed as failed:
         raise Failed(f"failed to create manager for existing fields: {failed}") from None
 

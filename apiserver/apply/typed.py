@@ -56,14 +56,14 @@ _Trail: TypeAlias = "tuple[_Trail | None, str | int, Element]"
 """Where a value stands: its parent's trail, its place among its siblings, its path element."""
 
 
-def validate(root: Json, kind: Type, *, duplicates: bool = False) -> list[str]:
-    """What is wrong with a value of that type, in the order of names and indices.
+def validate(root: Json, kind: Type, *, duplicates: bool = False, all_of_it: bool = True) -> list[str]:
+    """What is wrong with a value of that type, in the order of names and indices; or else anything that is wrong.
 
     `duplicates`: may sets and list-maps have the same item twice? Live objects may, applied ones may not.
     """
     found: list[tuple[tuple[str | int, ...], str]] = []
     stack: list[tuple[Json, Type, _Trail | None]] = [(root, kind, None)]
-    while stack:
+    while stack and (all_of_it or not found):
         one, kind, trail = stack.pop()
         if kind.open or one is None:
             continue
@@ -79,11 +79,21 @@ def validate(root: Json, kind: Type, *, duplicates: bool = False) -> list[str]:
                 if child is not None and type(child) not in expected.scalars and not expected.open:
                     stack.append((child, expected, (trail, name, field(name))))
         elif type(one) is list and kind.list is not None:
+            if not all_of_it and (wrong := _wrong_scalar(one, kind.list.items)) is not None:
+                return [_mismatch(one[wrong], kind.list.items)]
             stack += _checked_items(one, kind.list, trail, duplicates, found)
         else:
             found.append(_error(trail, _mismatch(one, kind)))
     found.sort(key=lambda error: error[0])
     return [message for _, message in found]
+
+
+def _wrong_scalar(items: list[Json], expected: Type) -> int | None:
+    """The first item that is not the scalar it should be."""
+    if expected.open or expected.map is not None or expected.list is not None:
+        return None
+    scalars = expected.scalars
+    return next((n for n, one in enumerate(items) if one is not None and type(one) not in scalars), None)
 
 
 def _checked_items(

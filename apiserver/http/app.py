@@ -35,6 +35,7 @@ from apiserver.http.request import (
     split_target,
 )
 from apiserver.http.routes import handler_of
+from apiserver.registry.heavy import work
 from apiserver.registry.pipeline import User
 from apiserver.registry.resource import Resource
 from apiserver.registry.sources import new_uuid
@@ -79,7 +80,7 @@ class App:
         try:
             answer = await self._route(request, warnings, extra)
         except ApiError as error:
-            answer = _error_answer(error, request)
+            answer = await work(len(error.message), _error_answer, error, request)
         except ConnectionError:
             raise
         except StoreError as failure:

@@ -16,6 +16,23 @@ Trail: TypeAlias = "tuple[Trail, str | int] | None"
 
 def written(trail: Trail) -> Path:
     """`spec.a[0]`. The first step is written as it is: a leading dot may be part of it."""
+    global _last  # noqa: PLW0603 - errors come in flocks: the next one is often beside the last
+    if trail is None:
+        return ""
+    above, step = trail
+    if above is None:
+        return str(step) if isinstance(step, str) else f"[{step}]"
+    known, path = _last
+    if known is not above:
+        path = _written(above)
+        _last = (above, path)
+    return f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}"
+
+
+_last: tuple[Trail, Path] = (None, "")
+
+
+def _written(trail: Trail) -> Path:
     parts = []
     while trail is not None:
         trail, step = trail

@@ -182,6 +182,18 @@ def test_pretty_json_has_two_spaces_and_no_line_end(number: float) -> None:
     )
 
 
+def test_what_is_too_deep_is_not_indented() -> None:
+    def nested(levels: int) -> Json:
+        value: Json = 1
+        for _ in range(levels):
+            value = {"a": value}
+        return value
+
+    deep, deeper = nested(codec.MAX_INDENTED), nested(codec.MAX_INDENTED + 1)
+    assert codec.pretty(deep, sort_keys=True).count(b"\n") == 2 * codec.MAX_INDENTED
+    assert codec.pretty(deeper, sort_keys=True) == codec.encode(deeper, sort_keys=True)
+
+
 @pytest.mark.parametrize("write", [codec.encode, codec.pretty])
 def test_what_is_deep_is_written_all_the_same(write: object) -> None:
     value: Json = 1.5

@@ -76,15 +76,8 @@ BUILT_IN: dict[str, str] = {
         b
         $ kubectl patch secret s -p '{"stringData":{"c":"d"}}'
         secret/s patched
-        $ kubectl describe secret s
-        Name:         s
-        …
-        Type:  Opaque
-
-        Data
-        ====
-        a:  1 bytes
-        c:  1 bytes
+        $ kubectl get secret s -o 'jsonpath={.data.a} {.data.c}'
+        Yg== ZA==
         $ kubectl patch secret s -p '{"type":"other"}'
         The Secret "s" is invalid: type: Invalid value: "other": field is immutable
         [1]
