@@ -266,9 +266,12 @@ def test_what_it_makes_of_a_small_object_is_not_worked_on_in_the_loop(
     assert threads == ["noxu"]
 
 
-def test_after_it_has_come_to_its_senses_everything_works(client: Client, webhook: Webhook) -> None:
+def test_after_it_has_come_to_its_senses_everything_works(
+    client: Client, webhook: Webhook, noxu: Noxu, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert timed(client, widgets("v2", "w1"))[1] == 500
     webhook.answer = honest
+    monkeypatch.setattr(noxu._server.registry.conversions, "timeout", 20)  # it is no matter of time
     assert timed(client, widgets("v2", "w1"))[1] == 200
     assert len(timed(client, widgets("v2"))[2]["items"]) == 300
 
