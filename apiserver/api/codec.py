@@ -363,8 +363,8 @@ def decode_answer(body: bytes) -> Json:
     if len(body) > _CLOSELY_READ:
         try:
             return orjson.loads(body)
-        except ValueError:
-            if body.count(b"{") + body.count(b"[") <= _DEEP:  # else it may be only too deep for orjson
+        except ValueError as error:
+            if "limit" not in str(error):  # of depth, which is a tenth of Go's
                 raise
     return gojson.read(body).value
 
