@@ -104,8 +104,10 @@ def test_no_repeated_key_goes_unnoticed(case: tuple[str, bool]) -> None:
     assert json.dumps(decoded.value) == json.dumps(exact.value)
 
 
-# go-yaml folds lines at these, and its own writer does not expect them everywhere
-YAML_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x85\u2028\u2029"), max_size=12)
+# go-yaml folds lines at these, and its own writer does not expect them everywhere, nor that a key may merge maps
+YAML_TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x85\u2028\u2029"), max_size=12
+).filter(lambda text: text != "<<")
 
 
 @law
