@@ -105,13 +105,15 @@ def test_no_repeated_key_goes_unnoticed(case: tuple[str, bool]) -> None:
 
 
 # go-yaml folds lines at these, and its own writer does not expect them everywhere, nor that a key may merge maps
-YAML_TEXT = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\x85\u2028\u2029"), max_size=12
-).filter(lambda text: text != "<<")
+YAML_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x85\u2028\u2029"), max_size=12)
+
+
+def can_be_written(value: Json) -> bool:
+    return "\\u202" not in compact_json(value) and '"<<":' not in json.dumps(value)
 
 
 @law
-@given(values(st.integers(MIN_INT64, MAX_INT64), YAML_TEXT).filter(lambda value: "\\u202" not in compact_json(value)))
+@given(values(st.integers(MIN_INT64, MAX_INT64), YAML_TEXT).filter(can_be_written))
 def test_yaml_that_is_written_is_read_again(value: Json) -> None:
     again = codec.decode_yaml(codec.to_yaml(value))
     assert list(again.duplicates) == []
