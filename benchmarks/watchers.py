@@ -2,8 +2,9 @@
 
     python -m benchmarks.watchers [--watchers N] [--seconds S]
 
-Prints the rates in one run, as a ratio to the first, and the server's memory for each watch. Idle watches are open and
-see no events; following ones are read all the time; stalled ones are never read.
+Prints the rates as ratios to the one without watches, measured before and after each, and the memory of an open watch.
+Idle watches are of another namespace; following ones are read all the time; stalled ones are never read, so they are
+first filled up, and cut off five seconds later.
 """
 
 from __future__ import annotations
@@ -102,29 +103,27 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with server() as (port, pid):
         writes_per_second(port, 1)
-        base = writes_per_second(port, given.seconds)
-        print(f"no watches             {base:8.0f} writes/s")
         for name in ("idle", "following", "stalled"):
-            before = memory(pid)
+            before, held = writes_per_second(port, given.seconds), memory(pid)
             peers = open_watches(port, given.watchers, OTHERS if name == "idle" else MAPS)
             time.sleep(1)
-            opened = (memory(pid) - before) / given.watchers / 1024
+            each = (memory(pid) - held) / given.watchers / 1024
             stop = threading.Event()
             reader = threading.Thread(target=follow, args=(peers, stop))
             if name == "following":
                 reader.start()
             rate = writes_per_second(port, given.seconds)
-            used = (memory(pid) - before) / given.watchers / 1024
             stop.set()
             if name == "following":
                 reader.join()
             for peer in peers:
                 peer.close()
-            print(
-                f"{given.watchers} {name:18} {rate:8.0f} writes/s ({rate / base:4.0%}), "
-                f"{opened:5.0f} KiB a watch when open, {used:5.0f} KiB after the writes"
-            )
             time.sleep(1)
+            without = (before + writes_per_second(port, given.seconds)) / 2
+            print(
+                f"{given.watchers} {name:10} {rate:6.0f} writes/s, {without:6.0f} without: {rate / without:4.0%}; "
+                f"{each:3.0f} KiB more memory for each that is open"
+            )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from apiserver.api.gotime import format_time
 from apiserver.api.types import Object
 from apiserver.apply import manager
 from apiserver.registry import ownership
-from apiserver.registry.cache import Change
+from apiserver.registry.change import Change
 from apiserver.registry.entry import Entry, made, object_at
 from apiserver.registry.heavy import work
 from apiserver.registry.store import Registry

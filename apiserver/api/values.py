@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 import orjson
 
 from apiserver.api.types import Json
+
+AT_ONCE: Final = 256 * 1024  # bytes of JSON that are copied without letting other threads run: a few milliseconds
 
 
 def copy(value: Json) -> Json:
@@ -12,24 +17,32 @@ def copy(value: Json) -> Json:
     if not isinstance(value, (dict, list)) or not value:
         return value if not isinstance(value, (dict, list)) else type(value)()
     try:
-        return orjson.loads(orjson.dumps(value))
+        text = orjson.dumps(value)
+        if len(text) <= AT_ONCE:
+            return orjson.loads(text)
     except (TypeError, ValueError):  # deeper than orjson goes (TypeError: JSONEncodeError)
-        return _copy_deep(value)
+        pass
+    return _copy_piecewise(value)
 
 
-def _copy_deep(value: Json) -> Json:
-    top: list[Json] = [None]
-    todo: list[tuple[Json, Json, Json]] = [(value, top, 0)]  # (source, container of the copy, key there)
+def _copy_piecewise(value: Json) -> Json:
+    top: list[Json] = [value]
+    todo: list[tuple[Json, Iterator[tuple[Json, Json]]]] = [(top, iter(enumerate(top)))]  # containers, half done
     while todo:
-        source, container, key = todo.pop()
-        if isinstance(source, dict):
-            container[key] = target = dict.fromkeys(source)
-            todo += [(item, target, name) for name, item in source.items()]
-        elif isinstance(source, list):
-            container[key] = items = [None] * len(source)
-            todo += [(item, items, n) for n, item in enumerate(source)]
+        container, rest = todo[-1]
+        for key, item in rest:
+            if isinstance(item, dict):
+                container[key] = made = dict(item)
+                if made:
+                    todo.append((made, iter(made.items())))
+                    break
+            elif isinstance(item, list):
+                container[key] = items = list(item)
+                if items:
+                    todo.append((items, iter(enumerate(items))))
+                    break
         else:
-            container[key] = source
+            todo.pop()
     return top[0]
 
 

@@ -23,6 +23,7 @@ from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
 from apiserver.http import documents, filters, handlers, negotiation, options, responses, traces, watch, websocket
 from apiserver.http.answer import Answer, text_answer
+from apiserver.http.connection import limit_unsent
 from apiserver.http.handlers import Call, Handler
 from apiserver.http.request import (
     Query,
@@ -71,7 +72,7 @@ class App:
 
     def end_watches(self) -> None:
         for stream in list(self.streams):
-            stream.end()
+            stream.stop()
 
     async def handle(self, request: web_request.BaseRequest) -> web_response.StreamResponse:
         """One request. Whatever happens inside, the client gets an answer."""
@@ -199,6 +200,7 @@ class App:
             await response.prepare(call.request)
             if call.request.method == "HEAD":
                 return response
+        limit_unsent(call.request, watch.HIGH_WATER)
         stream = watch.Stream(self.registry, wanted.selection, representation, pipe)
         stream.after = after
         self.streams.add(stream)
@@ -222,7 +224,7 @@ class App:
 async def _until_closed(socket: WebSocketResponse, stream: watch.Stream) -> AsyncIterator[None]:
     """Ends the stream when the client closes its WebSocket, and closes it when the stream ends."""
     closed = asyncio.ensure_future(websocket.ignore_messages(socket))
-    closed.add_done_callback(lambda _: stream.end())
+    closed.add_done_callback(lambda _: stream.stop())
     try:
         yield
     finally:

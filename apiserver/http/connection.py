@@ -8,6 +8,7 @@ costs nothing here: a timer is set only for one that is still incomplete.
 from __future__ import annotations
 
 import asyncio
+import socket
 from http import HTTPStatus
 from typing import Final
 
@@ -25,6 +26,8 @@ _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
 )
+
+_TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not everywhere
 
 
 class Connection(web_protocol.RequestHandler):
@@ -108,6 +111,19 @@ class Connection(web_protocol.RequestHandler):
         self._head_timer = None
         if self._wants_head:
             self.force_close()
+
+
+def limit_unsent(request: web_request.BaseRequest, size: int) -> None:
+    """Have the connection's writers wait when about `size` bytes wait here, and as many in the kernel.
+
+    Else the kernel takes megabytes for a client that reads nothing.
+    """
+    transport = request.transport
+    if transport is None:
+        return
+    transport.set_write_buffer_limits(high=size)
+    if _TCP_NOTSENT_LOWAT is not None:
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, size)
 
 
 def _head_in(data: bytes) -> int:

@@ -1,15 +1,17 @@
 """Watch: a stream of events about one collection (upstream's pkg/endpoints/handlers/watch.go and its watch cache).
 
-An event is made into bytes once per representation and those bytes go to every watcher, all events of one commit in
-one write. Delivery never waits: changes that a slow connection does not take, and those of objects that are too big to
-be worked on in the loop, are queued by reference. A client that takes nothing for `STALLED_AFTER` seconds, or falls
-`MAX_PENDING` changes or `MAX_PENDING_BYTES` behind, is cut off. It resumes from the last resourceVersion that it has
-seen.
+An event is made into bytes once per representation and those bytes go to every watcher. A stream that follows is told
+of changes by the collection's `Fanout` and sends them at once. It falls behind when its client does not take what it
+has been sent, and when objects are too big to be worked on in the loop or somebody has to be asked how they look: then
+nothing is kept for it but the revision that it has reached, from which it catches up, from the cache or from the
+store's log, as fast as its client takes it. A client that takes nothing for `STALLED_AFTER` seconds is cut off; it
+resumes from the last resourceVersion that it has seen.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +22,8 @@ from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
 from apiserver.http.options import ListOptions, parse_revision
 from apiserver.registry import damage
-from apiserver.registry.cache import Change, Collection
+from apiserver.registry.cache import Collection
+from apiserver.registry.change import Change
 from apiserver.registry.conversion_changes import changes_before_failure
 from apiserver.registry.conversion_entries import entries_before_failure
 from apiserver.registry.entry import Entry, body_at, is_read, object_at
@@ -33,9 +36,7 @@ from storage.types import Compacted, Corrupt, Event, Prefix, Revision
 MIN_TIMEOUT: Final = 1800.0  # seconds; a watch without timeoutSeconds lasts one to two times this
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
-HIGH_WATER: Final = 128 * 1024  # bytes that a connection may leave unsent before its events are queued
-MAX_PENDING: Final = 10_000  # changes queued for a connection that does not take them
-MAX_PENDING_BYTES: Final = 32 * 1024 * 1024  # of their objects, which others may hold as well
+HIGH_WATER: Final = 32 * 1024  # bytes that a connection may leave unsent before it falls behind
 STALLED_AFTER: Final = 5.0  # seconds without taking anything
 CHUNK: Final = 128  # events between two pauses
 CHUNK_BYTES: Final = 128 * 1024
@@ -136,65 +137,67 @@ def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Objec
 
 
 class Stream:
-    """One watch. The cache calls `deliver` and `end`; `run` is the handler's side of it."""
+    """One watch. The fan-out calls `deliver`, `fall_behind` and `end`; `run` is the handler's side of it."""
 
     def __init__(self, registry: Registry, selection: Selection, representation: Representation, pipe: Pipe) -> None:
         self.registry = registry
         self.selection = selection
         self.representation = representation
         self.pipe = pipe
-        self.after: Revision = 0  # events up to this revision are not for us
-        self._partition = selection.partition
+        self.partition = selection.partition
+        self.after: Revision = 0  # the client has been sent everything up to here
         self._cost = selection.cost
         self._asks = selection.resource.versions.converter is not None  # somebody has to be asked how objects look
-        self._pending: list[Change] = []
-        self._pending_bytes = 0
-        self._ends = 0  # how often the collection's watches had been ended when this one began
-        self._queueing = True
+        self._behind = True
+        self._upto: Revision | None = None  # where it ends, once that is known
         self._wake = asyncio.Event()
-        self._ended = False
 
-    # -- the cache's side
+    # -- the fan-out's side
 
-    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
-        partition = self._partition
-        if partition is not None and all(change.key.partition != partition for change in changes):
-            return  # most watches of a namespace see nothing of most commits
-        if not self._queueing and not self._asks and all(change.weight + self._cost <= LIGHT for change in changes):
-            frames = self._frames_at_once(changes)
-            if frames is not None:
-                if frames and self._write(frames) > HIGH_WATER:
-                    self._queueing = True
-                    self._wake.set()
-                return
-        mine = [change for change in changes if partition in (None, change.key.partition)]
-        if mine:
-            self._queueing = True
-            self._pending += mine
-            self._pending_bytes += sum([change.weight for change in mine])
-            self._wake.set()
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> bool:
+        """Send changes of our partition; False if that is for the handler's side, or if it cannot go on like this."""
+        new = changes if changes[0].revision > self.after else [one for one in changes if one.revision > self.after]
+        frames = self._frames_at_once(new)
+        if frames is None:
+            self.fall_behind()
+            return False
+        self.after = max(self.after, revision)
+        if frames and self._write(frames) > HIGH_WATER:
+            self.fall_behind()
+            return False
+        return True
 
     def _frames_at_once(self, changes: Sequence[Change]) -> bytes | None:
-        """None if there are too many, or if one cannot be shown: then it is for the handler's side to see."""
+        """None if there is too much to do, or if one cannot be shown: then it is for the handler's side to see."""
+        if not changes:
+            return b""
+        if self._asks or len(changes) > CHUNK or max(one.weight for one in changes) + self._cost > LIGHT:
+            return None
         try:
             frames = b"".join(self.frames(changes))
         except ApiError:
             return None
         return frames if len(frames) <= CHUNK_BYTES else None
 
-    @property
-    def _overrun(self) -> bool:
-        return len(self._pending) > MAX_PENDING or self._pending_bytes > MAX_PENDING_BYTES
+    def fall_behind(self) -> None:
+        self._behind = True
+        self._wake.set()
 
     def end(self) -> None:
-        self._ended = True
+        """The resource has changed or is gone: what happened until now is sent, and nothing else."""
+        self._upto = self._upto or self.registry.cache.revision
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End at once."""
+        self._upto = -1
         self._wake.set()
 
     def _write(self, frames: bytes) -> int:
         try:
             return self.pipe.write(frames)
         except ConnectionError:
-            self.end()
+            self.stop()
             return 0
 
     def frames(self, changes: Sequence[Change]) -> list[bytes]:
@@ -203,8 +206,6 @@ class Stream:
         everything = selection.everything
         found: list[bytes] = []
         for change in changes:
-            if not self._concerns(change):
-                continue
             entry, before = change.entry, change.before
             was_in = before is not None and (everything or selection.wants(before))
             if entry is not None and (everything or selection.wants(entry)):
@@ -213,106 +214,105 @@ class Stream:
                 found.append(event("DELETED", before, change))
         return found
 
-    def _concerns(self, change: Change) -> bool:
-        return change.revision > self.after and self._partition in (None, change.key.partition)
-
     # -- the handler's side
 
     async def run(self, options: ListOptions, seconds: float) -> None:
         """Stream until the time is up, the resource changes, or the client does not keep up."""
         deadline = time.monotonic() + seconds
         collection = await self.registry.collection(self.selection.resource)
-        self._ends = collection.ends
+        collection.streams.enter(self)
         try:
             await self._start(collection, options)
-            await self._live(deadline, bookmarks=options.bookmarks)
+            await self._live(collection, deadline, bookmarks=options.bookmarks)
         except (Compacted, Corrupt) as gap:
             oldest = gap.revision if isinstance(gap, Compacted) else self.registry.cache.revision
             await self._error(too_old(self.after, oldest))
         except _Unconvertible as failed:
             await self._error(errors.internal_error(failed.error.message))
         finally:
-            collection.watchers.pop(self, None)
+            collection.streams.leave(self)
 
     async def _start(self, collection: Collection, options: ListOptions) -> None:
-        """Send the initial state or the history asked for; from then on the cache delivers. Raises Compacted."""
+        """Send the initial state, if it is asked for. Raises Compacted."""
         revision = self.after
         if revision and not options.initial_events:
             if revision < self.selection.resource.versions.since:
                 raise Compacted(self.selection.resource.versions.since)
-            rest = collection.since(revision)
-            if rest is None:
-                rest = await self._catch_up(collection, revision)
-            self._join(collection)
-            await self._send_changes(rest)
             return
         if revision:
             await fresh(self.registry, revision)
-        if damaged := collection.damage(self._partition):
+        if damaged := collection.damage(self.partition):
             raise _Unconvertible(damage.unlistable(self.selection.resource, damaged))
-        entries = [collection.entries[key] for key in collection.select(self._partition)]
-        at, self.after = self.registry.cache.revision, 0
-        self._join(collection)
-        if options.initial_events is not False:
-            for some in portions(entries, lambda entry: len(entry.stored)):
-                ready, error = await entries_before_failure(list(some), self.selection.resource)
-                shown = ready if self.selection.everything else await wanted(ready, self.selection)
-                await self._send(await work(sum(map(self.representation.weight, shown)), self._added, shown))
-                if error is not None:
-                    raise _Unconvertible(error)
-            if options.initial_events and options.bookmarks:
-                await self._send([self.representation.bookmark(at, initial_end=True)])
-
-    def _join(self, collection: Collection) -> None:
-        """From now on the cache delivers; unless the collection's watches were ended while this one was starting."""
-        if collection.ends == self._ends:
-            collection.watchers[self] = None
-        else:
-            self.end()
+        entries = [collection.entries[key] for key in collection.select(self.partition)]
+        self.after = self.registry.cache.revision
+        if options.initial_events is False:
+            return
+        for some in portions(entries, lambda entry: len(entry.stored)):
+            ready, error = await entries_before_failure(list(some), self.selection.resource)
+            shown = ready if self.selection.everything else await wanted(ready, self.selection)
+            await self._send(await work(sum(map(self.representation.weight, shown)), self._added, shown))
+            if error is not None:
+                raise _Unconvertible(error)
+        if options.initial_events and options.bookmarks:
+            await self._send([self.representation.bookmark(self.after, initial_end=True)])
 
     def _added(self, entries: Sequence[Entry]) -> list[bytes]:
         return [self.representation.event("ADDED", entry, None) for entry in entries]
 
-    async def _catch_up(self, collection: Collection, revision: Revision) -> list[Change]:
-        """Send history from the store until the cache's recent changes take over; those that are left to send."""
-        prefix = Prefix(self.selection.resource.collection, self._partition)
-        async for batch in self.registry.store.watch(prefix, after=revision):
-            await self._send_changes([_change(event) for event in batch.events])
-            self.after = batch.revision  # the store's log may be ahead of the cache, which shall not send it again
-            rest = collection.since(batch.revision)
-            if rest is not None:
-                return rest
-        raise Compacted(revision)
-
-    async def _live(self, deadline: float, *, bookmarks: bool) -> None:
+    async def _live(self, collection: Collection, deadline: float, *, bookmarks: bool) -> None:
         next_bookmark = _next_bookmark(time.monotonic(), deadline) if bookmarks else deadline
-        while not self._ended:
-            if self._pending:
-                changes, self._pending, self._pending_bytes = self._pending, [], 0
-                await self._send_changes(changes)
-                continue
-            if self._queueing:
-                await self._drain()
-                self._queueing = bool(self._pending)
-                continue
+        owed = collection.changed  # what was before the watch is sent, however short that is
+        while True:
             self._wake.clear()
             now = time.monotonic()
-            if now >= deadline:
+            if self._upto == -1 or (now >= deadline and self.after >= owed):
+                return
+            if self._behind:
+                await self._drain()
+                await self._catch_up(collection)
+                continue
+            if self._upto is not None:
                 return
             if now >= next_bookmark:
-                await self._send([self.representation.bookmark(self.registry.cache.revision)])
+                at = max(collection.streams.settled(self.registry.cache.revision), self.after)
+                await self._send([self.representation.bookmark(at)])
                 next_bookmark = _next_bookmark(now, deadline)
                 continue
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(deadline, next_bookmark) - now):
                     await self._wake.wait()
-            except TimeoutError:
-                continue
+
+    async def _catch_up(self, collection: Collection) -> None:
+        """Send what has happened since; if that is nothing, follow. Raises Compacted."""
+        changes = collection.since(self.after)
+        if changes is None:
+            await self._catch_up_from_log(collection)
+        elif changes and not self._ends_at(self.after):
+            upto = collection.changed if self._upto is None else self._upto
+            await self._send_changes([change for change in changes if change.revision <= upto])
+            self.after = upto
+        else:
+            self._behind = False
+            if self._upto is None:
+                collection.streams.follow(self)
+
+    def _ends_at(self, revision: Revision) -> bool:
+        return self._upto is not None and revision >= self._upto
+
+    async def _catch_up_from_log(self, collection: Collection) -> None:
+        """Send history from the store until the cache's recent changes take over."""
+        prefix = Prefix(self.selection.resource.collection, self.partition)
+        async for batch in self.registry.store.watch(prefix, after=self.after):
+            upto = batch.revision if self._upto is None else self._upto
+            await self._send_changes([_change(event) for event in batch.events if event.revision <= upto])
+            self.after = batch.revision  # it may be ahead of the cache, which shall not send it again
+            if self._ends_at(self.after) or collection.since(self.after) is not None:
+                return
+        raise Compacted(self.after)
 
     async def _send_changes(self, changes: Sequence[Change]) -> None:
-        if self._asks:
-            changes = [change for change in changes if self._concerns(change)]
-        for some in portions(changes, lambda change: change.weight + self._cost):
+        mine = [change for change in changes if self.partition in (None, change.key.partition)]
+        for some in portions(mine, lambda change: change.weight + self._cost):
             error = None
             if self._asks:
                 resource, everything = self.selection.resource, self.selection.everything
@@ -346,8 +346,6 @@ class Stream:
                 await self.pipe.drain()
         except TimeoutError:
             raise ConnectionError("the client does not take its events") from None
-        if self._overrun:
-            raise ConnectionError("the client takes its events too slowly")
 
     async def _error(self, error: ApiError) -> None:
         await self._send([self.representation.error(error)])

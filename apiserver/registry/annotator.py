@@ -30,7 +30,7 @@ from apiserver.api.types import Json, Object
 from apiserver.api.values import copy
 from apiserver.apply import manager
 from apiserver.registry import ownership, pipeline
-from apiserver.registry.cache import Change
+from apiserver.registry.change import Change
 from apiserver.registry.entry import Entry, made
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource, Versions

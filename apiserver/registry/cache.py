@@ -12,11 +12,12 @@ import logging
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Final, Protocol
 
-from apiserver.api.errors import ApiError
+from apiserver.registry.change import Change
 from apiserver.registry.entry import Entry
-from apiserver.registry.resource import Resource
+from apiserver.registry.fanout import Fanout
 from storage.store import Store
 from storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
 
@@ -25,32 +26,14 @@ log = logging.getLogger("noxu")
 RECENT: Final = 1024  # changes kept per collection for watches that resume; older ones come from the store's log
 RECENT_BYTES: Final = 32 * 1024 * 1024  # of all their objects
 
-Outcomes = dict[tuple[Resource, bool], tuple[asyncio.Task[list[Entry | ApiError | None]], int]]
-"""At a version, `before` (True) or `entry`: the n-th outcome of a task (see `conversion_changes`)."""
-
-
-class Change:
-    """One event as watchers see it. `before` is the old state under the change's revision, `entry` the new one."""
-
-    __slots__ = ("before", "converted", "entry", "frames", "key", "revision", "weight")
-
-    def __init__(self, key: Key, revision: Revision, entry: Entry | None, before: Entry | None) -> None:
-        self.key = key
-        self.revision = revision
-        self.entry = entry
-        self.before = before
-        self.frames: dict[object, bytes] = {}  # what was already built, by representation
-        self.converted: Outcomes | None = None  # what somebody was asked for already
-        self.weight = max(len(one.stored) if one else 0 for one in (entry, before))
-
 
 class Watcher(Protocol):
-    """Who wants to know of changes in a collection. Both methods return at once."""
+    """A part of the server that knows of changes before their writers are answered. Both methods return at once."""
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None: ...
 
     def end(self) -> None:
-        """Nothing more will come: the resource is gone or has changed its schema."""
+        """Nothing more will come: the resource is gone or has changed its schema, or the cache lost track of the log."""
         ...
 
 
@@ -67,7 +50,7 @@ class Collection:
         self.floor: Revision = 0  # `recent` holds every change after this revision
         self.changed: Revision = 0  # the revision of the newest change
         self.watchers: dict[Watcher, None] = {}
-        self.ends = 0  # how often all watches were ended: one that began before cannot join any more
+        self.streams = Fanout(self)
 
     def apply(self, event: Event, made: Entry | None = None) -> Change:
         """`made` is the entry that a writer expects of its write, and has prepared."""
@@ -121,7 +104,9 @@ class Collection:
             return None
         if revision >= self.changed:
             return []
-        return [change for change in self.recent if change.revision > revision]
+        found = list(takewhile(lambda change: change.revision > revision, reversed(self.recent)))
+        found.reverse()
+        return found
 
 
 class WatchCache:
@@ -170,6 +155,8 @@ class WatchCache:
             for watcher in list(collection.watchers):
                 watcher.deliver(changes, batch.revision)
         self._wake()
+        for collection in changed:
+            collection.streams.tell()
 
     def _wake(self) -> None:
         """Tell those who wait for a revision that has been reached."""
@@ -247,7 +234,7 @@ class WatchCache:
             self._end(collection)
 
     def _end(self, collection: Collection) -> None:
-        collection.ends += 1
+        collection.streams.end()
         watchers, collection.watchers = list(collection.watchers), {}
         for watcher in watchers:
             watcher.end()

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from apiserver.api.errors import ApiError
-from apiserver.registry.cache import Change
+from apiserver.registry.change import Change
 from apiserver.registry.conversion_entries import entries_before_failure
 from apiserver.registry.entry import Entry
 from apiserver.registry.resource import Resource

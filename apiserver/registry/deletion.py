@@ -9,7 +9,7 @@ from typing import Final
 from apiserver.api.errors import ApiError
 from apiserver.api.gotime import format_time
 from apiserver.api.types import Object
-from apiserver.registry.cache import Change
+from apiserver.registry.change import Change
 from apiserver.registry.entry import read
 from apiserver.registry.heavy import work
 from apiserver.registry.resource import Resource

@@ -19,7 +19,8 @@ from apiserver.apply import manager
 from apiserver.crd import conditions
 from apiserver.crd.conditions import Condition
 from apiserver.registry import ownership
-from apiserver.registry.cache import Change, Collection
+from apiserver.registry.cache import Collection
+from apiserver.registry.change import Change
 from apiserver.registry.custom import versions_of
 from apiserver.registry.deletion import delete_all, until_empty
 from apiserver.registry.entry import Entry, key_of, made, object_at

@@ -12,7 +12,7 @@ from typing import Final
 
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Object
-from apiserver.registry.cache import Change
+from apiserver.registry.change import Change
 from apiserver.registry.deletion import delete_all, until_empty
 from apiserver.registry.entry import Entry, key_of, made, object_at
 from apiserver.registry.pipeline import Options

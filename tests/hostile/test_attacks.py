@@ -1,6 +1,6 @@
 """Requests that are meant to hurt: the answer comes soon, in little memory, and others are served meanwhile.
 
-(Hazards S1, S6, S9, S11, S13, S14.) The time is that of the processor, the best of three, and `LoopWatch` counts only
+(Hazards S1, S6, S9, S11, S13, S14.) The time is that of the processor, the best of five, and `LoopWatch` counts only
 what this process does.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-pat
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DROPS = path_of("drops")
 BLOCKED = 0.05  # seconds of processor time for which the loop may be held
+TRIES = 5  # of which the best counts
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 SPEC: dict[str, Any] = {
@@ -52,7 +54,10 @@ def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
     with Noxu(
         tmp_path_factory.mktemp("attacks"), [definition("drops", SPEC), thing("Drop", "p", {"any": [1]})]
     ) as running:
+        gc.collect()
+        gc.freeze()  # as `noxu serve` does: what the tests have made is no matter of the server's
         yield running
+        gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +174,7 @@ def test_an_attack_is_answered_soon_and_holds_up_nobody(target: Target, loop_wat
     sent = attack.make()
     assert len(sent) <= MAX_BODY
     blocked = took = 1e9
-    for _ in range(3):
+    for _ in range(TRIES):
         loop_watch.reset()
         began = time.process_time()
         answer = target.ask(attack.method, attack.path, sent, attack.headers, timeout=100)
@@ -342,7 +347,7 @@ def test_a_list_of_large_objects_holds_up_nobody(
 ) -> None:
     path, headers = LISTS[how]
     blocked = 1e9
-    for _ in range(3):
+    for _ in range(TRIES):
         loop_watch.reset()
         assert target.ask("GET", path, headers=headers, timeout=100).status == 200
         blocked = min(blocked, loop_watch.worst)

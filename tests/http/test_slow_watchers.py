@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -16,12 +17,14 @@ from apiserver.config import Config
 from apiserver.http import app, watch
 from apiserver.http.options import ListOptions
 from apiserver.manifests import Document
+from apiserver.registry import cache
 from apiserver.server import Server
 from storage.types import Key
 from tests.http.streams import (
     DEFINITION,
     PATH,
     THINGS,
+    Seen,
     Watched,
     Writer,
     everything,
@@ -103,6 +106,7 @@ async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
         history = await history_of(store, THINGS)
         judge(Watched(start, fast.events, upto=store.revision), history)
         assert max(buffered) <= watch.HIGH_WATER + watch.CHUNK_BYTES  # of each connection; the rest is shared
+        await asyncio.sleep(patience(watch.STALLED_AFTER + 0.5))
         async with asyncio.timeout(patience(watch.STALLED_AFTER + 10)):
             heard = await asyncio.gather(*map(until_cut_off, peers))
         for peer in peers:
@@ -121,15 +125,29 @@ class Sink:
     """A client that takes some, and then nothing until it is told to."""
 
     def __init__(self, room: int) -> None:
-        self.room, self.taken, self.open = room, 0, asyncio.Event()
+        self.room, self.data, self.open = room, b"", asyncio.Event()
 
     def write(self, data: bytes) -> int:
-        self.taken += len(data)
-        return max(self.taken - self.room, 0)
+        self.data += data
+        return max(len(self.data) - self.room, 0)
 
     async def drain(self) -> None:
-        if self.taken > self.room:
+        if len(self.data) > self.room:
             await self.open.wait()
+
+    def take_all(self) -> None:
+        self.room = 1 << 30
+        self.open.set()
+
+    @property
+    def events(self) -> list[Seen]:
+        return [seen(line) for line in self.data.splitlines()]
+
+    async def until(self, revision: int) -> list[Seen]:
+        async with asyncio.timeout(5):
+            while not self.data or self.events[-1].revision < revision:  # noqa: ASYNC110 - the bytes tell nobody
+                await asyncio.sleep(0.005)
+        return self.events
 
 
 async def run(server: Server, sink: Sink) -> asyncio.Task[None]:
@@ -140,41 +158,86 @@ async def run(server: Server, sink: Sink) -> asyncio.Task[None]:
     return running
 
 
-@pytest.mark.parametrize("limit", ["MAX_PENDING", "MAX_PENDING_BYTES"])
-async def test_who_falls_too_far_behind_is_cut_off_even_if_he_takes_something(
-    server: Server, monkeypatch: pytest.MonkeyPatch, limit: str
+async def test_who_is_behind_costs_no_memory_and_gets_everything(
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """However far behind: what is not sent is read from the log when its turn comes."""
+    monkeypatch.setattr(cache, "RECENT", 10)
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
-    monkeypatch.setattr(watch, limit, 50)
+    store = server.registry.store
+    start = store.revision
     sink = Sink(0)
     running = await run(server, sink)
-    writer = Writer(server.registry.store, 1)
+    writer = Writer(store, 1)
     for _ in range(60):
         await writer.write()
-    await asyncio.sleep(0.01)
-    sink.open.set()
-    with pytest.raises(ConnectionError, match="too slowly"):
-        async with asyncio.timeout(5):
-            await running
+    collection = await server.registry.collection(resource_of(server))
+    assert len(collection.recent) == 10
+    assert len(sink.events) == 1  # it was one too many
+    sink.take_all()
+    judge(Watched(start, await sink.until(store.revision), upto=store.revision), await history_of(store, THINGS))
+    running.cancel()
+
+
+async def test_who_is_so_far_behind_that_the_log_is_compacted_is_told(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "RECENT", 10)
+    monkeypatch.setattr(watch, "HIGH_WATER", 0)
+    store = server.registry.store
+    sink = Sink(0)
+    running = await run(server, sink)
+    writer = Writer(store, 1)
+    for _ in range(30):
+        await writer.write()
+    await store.compact(store.revision)
+    sink.take_all()
+    async with asyncio.timeout(5):
+        await running
+    last = json.loads(sink.data.splitlines()[-1])
+    assert (last["type"], last["object"]["code"], last["object"]["reason"]) == ("ERROR", 410, "Expired")
 
 
 async def test_who_pauses_for_a_moment_gets_everything(server: Server) -> None:
     store = server.registry.store
     start = store.revision
     sink = Sink(0)
-    frames: list[bytes] = []
-    write = sink.write
-    sink.write = lambda data: frames.append(data) or write(data)  # type: ignore[method-assign, func-returns-value]
     running = await run(server, sink)
     writer = Writer(store, 1)
     for _ in range(300):
         await writer.write()
-    sink.room = 1 << 30
-    sink.open.set()
-    for _ in range(100):
-        await asyncio.sleep(0.005)
-        if b"".join(frames).count(b"\n") == store.revision - start:
-            break
+    sink.take_all()
+    judge(Watched(start, await sink.until(store.revision), upto=store.revision), await history_of(store, THINGS))
     running.cancel()
-    events = [seen(line) for line in b"".join(frames).splitlines()]
-    judge(Watched(start, events, upto=store.revision), await history_of(store, THINGS))
+
+
+async def test_when_the_definition_changes_who_is_behind_gets_the_rest_and_then_the_end(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "HIGH_WATER", 0)
+    store = server.registry.store
+    start = store.revision
+    sink = Sink(0)
+    running = await run(server, sink)
+    writer = Writer(store, 1)
+    for _ in range(20):
+        await writer.write()
+    end = server.registry.cache.revision
+    server.registry.cache.end_watches(THINGS)
+    for _ in range(20):
+        await writer.write()  # it is of another schema
+    sink.take_all()
+    async with asyncio.timeout(5):
+        await running
+    assert sink.events[-1].revision == end
+    judge(Watched(start, sink.events, upto=end), await history_of(store, THINGS))
+
+
+async def test_who_stalls_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "HIGH_WATER", 0)
+    monkeypatch.setattr(watch, "STALLED_AFTER", 0.05)
+    running = await run(server, Sink(0))
+    await Writer(server.registry.store, 1).write()
+    with pytest.raises(ConnectionError, match="does not take"):
+        async with asyncio.timeout(5):
+            await running

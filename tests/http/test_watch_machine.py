@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from apiserver.api import selectors
 from apiserver.http import watch
 from apiserver.http.options import ListOptions
-from apiserver.registry import cache
+from apiserver.registry import cache, fanout
 from apiserver.registry.listing import Selection
 from apiserver.registry.sources import Sources
 from apiserver.server import assemble
@@ -176,8 +176,9 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_r8_whatever_happens_streams_keep_their_promises(monkeypatch: Any) -> None:
-    """Short memories of the cache and the log, so that everything that can be overtaken is."""
+    """Short memories of the cache and the log, and short steps, so that everything that can be overtaken is."""
     monkeypatch.setattr(cache, "RECENT", 3)
+    monkeypatch.setattr(fanout, "STEP", 1)
     monkeypatch.setattr(log, "TAIL_EVENTS", 4)
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.0005)
     run_state_machine_as_test(
