@@ -111,7 +111,7 @@ def _count_colons(value: Json) -> int:
         elif type(item) is not list:
             continue
         colons += "".join([part for part in item if type(part) is str]).count(":")
-        todo += [part for part in item if type(part) is dict or type(part) is list]
+        todo += [part for part in item if part and (type(part) is dict or type(part) is list)]
     return colons
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from apiserver.api import errors
 from apiserver.api.errors import ApiError
 from apiserver.api.types import Json, Object
-from apiserver.api.values import equal
+from apiserver.api.values import copy, equal
 from apiserver.apply import lastapplied
 from apiserver.apply.comparison import Comparison, compare, same
 from apiserver.apply.compiled import Unsure, accept
@@ -260,11 +260,11 @@ def apply(
 ) -> Object:
     """The live object (None: there is none yet) with the configuration applied by `manager`, and its managedFields.
 
-    Where that changes nothing but ownership the object is the live one. Raises ApiError: 409 with a cause for every
+    It shares what it can with both, and its sets of fields with other objects. Where that changes nothing but ownership the object is the live one. Raises ApiError: 409 with a cause for every
     conflict, 400 for a configuration of another kind or with managedFields, 500 without a reason for one that is not
     of its type.
     """
-    live = tracker.blank if live is None else live
+    live = copy(tracker.blank) if live is None else live
     try:
         managers = decode(_entries(live))
     except InvalidEntries as error:

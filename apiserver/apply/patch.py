@@ -320,7 +320,10 @@ def _size(value: Json) -> int:
 
 
 def merge_patch(document: Object, patch: Json) -> Json:
-    """Apply a decoded merge patch. A list is a patch that replaces everything."""
+    """Apply a decoded merge patch, whose values become part of the result. A list is a patch that replaces everything.
+
+    The document stays as it is; the patch is used up.
+    """
     return _merged(document, patch) if isinstance(patch, dict) else _without_nulls(patch)
 
 
@@ -343,15 +346,13 @@ def _merged(document: Object, patch: Object) -> Object:
 
 
 def _without_nulls(value: Json) -> Json:
-    """A copy without the members that are null, inside lists too; null items stay."""
-    top: list[Json] = [value]
-    todo: list[tuple[Json, Json, Json]] = [(value, top, 0)]  # (source, container of the copy, key there)
+    """The value without the members that are null, inside lists too; null items stay."""
+    todo = [value] if isinstance(value, (dict, list)) else []
     while todo:
-        source, container, key = todo.pop()
-        if isinstance(source, dict):
-            container[key] = target = {name: child for name, child in source.items() if child is not None}
-            todo += [(child, target, name) for name, child in target.items() if isinstance(child, (dict, list))]
-        elif isinstance(source, list):
-            container[key] = items = list(source)
-            todo += [(child, items, n) for n, child in enumerate(items) if isinstance(child, (dict, list))]
-    return top[0]
+        container = todo.pop()
+        if isinstance(container, dict):
+            for name in [name for name, child in container.items() if child is None]:
+                del container[name]
+        inside = container.values() if isinstance(container, dict) else container
+        todo += [child for child in inside if child and isinstance(child, (dict, list))]
+    return value

@@ -6,6 +6,7 @@ import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from aiohttp import web_request
@@ -334,16 +335,18 @@ async def patch_(call: Call) -> Answer:
 
 async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) -> Answer:
     """Server-side apply: merge a configuration into the object, or create it."""
-    config = await call.work(read_configuration, body, field_validation=given.field_validation)
-    call.warnings += config.duplicates if given.field_validation == "Warn" else ()
+    read = partial(call.work, read_configuration, body, field_validation=given.field_validation)
+    sent = [await read()]  # until it is used
+    call.warnings += sent[0].duplicates if given.field_validation == "Warn" else ()
 
     async def merged(old: Object | None) -> Object:
+        """It shares with the configuration, which is read anew for the next attempt, but not with other objects."""
+        config = (sent.pop() if sent else await read()).value
         now = format_time(call.now())
 
         def merge(tracker: Tracker) -> Object:
-            applied = manager.apply(old, config.value, tracker, manager=given.field_manager, force=given.force, now=now)
-            new: Object = copy(applied)
-            return new
+            new = manager.apply(old, config, tracker, manager=given.field_manager, force=given.force, now=now)
+            return {name: copy(one) if name == "metadata" else one for name, one in new.items()}
 
         return await ownership.tracked(call.resource, call.info.subresource, merge, call.weight)
 

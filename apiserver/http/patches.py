@@ -35,7 +35,9 @@ class Change:
         self._struct = struct
         self._checked = field_validation != "Ignore"
         self._bytes = body
-        self._body = codec.PatchBody(None, "", ()) if media_type == STRATEGIC_MERGE_PATCH else codec.read_patch(body)
+        self._body: codec.PatchBody | None = None  # until it is used: what it holds becomes part of an object
+        if media_type != STRATEGIC_MERGE_PATCH:
+            self._body = codec.read_patch(body)
 
     def __call__(self, old: Object) -> codec.Decoded:
         """The patched object and what is to be said of the patch. Raises ApiError."""
@@ -51,10 +53,15 @@ class Change:
             duplicates = self._strategic.duplicates if self._checked else ()
             return codec.Decoded(strategic_patch(old, self._strategic.value, self._struct), duplicates)
         if self._media_type == MERGE_PATCH:
-            patch = codec.merge_patch(self._body, strict=self._checked)
+            patch = codec.merge_patch(self._read(), strict=self._checked)
             return codec.Decoded(merge_patch(old, patch.value), patch.strict)
-        patch = codec.json_patch(self._body, strict=self._checked)
+        patch = codec.json_patch(self._read(), strict=self._checked)
         return codec.Decoded(json_patch(old, patch.value), patch.strict)
+
+    def _read(self) -> codec.PatchBody:
+        """The patch as it was sent, to be used up."""
+        body, self._body = self._body, None
+        return codec.read_patch(self._bytes) if body is None else body
 
     @cached_property
     def _strategic(self) -> codec.Decoded:
@@ -69,17 +76,18 @@ class Change:
             return default_format(self._strategic.value)
         if self._struct is None:
             old = codec.decode_stored(codec.encode(old, sort_keys=True))  # as the library gets it
-        value = copy(self._change(old).value)
+        value = copy(self._change(old).value)  # a patch shares with the object what it leaves alone
         for trail in self._trails():
             _sort_along(value, trail)
         return codec.encode(value, sort_keys=False).decode()
 
     def _trails(self) -> list[list[str]]:
         """The ways that the patch goes through the object."""
+        patch = self._read().value
         if self._media_type == JSON_PATCH:
-            pointers = [one[name] for one in self._body.value for name in ("path", "from") if name in one]
+            pointers = [one[name] for one in patch for name in ("path", "from") if name in one]
             return [pointer.split("/")[1:-1] for pointer in pointers]
-        trails, found = [([], self._body.value)], []  # type: list[tuple[list[str], Json]], list[list[str]]
+        trails, found = [([], patch)], []  # type: list[tuple[list[str], Json]], list[list[str]]
         for trail, value in trails:
             if isinstance(value, dict):
                 found.append(trail)

@@ -113,6 +113,16 @@ def body_at(entry: Entry, resource: Resource) -> bytes:
     return b'%b,"resourceVersion":"%d"%b' % (shown[:cut], entry.revision, shown[cut:])
 
 
+def body_before_storage(entry: Entry, resource: Resource) -> bytes:
+    """As `body_at`, for what is not stored and has no resourceVersion."""
+    version, shown, _ = read(entry, resource.versions)
+    if resource is version:
+        return shown
+    value = object_at(entry, resource)
+    del value["metadata"]["resourceVersion"]
+    return codec.encode(value, sort_keys=resource.behaviour.sorted_keys)
+
+
 def _with_version(value: Object, resource: Resource) -> Object:
     """Put the resourceVersion where the order of declaration wants it: behind the uid."""
     if not resource.behaviour.sorted_keys:

@@ -20,7 +20,7 @@ from apiserver.registry.cache import Collection, WatchCache
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.conversion import Conversions, InProcess
 from apiserver.registry.conversion_entries import at_storage_version, entry_at
-from apiserver.registry.entry import Entry, body_at, key_of, made, object_at, read
+from apiserver.registry.entry import Entry, body_at, body_before_storage, key_of, made, object_at, read
 from apiserver.registry.heavy import Turns, work
 from apiserver.registry.limits import check_size
 from apiserver.registry.pipeline import Admission, Draft, Operation, Options, User
@@ -65,16 +65,20 @@ AdmitDelete = Callable[[Object], Awaitable[None]]
 
 @dataclass(slots=True)
 class Written:
-    """What a write gave: the entry that is stored now, or the object where nothing is (a dry run, a deletion)."""
+    """What a write gave: the entry that is stored now or would be, or the object where there is none any more.
+
+    `revised`: the entry has a resourceVersion. What would be created has none.
+    """
 
     entry: Entry | None
     value: Object | None = None
     created: bool = False
+    revised: bool = True
 
     def body(self, resource: Resource) -> bytes:
         """As JSON at `resource`'s version."""
         if self.entry is not None:
-            return body_at(self.entry, resource)
+            return body_at(self.entry, resource) if self.revised else body_before_storage(self.entry, resource)
         behaviour = resource.behaviour
         return codec.encode(behaviour.written(self.value or {}), sort_keys=behaviour.sorted_keys)
 
@@ -207,10 +211,8 @@ class Registry:
             if existing is not None:
                 raise _already_exists(draft, existing.stored)
             entry = await entry_at(await _entry_of(draft, key), resource)
-            value = await work(draft.weight, object_at, entry, resource)
-            del value["metadata"]["resourceVersion"]
             _told(draft, DRY_RUN)
-            return Written(None, value, created=True)
+            return Written(entry, created=True, revised=False)
         entry = await _entry_of(draft, key)
         check_size(resource, entry, update=False)
         try:

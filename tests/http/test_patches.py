@@ -35,6 +35,19 @@ def test_a_patch_changes_a_copy(media_type: str, body: Any, expected: Any) -> No
     assert json.dumps(OLD) == before
 
 
+@pytest.mark.parametrize(
+    ("media_type", "body", "expected"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED]
+)
+def test_a_patch_can_be_applied_again_whatever_became_of_its_first_result(
+    media_type: str, body: Any, expected: Any
+) -> None:
+    """As it is when another writer was faster."""
+    patch = change(media_type, body, CONFIG_MAP)
+    patch(OLD).value["data"]["k"] = "another"
+    assert patch.text(OLD)
+    assert patch(OLD).value == OLD | expected
+
+
 def test_what_a_patch_must_leave_is_an_object_that_says_what_it_is() -> None:
     with pytest.raises(ApiError) as refused:
         change(MERGE_PATCH, {"kind": None})(OLD)
