@@ -184,12 +184,16 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 async def get(call: Call) -> Answer:
     accepted = call.accepted()
+    return await call.answer(await entry_of(call), accepted)
+
+
+async def entry_of(call: Call) -> Entry:
+    """What a GET is about, no older than the resourceVersion that it names. Raises ApiError."""
     check_name(call.info.name)
     revision = options.parse_revision(first(call.query, "resourceVersion"), errors.plain_error)
     if revision:
         await fresh(call.registry, revision)
-    entry = await call.registry.get(call.resource, call.namespace, call.info.name)
-    return await call.answer(entry, accepted)
+    return await call.registry.get(call.resource, call.namespace, call.info.name)
 
 
 async def list_options(call: Call, *, watch: bool) -> ListOptions:

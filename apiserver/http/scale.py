@@ -13,10 +13,9 @@ from apiserver.apply import manager
 from apiserver.apply.scale import to_parent
 from apiserver.http import negotiation, options, responses, table
 from apiserver.http.answer import Answer
-from apiserver.http.handlers import Call
+from apiserver.http.handlers import Call, entry_of
 from apiserver.http.negotiation import Accepted
 from apiserver.http.patches import APPLY_PATCH, CUSTOM_PATCHES, Change, read_configuration
-from apiserver.http.request import check_name
 from apiserver.registry import ownership, pipeline, scale
 from apiserver.registry.entry import object_at
 from apiserver.registry.kinds.autoscaling import SCALE
@@ -36,9 +35,7 @@ def _answer(call: Call, value: Object, accepted: Accepted) -> Answer:
 
 async def get(call: Call) -> Answer:
     accepted = call.accepted()
-    check_name(call.info.name)
-    entry = await call.registry.get(call.resource, call.namespace, call.info.name)
-    return _answer(call, object_at(entry, call.resource), accepted)
+    return _answer(call, object_at(await entry_of(call), call.resource), accepted)
 
 
 async def update(call: Call) -> Answer:

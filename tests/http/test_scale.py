@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apiserver.registry import listing
 from tests.http.conftest import Things
 
 UNREADABLE = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
@@ -40,6 +41,18 @@ def test_it_shows_replicas_and_selector(things: Things) -> None:
         {"replicas": 1},
         {"replicas": 3, "selector": "app=a"},
     )
+
+
+REVISIONS = [("abc", 500), ("-1", 500), ("99999", 504), ("0", 200), ("1", 200), ("", 200)]
+
+
+@pytest.mark.parametrize(("revision", "code"), REVISIONS)
+@pytest.mark.parametrize("path", ["/a", "/a/status", "/a/scale"])
+def test_a_resource_version_is_the_oldest_state_that_may_be_shown(
+    things: Things, monkeypatch: pytest.MonkeyPatch, path: str, revision: str, code: int
+) -> None:
+    monkeypatch.setattr(listing, "FRESHNESS_DEADLINE", 0.05)
+    assert things.ask("GET", f"{path}?resourceVersion={revision}").code == code
 
 
 @pytest.mark.parametrize(
