@@ -75,6 +75,16 @@ def page_not_found() -> ApiError:
     return ApiError(404, "the server could not find the requested resource", "NotFound", text="404 page not found\n")
 
 
+def no_route() -> ApiError:
+    """What a web service of upstream says of a path that it does not have."""
+    return ApiError(404, "the server could not find the requested resource", "NotFound", {})
+
+
+def no_route_with_method() -> ApiError:
+    """What it says if it has the path, but not with this method."""
+    return ApiError(405, "the server does not allow this method on the requested resource", "MethodNotAllowed", {})
+
+
 def not_found(what: Qualified, name: str) -> ApiError:
     return ApiError(404, f"{what} {quote(name)} not found", "NotFound", _details(what, name))
 

@@ -318,17 +318,20 @@ def _selectable_field_errors(
     fields: list[Object], schema: Object | None, path: Path, *, limited: bool
 ) -> Iterator[FieldError]:
     structural: Structural | None = None
+    lost = False  # there is nothing that a path could be looked up in: upstream panics
     try:
         structural = parse(schema) if schema is not None else None
     except NoStructuralForm as error:
         yield invalid(child(path, "schema.openAPIV3Schema"), "", str(error))
-        return
+        lost = True
     seen: set[Path] = set()
     for n, field in enumerate(fields):
         json_path = field["jsonPath"]
         where = child(index(child(path, "selectableFields"), n), "jsonPath")
         if not json_path:
             yield required(where)
+            continue
+        if lost:
             continue
         try:
             found = resolve(json_path, structural, brackets=False)

@@ -21,7 +21,18 @@ from multidict import CIMultiDict
 
 from apiserver.api import codec, errors
 from apiserver.api.errors import ApiError
-from apiserver.http import documents, filters, handlers, negotiation, options, responses, traces, watch, websocket
+from apiserver.http import (
+    documents,
+    filters,
+    handlers,
+    negotiation,
+    options,
+    responses,
+    services,
+    traces,
+    watch,
+    websocket,
+)
 from apiserver.http.answer import Answer, text_answer
 from apiserver.http.connection import limit_unsent
 from apiserver.http.handlers import Call, Handler
@@ -104,6 +115,7 @@ class App:
         raw_path, raw_query, host = split_target(request.raw_path)
         filters.check_origin(host or request.headers.get("Host", ""), request.headers.get("Origin"), self.own_names)
         path, query = decode_path(raw_path), parse_query(raw_query)
+        services.check(self.registry.catalog, request.method, path)
         info = resource_info(request.method, path, query)
         if info is None:
             return await self._document(request, path, query)
@@ -163,9 +175,9 @@ class App:
         if self.traces is not None and path.startswith(traces.FOLDER):
             return self.traces.answer(request.method, path)
         if path in HEALTH:  # who is busy is not ill
-            return await self.documents.answer(request.method, path, query, request.headers)
+            return await self.documents.answer(path, query, request.headers)
         with self.in_flight.request("get"):
-            return await self.documents.answer(request.method, path, query, request.headers)
+            return await self.documents.answer(path, query, request.headers)
 
     async def _watch(self, call: Call) -> Answer | web_response.StreamResponse:
         accept = call.request.headers.get("Accept", "")

@@ -40,15 +40,13 @@ class Documents:
         self._made_from: Catalog | None = None
         self._made: dict[object, tuple[Object, str]] = {}
 
-    async def answer(self, method: str, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
+    async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
         """The document at a path. Raises ApiError."""
         trimmed = path.rstrip("/") or "/"
         parts = trimmed.split("/")[1:]
         if parts[0] in health.ENDPOINTS:
             return await self._health(parts, query)
         if trimmed == "/version":
-            if method not in ("GET", "HEAD"):
-                return text_answer("Method Not Allowed\n", 405)
             negotiation.require_representation(headers.get("Accept", ""), [negotiation.JSON])
             return Answer(codec.pretty(health.version(self.own_version()), sort_keys=False))
         if parts[0] in ("api", "apis"):

@@ -228,13 +228,13 @@ def _established(value: Object, _: datetime) -> bool:
 
 _DEFINITION: Final = (
     _NAME,
-    _text("Scope", "spec.scope", "Cluster or Namespaced."),
-    Column(definition("Versions", "string", "The versions that are served."), _served_versions),
+    _text("Scope", "spec.scope", "Cluster/Namespaced"),
+    Column(definition("Versions", "string", "Served versions"), _served_versions),
     _CREATED,
-    _text("Group", "spec.group", "The API group.", priority=1),
-    _text("Kind", "spec.names.kind", "The kind of the objects.", priority=1),
-    Column(definition("ShortNames", "string", "What kubectl may call them for short.", priority=1), _short_names),
-    Column(definition("Established", "boolean", "Whether the resource is served.", priority=1), _established),
+    _text("Group", "spec.group", "API group", priority=1),
+    _text("Kind", "spec.names.kind", "CustomResource kind", priority=1),
+    Column(definition("ShortNames", "string", "Short names", priority=1), _short_names),
+    Column(definition("Established", "boolean", "Established status", priority=1), _established),
 )
 
 

@@ -104,9 +104,9 @@ async def list_answer(
         return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
 
     def convert(some: list[Entry]) -> Object:
-        items = (codec.decode_stored(body_at(entry, resource)) for entry in some)
         if accepted.convert is None:
-            return _list_object(list(items), resource, metadata)
+            return _list_object([codec.decode_stored(_item(entry, resource)) for entry in some], resource, metadata)
+        items = (codec.decode_stored(body_at(entry, resource)) for entry in some)
         return table.convert_list(items, metadata, accepted.convert, columns_of(resource), now, include)
 
     if short or accepted.media_type == PROTOBUF:
@@ -200,7 +200,16 @@ def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
 
 
 def _joined(entries: list[Entry], resource: Resource) -> bytes:
-    return b",".join([body_at(entry, resource) for entry in entries])
+    return b",".join([_item(entry, resource) for entry in entries])
+
+
+def _item(entry: Entry, resource: Resource) -> bytes:
+    """An object in a list. In a list of a built-in kind the items do not say what they are, as in Go's typed lists."""
+    body = body_at(entry, resource)
+    if resource.behaviour.struct is None:
+        return body
+    head = b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), resource.api_version.encode())
+    return b"{" + body[len(head) :] if body.startswith(head) else body
 
 
 def converter(

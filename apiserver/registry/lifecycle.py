@@ -45,6 +45,8 @@ class _Seen(NamedTuple):
 class Definitions:
     """Follows the collection of definitions; the registry's `Lifecycle` for it."""
 
+    failed = "precondition failed"
+
     def __init__(self, registry: Registry, resource: Resource) -> None:
         self.registry = registry
         self.resource = resource

@@ -27,6 +27,8 @@ FINALIZER: Final = "kubernetes"
 class Namespaces:
     """Follows the collection of namespaces; the registry's `Lifecycle` for it."""
 
+    failed = "Precondition failed"
+
     def __init__(self, registry: Registry, resource: Resource) -> None:
         self.registry = registry
         self.resource = resource

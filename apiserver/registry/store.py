@@ -84,7 +84,12 @@ class Written:
 
 
 class Lifecycle(Protocol):
-    """Who looks after the objects of a collection, beyond storing them."""
+    """Who looks after the objects of a collection, beyond storing them.
+
+    `failed` is how it says that a deletion's precondition is not met.
+    """
+
+    failed: str
 
     async def settled(self, name: str, /) -> None:
         """Return when everything that follows from the newest state of an object has happened."""
@@ -346,9 +351,9 @@ class Registry:
             seen = await entry_at(entry, resource)
             weight = len(seen.stored)
             value = await work(weight, object_at, seen, resource)
-            _check_preconditions(resource, value, options.preconditions)
-            await admit(value)
             lifecycle = self.lifecycles.get(resource.collection)
+            _check_preconditions(resource, value, options.preconditions, lifecycle)
+            await admit(value)
             waits = lifecycle is not None and lifecycle.begin_delete(value, now)
             if not waits:
                 metadata = value["metadata"]
@@ -438,21 +443,23 @@ def _check_storage_preconditions(resource: Resource, value: Object, wanted: Prec
         raise errors.conflict(resource.what, metadata["name"], told)
 
 
-def _check_preconditions(resource: Resource, value: Object, wanted: Preconditions) -> None:
+def _check_preconditions(
+    resource: Resource, value: Object, wanted: Preconditions, lifecycle: Lifecycle | None
+) -> None:
     metadata = value["metadata"]
-    what = Qualified(resource.group, resource.kind)  # here upstream names the kind
     checks = (
         ("UID", wanted.uid, metadata.get("uid", ""), "deleted and then recreated"),
         ("ResourceVersion", wanted.resource_version, metadata["resourceVersion"], "modified"),
     )
     for name, expected, actual, happened in checks:
-        if expected is not None and expected != actual:
-            raise errors.conflict(
-                what,
-                metadata["name"],
-                f"the {name} in the precondition ({expected}) does not match the {name} in record ({actual}). "
-                f"The object might have been {happened}",
-            )
+        if expected is None or expected == actual:
+            continue
+        if lifecycle is not None:
+            why = f"{lifecycle.failed}: {name} in precondition: {expected}, {name} in object meta: {actual}"
+            raise errors.conflict(resource.what, metadata["name"], why)
+        what = Qualified(resource.group, resource.kind)  # here upstream names the kind
+        why = f"the {name} in the precondition ({expected}) does not match the {name} in record ({actual}). "
+        raise errors.conflict(what, metadata["name"], f"{why}The object might have been {happened}")
 
 
 def _finalizers_after(finalizers: list[str], propagation: str) -> list[str]:

@@ -183,11 +183,13 @@ def test_selectable_fields_without_a_schema_of_their_own(build: Build, told: Tol
 
 
 def test_selectable_fields_of_a_schema_without_structure(build: Build, told: Told) -> None:
-    crd = build({"type": "object", "$schema": "x"}, version={"selectableFields": [{"jsonPath": ".spec.a"}]})
+    fields = [{"jsonPath": ".spec.a"}, {"jsonPath": ""}]
+    crd = build({"type": "object", "$schema": "x"}, version={"selectableFields": fields})
     why = "OpenAPIV3Schema 'schema' is not supported"
     assert told(crd) == [
         f'spec.validation.openAPIV3Schema: Invalid value: "": {why}',
         f'spec.schema.openAPIV3Schema: Invalid value: "": {why}',
+        "spec.selectableFields[1].jsonPath: Required value",
     ]
 
 

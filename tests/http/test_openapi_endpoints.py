@@ -52,7 +52,7 @@ def ask() -> Ask:
         path, _, query = url.partition("?")
         values = {name: [value] for name, _, value in (one.partition("=") for one in query.split("&")) if name}
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        return asyncio.run(documents.answer(method, path, values, given))
+        return asyncio.run(documents.answer(path, values, given))
 
     return ask
 
