@@ -20,7 +20,7 @@ from apiserver.schema.embedded import validate as validate_embedded
 from apiserver.schema.lint import structural_errors
 from apiserver.schema.pruning import META, prune
 from apiserver.schema.structural import MISSING, NoStructuralForm, Structural, parse
-from apiserver.schema.validation import validate
+from apiserver.schema.validation import validate_default
 
 CheckRules: TypeAlias = Callable[[Structural, Json, Path, bool], list[FieldError]]
 """(schema, default, path, is it the root or an embedded resource?) → what the rules of the schema say to it."""
@@ -87,24 +87,10 @@ class _Defaults:
         return validate_embedded(s.default, s, path)
 
     def schema_errors(self, s: Structural, path: Path, *, is_root: bool) -> list[FieldError]:
-        errors = validate(s.default, _untyped(s), path=path)
+        errors = validate_default(s.default, s, path=path)
         if not errors and self.check_rules is not None:
             errors = self.check_rules(s, s.default, path, is_root)
         return errors
-
-
-def _untyped(s: Structural) -> Structural:
-    """The schema without x-kubernetes-int-or-string, which upstream forgets when it looks at defaults."""
-    additional = s.additional_properties
-    if not (s.int_or_string or s.items or s.properties or isinstance(additional, Structural)):
-        return s
-    return replace(
-        s,
-        int_or_string=False,
-        items=_untyped(s.items) if s.items else None,
-        properties={name: _untyped(inner) for name, inner in s.properties.items()},
-        additional_properties=_untyped(additional) if isinstance(additional, Structural) else additional,
-    )
 
 
 def has_unknown_fields(schema: Object) -> bool:

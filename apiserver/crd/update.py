@@ -12,6 +12,7 @@ from apiserver.api.meta import OBJECT_META
 from apiserver.api.structs import arrange, zero
 from apiserver.api.types import Object
 from apiserver.api.values import copy
+from apiserver.crd.defaults import default
 from apiserver.crd.internal import Internal, internal, nodes, same
 from apiserver.crd.lists import LIST_TYPE, single_items
 from apiserver.crd.types import SPEC, STATUS
@@ -33,9 +34,12 @@ def prepare_for_update(new: Object, old: Object) -> Object:
 
 
 def prepare_for_status_update(new: Object, old: Object) -> Object:
-    """A CRD whose status replaces that of `old`. Metadata is the new one's, which upstream calls a mistake and keeps."""
+    """A CRD whose status replaces that of `old`. Metadata is the new one's, which upstream calls a mistake and keeps.
+
+    It has the defaults with which it will be read: a status without stored versions gets the one that `old` stores.
+    """
     generation = old["metadata"].get("generation", 0)
-    return {**new, "metadata": _with_generation(new["metadata"], generation), "spec": old["spec"]}
+    return default({**new, "metadata": _with_generation(new["metadata"], generation), "spec": old["spec"]})
 
 
 def _with_generation(metadata: Object, generation: int) -> Object:

@@ -85,6 +85,8 @@ class Call:
     def endpoint(self) -> Endpoint:
         if self.resource.behaviour.sorted_keys:
             return negotiation.CUSTOM_RESOURCE
+        if self.resource.kind == "CustomResourceDefinition" and self.info.subresource:
+            return negotiation.DEFINITION_STATUS
         return negotiation.BUILT_IN_LIST if self.info.verb in ("list", "watch") else negotiation.BUILT_IN
 
     @property

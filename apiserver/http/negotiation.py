@@ -85,6 +85,12 @@ _AGGREGATED_DISCOVERY: Final = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryL
 CUSTOM_RESOURCE: Final = Endpoint({None: _TEXTS, **_CONVERSIONS}, server_version="v1")
 """Custom resources and their subresources; only their metadata exists as protobuf."""
 BUILT_IN: Final = Endpoint({None: _ANY, **_CONVERSIONS}, "v1", MEDIA_TYPES)
+DEFINITION_STATUS: Final = Endpoint(
+    {target: types for target, types in BUILT_IN.offers.items() if target is None or target[2] != "Table"},
+    "v1",
+    MEDIA_TYPES,
+)
+"""/status of CustomResourceDefinitions, which has no tables."""
 BUILT_IN_LIST: Final = Endpoint({None: _ANY, **_CONVERSIONS}, "v1", MEDIA_TYPES + STREAM_MEDIA_TYPES)
 """GET of a collection, watches included."""
 DOCUMENT: Final = Endpoint({None: _ANY})

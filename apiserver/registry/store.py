@@ -443,9 +443,7 @@ def _check_storage_preconditions(resource: Resource, value: Object, wanted: Prec
         raise errors.conflict(resource.what, metadata["name"], told)
 
 
-def _check_preconditions(
-    resource: Resource, value: Object, wanted: Preconditions, lifecycle: Lifecycle | None
-) -> None:
+def _check_preconditions(resource: Resource, value: Object, wanted: Preconditions, lifecycle: Lifecycle | None) -> None:
     metadata = value["metadata"]
     checks = (
         ("UID", wanted.uid, metadata.get("uid", ""), "deleted and then recreated"),

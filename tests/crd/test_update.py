@@ -92,6 +92,12 @@ def test_status_updates_ignore_the_spec_but_not_the_metadata(build: Build, store
     assert updated["metadata"]["generation"] == 1
 
 
+def test_a_status_without_stored_versions_gets_the_one_that_is_stored(build: Build, stored: Stored) -> None:
+    old = stored(build())
+    new = decoded({**build(versions=[]), "status": {"storedVersions": []}})
+    assert prepare_for_status_update(new, old)["status"]["storedVersions"] == ["v1"]
+
+
 def of(**properties: Json) -> Object:
     return {"type": "object", "properties": properties}
 

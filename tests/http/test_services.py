@@ -92,6 +92,16 @@ def test_head_is_no_get(client: Client) -> None:
     assert client.send("GET", CRDS + "?watch=1&timeoutSeconds=1").code == 200
 
 
+def test_the_status_of_a_definition_is_no_table(client: Client) -> None:
+    client.send("POST", CRDS, NEW[CRDS])
+    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    assert client.exchange("GET", f"{CRDS}/kepts.example.com", None, accept)[0] == 200
+    assert client.exchange("GET", f"{CRDS}/kepts.example.com/status", None, accept)[0] == 406
+    metadata = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+    assert client.exchange("GET", f"{CRDS}/kepts.example.com/status", None, metadata)[0] == 200
+    assert client.send("DELETE", f"{CRDS}/kepts.example.com").code == 200
+
+
 def test_items_of_a_built_in_list_do_not_say_what_they_are(client: Client) -> None:
     """As Go's typed lists; custom resources in a list do."""
     client.send("POST", MAPS, {"metadata": {"name": "listed"}, "data": {"kind": "x"}})
