@@ -127,13 +127,14 @@ def duplicate(field: Path, value: Json) -> FieldError:
 
 
 def too_long(field: Path, limit: int) -> FieldError:
-    """Upstream says bytes even where it counts runes."""
-    return FieldError("FieldValueTooLong", field, "", f"may not be more than {limit} byte{'' if limit == 1 else 's'}")
+    """Upstream says bytes even where it counts runes, and does not say a limit that is below zero."""
+    told = f"may not be more than {limit} byte{'' if limit == 1 else 's'}"
+    return FieldError("FieldValueTooLong", field, "", told if limit >= 0 else "value is too long")
 
 
 def too_many(field: Path, actual: int, limit: int) -> FieldError:
-    detail = f"must have at most {limit} item{'' if limit == 1 else 's'}"
-    return FieldError("FieldValueTooMany", field, actual, detail)
+    told = f"must have at most {limit} item{'' if limit == 1 else 's'}"
+    return FieldError("FieldValueTooMany", field, actual, told if limit >= 0 else "has too many items")
 
 
 def not_found(field: Path, value: Json) -> FieldError:

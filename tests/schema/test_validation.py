@@ -111,6 +111,7 @@ def test_types(schema: Object, value: Json, errors: list[str]) -> None:
         ({"maxLength": 2}, "ab", []),
         ({"maxLength": 2}, "abc", ["a: Too long: may not be more than 2 bytes"]),
         ({"maxLength": 1}, "ab", ["a: Too long: may not be more than 1 byte"]),
+        ({"maxLength": -1}, "", ["a: Too long: value is too long"]),
         ({"maxLength": 2}, "日本", []),  # characters, whatever the message says
         ({"maxLength": 0}, "", []),
         ({"minLength": 2}, "é", [told('"é"', "should be at least 2 chars long")]),
@@ -187,6 +188,7 @@ def test_enum(schema: list[Json], value: Json, errors: list[str]) -> None:
         ({"minItems": 1}, [], [told("0", "should have at least 1 items")]),
         ({"maxItems": 2}, [1, 2, 3], ["a: Too many: 3: must have at most 2 items"]),
         ({"maxItems": 1}, [1, 2], ["a: Too many: 2: must have at most 1 item"]),
+        ({"maxItems": -1}, [], ["a: Too many: 0: has too many items"]),
         ({"minItems": 2, "maxItems": 2}, [1, 2], []),
         ({}, [1, "x", None], [wrong_type("string", "integer", "a[1]"), wrong_type("null", "integer", "a[2]")]),
         ({"maxItems": 1}, ["x", 1], [wrong_type("string", "integer", "a[0]"), "a: Too many: 2: must have at most 1 item"]),
@@ -201,6 +203,7 @@ def test_arrays(schema: Object, value: Json, errors: list[str]) -> None:
     [
         ({"minProperties": 1}, {}, [told("0", "should have at least 1 properties")]),
         ({"maxProperties": 1}, {"x": 1, "y": 2}, ["a: Too many: 2: must have at most 1 item"]),
+        ({"maxProperties": -1}, {}, ["a: Too many: 0: has too many items"]),
         ({"required": ["x", "y.z"]}, {}, ["a.x: Required value", "a.y.z: Required value"]),
         ({"required": ["x"]}, {"x": None}, []),
         ({"properties": {"x": {"type": "string"}}}, {"x": 1, "y": 2}, [wrong_type("integer", "string", "a.x")]),
