@@ -42,6 +42,7 @@ from apiserver.http.request import (
     check_namespace,
     decode_path,
     first,
+    is_watch,
     parse_query,
     resource_info,
     split_target,
@@ -180,10 +181,10 @@ class App:
             return await self.documents.answer(path, query, request.headers)
 
     async def _watch(self, call: Call) -> Answer | web_response.StreamResponse:
-        accept = call.request.headers.get("Accept", "")
-        accepted = negotiation.negotiate_stream(accept, call.endpoint)
-        wanted = await handlers.list_options(call, watch=True)
+        accepted = call.accepted()
+        wanted = await handlers.list_options(call, watch=is_watch(call.query))
         after = watch.start_revision(wanted)
+        accepted = negotiation.as_stream(accepted)
         representation = watch.Representation(call.resource)
         upgrade = websocket.is_upgrade(call.request)
         if accepted.convert is not None or accepted.media_type == negotiation.PROTOBUF:

@@ -113,9 +113,8 @@ def negotiate(accept: str, endpoint: Endpoint, *, pretty: str = "", user_agent: 
     return _with_pretty(found, pretty, user_agent)
 
 
-def negotiate_stream(accept: str, endpoint: Endpoint) -> Accepted:
-    """What to answer a watch with. There is no stream of YAML. Raises ApiError 406."""
-    found = negotiate(accept, endpoint)
+def as_stream(found: Accepted) -> Accepted:
+    """What was negotiated, for a watch. There is no stream of YAML. Raises ApiError 406."""
     if found.media_type == YAML:
         raise not_acceptable(STREAM_MEDIA_TYPES)
     if found.media_type == PROTOBUF:

@@ -53,6 +53,10 @@ class _Unconvertible(Exception):
         self.error = error
 
 
+class _Unshowable(Exception):
+    """An object cannot be shown as it was asked for, as a list: upstream ends the watch without a word."""
+
+
 class Pipe(Protocol):
     """The client's end of a stream. Both raise ConnectionError when it is gone."""
 
@@ -109,10 +113,16 @@ class Converted(Representation):
         return len(entry.stored)
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
-        return self._frame(kind, self._make(object_at(entry, self.resource)))
+        return self._frame(kind, self._shown(object_at(entry, self.resource)))
 
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
-        return self._frame("BOOKMARK", self._make(bookmark(self.resource, revision, initial_end)))
+        return self._frame("BOOKMARK", self._shown(bookmark(self.resource, revision, initial_end)))
+
+    def _shown(self, value: Object) -> bytes:
+        try:
+            return self._make(value)
+        except ApiError:
+            raise _Unshowable from None
 
 
 class InProtobuf(Converted):
@@ -175,7 +185,7 @@ class Stream:
             return None
         try:
             frames = b"".join(self.frames(changes))
-        except ApiError:
+        except (ApiError, _Unshowable):
             return None
         return frames if len(frames) <= CHUNK_BYTES else None
 
@@ -218,6 +228,8 @@ class Stream:
 
     async def run(self, options: ListOptions, seconds: float) -> None:
         """Stream until the time is up, the resource changes, or the client does not keep up."""
+        if seconds < 0:
+            return
         deadline = time.monotonic() + seconds
         collection = await self.registry.collection(self.selection.resource)
         collection.streams.enter(self)
@@ -229,6 +241,8 @@ class Stream:
             await self._error(too_old(self.after, oldest))
         except _Unconvertible as failed:
             await self._error(errors.internal_error(failed.error.message))
+        except _Unshowable:
+            pass
         finally:
             collection.streams.leave(self)
 

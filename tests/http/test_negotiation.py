@@ -22,12 +22,12 @@ from apiserver.http.negotiation import (
     Accepted,
     Endpoint,
     accepts_gzip,
+    as_stream,
     compresses,
     is_pretty,
     negotiate,
     negotiate_aggregated_discovery,
     negotiate_error,
-    negotiate_stream,
     parse_accept,
     parse_media_type,
     patch_format,
@@ -195,7 +195,7 @@ def test_a_router_may_have_one_representation() -> None:
     ],
 )
 def test_what_watches_are_answered_in(accept: str, content_type: str) -> None:
-    assert negotiate_stream(accept, CUSTOM_RESOURCE).content_type == content_type
+    assert as_stream(negotiate(accept, CUSTOM_RESOURCE)).content_type == content_type
 
 
 @pytest.mark.parametrize(
@@ -212,12 +212,12 @@ def test_what_watches_are_answered_in(accept: str, content_type: str) -> None:
 )
 def test_what_watches_are_not_answered_in(accept: str, types: str) -> None:
     with pytest.raises(ApiError) as raised:
-        negotiate_stream(accept, CUSTOM_RESOURCE)
+        as_stream(negotiate(accept, CUSTOM_RESOURCE))
     assert raised.value.message == f"only the following media types are accepted: {types}"
 
 
 def test_a_watch_is_never_indented() -> None:
-    assert not negotiate_stream("application/json;pretty=1", CUSTOM_RESOURCE).pretty
+    assert not as_stream(negotiate("application/json;pretty=1", CUSTOM_RESOURCE)).pretty
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""What a watch asks for, and in which order it is complained of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.http.conftest import GROUP, THINGS, Things
+
+LIST_ONLY = "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"
+UNMATCHED = "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+LEGACY = f"/apis/{GROUP}/v1/watch/{THINGS.removeprefix(f'/apis/{GROUP}/v1/')}"
+REFUSED = [
+    ("options before the form of the stream", THINGS, "watch=1&sendInitialEvents=true", "application/yaml", 422, "Forbidden: sendInitial"),
+    ("its version as well", THINGS, "watch=1&resourceVersion=x", "application/yaml", 500, "strconv.ParseUint"),
+    ("a form that nothing has before options", THINGS, "watch=1&sendInitialEvents=true", "text/plain", 406, "only the following"),
+    ("then the form of the stream", THINGS, "watch=1", "application/yaml", 406, "application/json;stream=watch"),
+    ("a path that watches without saying it has a list's options", LEGACY, "sendInitialEvents=true", "application/json", 422, LIST_ONLY),
+    ("and if it says it, a watch's", LEGACY, "watch=1&sendInitialEvents=true", "application/json", 422, UNMATCHED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "accept", "code", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
+def test_what_is_complained_of(things: Things, path: str, query: str, accept: str, code: int, message: str) -> None:
+    told = things.ask("GET", f"{path}?{query}&timeoutSeconds=1", Accept=accept)
+    assert code == told.code
+    assert message in str(told.body)
+
+
+STREAMS = [
+    ("a path that watches", LEGACY, "", "application/json", ["ADDED"]),
+    ("with bookmarks, of which none tells of the end", LEGACY, "&allowWatchBookmarks=1", "application/json", ["ADDED"]),
+    ("a watch that says it", THINGS, "&watch=1&allowWatchBookmarks=1", "application/json", ["ADDED", "BOOKMARK"]),
+    ("objects as lists, which they are not", THINGS, "&watch=1",
+     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", []),
+    ("no time at all", THINGS, "&watch=1&timeoutSeconds=-1", "application/json", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "accept", "types"), [row[1:] for row in STREAMS], ids=[row[0] for row in STREAMS]
+)
+def test_what_a_stream_begins_with(things: Things, path: str, query: str, accept: str, types: list[str]) -> None:
+    things.create("a")
+    query = query if "timeoutSeconds" in query else f"{query}&timeoutSeconds=1"
+    told = things.exchange("GET", f"{path}?{query[1:]}", Accept=accept)
+    assert [line.split(b'"')[3].decode() for line in told.splitlines()] == types
