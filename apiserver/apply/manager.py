@@ -260,9 +260,9 @@ def apply(
 ) -> Object:
     """The live object (None: there is none yet) with the configuration applied by `manager`, and its managedFields.
 
-    It shares what it can with both, and its sets of fields with other objects. Where that changes nothing but ownership the object is the live one. Raises ApiError: 409 with a cause for every
-    conflict, 400 for a configuration of another kind or with managedFields, 500 without a reason for one that is not
-    of its type.
+    It shares what it can with both, and its sets of fields with other objects. Where that changes nothing but ownership
+    the object is the live one. Raises ApiError: 409 with a cause for every conflict, 400 for a configuration of another
+    kind or with managedFields, 500 without a reason for one that is not of its type.
     """
     live = copy(tracker.blank) if live is None else live
     try:

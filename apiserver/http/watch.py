@@ -41,6 +41,8 @@ STALLED_AFTER: Final = 5.0  # seconds without taking anything
 CHUNK: Final = 128  # events between two pauses
 CHUNK_BYTES: Final = 128 * 1024
 
+_AT_ONCE: Final = -1  # a stream's end that is before everything
+
 T = TypeVar("T")
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 
@@ -200,7 +202,7 @@ class Stream:
 
     def stop(self) -> None:
         """End at once."""
-        self._upto = -1
+        self._upto = _AT_ONCE
         self._wake.set()
 
     def _write(self, frames: bytes) -> int:
@@ -279,7 +281,7 @@ class Stream:
         while True:
             self._wake.clear()
             now = time.monotonic()
-            if self._upto == -1 or (now >= deadline and self.after >= owed):
+            if self._upto == _AT_ONCE or (now >= deadline and self.after >= owed):
                 return
             if self._behind:
                 await self._drain()

@@ -33,7 +33,7 @@ class Watcher(Protocol):
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None: ...
 
     def end(self) -> None:
-        """Nothing more will come: the resource is gone or has changed its schema, or the cache lost track of the log."""
+        """Nothing more will come: the resource is gone or has changed, or the cache lost track of the log."""
         ...
 
 

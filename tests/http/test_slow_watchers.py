@@ -150,6 +150,12 @@ class Sink:
         return self.events
 
 
+async def write(server: Server, count: int, *, seed: int = 1) -> None:
+    writer = Writer(server.registry.store, seed)
+    for _ in range(count):
+        await writer.write()
+
+
 async def run(server: Server, sink: Sink) -> asyncio.Task[None]:
     stream = watch.Stream(server.registry, everything(server), watch.Representation(resource_of(server)), sink)
     stream.after = server.registry.store.revision
@@ -168,9 +174,7 @@ async def test_who_is_behind_costs_no_memory_and_gets_everything(
     start = store.revision
     sink = Sink(0)
     running = await run(server, sink)
-    writer = Writer(store, 1)
-    for _ in range(60):
-        await writer.write()
+    await write(server, 60)
     collection = await server.registry.collection(resource_of(server))
     assert len(collection.recent) == 10
     assert len(sink.events) == 1  # it was one too many
@@ -187,9 +191,7 @@ async def test_who_is_so_far_behind_that_the_log_is_compacted_is_told(
     store = server.registry.store
     sink = Sink(0)
     running = await run(server, sink)
-    writer = Writer(store, 1)
-    for _ in range(30):
-        await writer.write()
+    await write(server, 30)
     await store.compact(store.revision)
     sink.take_all()
     async with asyncio.timeout(5):
@@ -203,9 +205,7 @@ async def test_who_pauses_for_a_moment_gets_everything(server: Server) -> None:
     start = store.revision
     sink = Sink(0)
     running = await run(server, sink)
-    writer = Writer(store, 1)
-    for _ in range(300):
-        await writer.write()
+    await write(server, 300)
     sink.take_all()
     judge(Watched(start, await sink.until(store.revision), upto=store.revision), await history_of(store, THINGS))
     running.cancel()
@@ -219,13 +219,10 @@ async def test_when_the_definition_changes_who_is_behind_gets_the_rest_and_then_
     start = store.revision
     sink = Sink(0)
     running = await run(server, sink)
-    writer = Writer(store, 1)
-    for _ in range(20):
-        await writer.write()
+    await write(server, 20)
     end = server.registry.cache.revision
     server.registry.cache.end_watches(THINGS)
-    for _ in range(20):
-        await writer.write()  # it is of another schema
+    await write(server, 20, seed=2)  # it is of another schema
     sink.take_all()
     async with asyncio.timeout(5):
         await running
@@ -237,7 +234,7 @@ async def test_who_stalls_is_cut_off(server: Server, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
     monkeypatch.setattr(watch, "STALLED_AFTER", 0.05)
     running = await run(server, Sink(0))
-    await Writer(server.registry.store, 1).write()
+    await write(server, 1)
     with pytest.raises(ConnectionError, match="does not take"):
         async with asyncio.timeout(5):
             await running
