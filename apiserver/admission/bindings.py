@@ -116,10 +116,6 @@ class Policies(Generic[P]):
         self._seen: tuple[list[P], list[Binding]] | None = None
         self._bound: list[Bound[P]] = []
 
-    def none(self, registry: Registry) -> bool:
-        """Whether there are none, for certain."""
-        return self._bindings.none(registry) or self._policies.none(registry)
-
     async def all(self, registry: Registry) -> list[Bound[P]]:
         """Those in force now."""
         policies, bindings = await self._policies.all(registry), await self._bindings.all(registry)

@@ -45,6 +45,10 @@ class Plugin(Protocol):
         """Whether nothing is configured, for certain."""
         ...
 
+    async def prepare(self, resource: Resource) -> None:
+        """Objects of a resource are being written: get ready for them if they are this plug-in's configuration."""
+        ...
+
 
 class Mutating(Plugin, Protocol):
     async def admit(self, request: Attributes) -> None:
@@ -96,6 +100,9 @@ class Chain:
 
     async def validate(self, draft: Draft) -> None:
         """Raises ApiError to refuse."""
+        if draft.resource.group == GROUP:
+            for one in (*self.mutating, *self.validating):
+                await one.prepare(draft.resource)
         if self._has_nothing() or not (plugins := await self._awake(draft, self.validating)):
             return
         request = draft.judged

@@ -28,11 +28,6 @@ class Configured(Generic[T]):
         self._current: list[T] = []
         self._seen: tuple[Collection, Revision] | None = None
 
-    def none(self, registry: Registry) -> bool:
-        """Whether there are none, for certain."""
-        collection = registry.cache.peek(self._resource.collection)
-        return collection is not None and not collection.entries
-
     async def all(self, registry: Registry) -> list[T]:
         """Those in force now. The list is not to be changed."""
         collection = registry.cache.peek(self._resource.collection) or await registry.collection(self._resource)

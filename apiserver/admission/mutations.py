@@ -55,7 +55,6 @@ from apiserver.cel.library.patches import ObjectValue, Operation, misplaced
 from apiserver.cel.values import Value
 from apiserver.registry import ownership
 from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
 
 _KINDS: Final = {
     "JSONPatch": ("jsonPatch", JSON_PATCH),
@@ -251,9 +250,6 @@ class MutatingPolicies:
     def __init__(self, policies: Resource, bindings: Resource, authorize: Authorize = lambda user: allow_all) -> None:  # noqa: ARG005
         self._policies = Policies(policies, bindings, MutatingPolicy)
         self._authorize = authorize
-
-    def idle(self, registry: Registry) -> bool:
-        return self._policies.none(registry)
 
     async def admit(self, request: Attributes) -> None:
         """Raises ApiError."""

@@ -1,22 +1,37 @@
-"""Plug-ins that are made when something is configured for them: what they import is large, and few need it."""
+"""Plug-ins that are made when something is configured for them: what they import is large, and few need it.
+
+They are made in a thread, for the imports take a tenth of a second: when the first configuration is written, or after a
+restart by the first write that they have to judge.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from apiserver.admission.attributes import Attributes
-from apiserver.admission.chain import GROUP, Mutating, Plugin, Validating
+from apiserver.admission.chain import GROUP
 from apiserver.registry import damage
 from apiserver.registry.catalog import Catalog
+from apiserver.registry.heavy import LIGHT, work
 from apiserver.registry.resource import Resource
 from apiserver.registry.store import Registry
 
 if TYPE_CHECKING:
     from apiserver.admission.webhooks import Hook
 
-P = TypeVar("P", bound=Plugin)
+
+class _Mutating(Protocol):
+    async def admit(self, request: Attributes) -> None: ...
+
+
+class _Validating(Protocol):
+    async def validate(self, request: Attributes) -> None: ...
+
+
+P = TypeVar("P")
+
+IMPORTS: Final = LIGHT + 1  # they are heavy, whatever that is in bytes
 
 
 class _Deferred(Generic[P]):
@@ -27,10 +42,16 @@ class _Deferred(Generic[P]):
         self._collections = tuple(kind.collection for kind in kinds)
         self._make = make
         self._own = own
+        self._made: P | None = None
 
-    @cached_property
-    def plugin(self) -> P:
-        return self._make(*self._kinds)
+    async def plugin(self) -> P:
+        if self._made is None:
+            self._made = await work(IMPORTS, self._make, *self._kinds)
+        return self._made
+
+    async def prepare(self, resource: Resource) -> None:
+        if resource in self._kinds:
+            await self.plugin()
 
     def idle(self, registry: Registry) -> bool:
         if self._own:
@@ -51,25 +72,25 @@ class _Deferred(Generic[P]):
         return bool(self._own) or all(collection.entries for collection in found)
 
 
-class DeferredMutating(_Deferred[Mutating]):
+class DeferredMutating(_Deferred[_Mutating]):
     async def admit(self, request: Attributes) -> None:
         if await self.configured(request.registry):
-            await self.plugin.admit(request)
+            await (await self.plugin()).admit(request)
 
 
-class DeferredValidating(_Deferred[Validating]):
+class DeferredValidating(_Deferred[_Validating]):
     async def validate(self, request: Attributes) -> None:
         if await self.configured(request.registry):
-            await self.plugin.validate(request)
+            await (await self.plugin()).validate(request)
 
 
-def _validating_policies(policies: Resource, bindings: Resource) -> Validating:
+def _validating_policies(policies: Resource, bindings: Resource) -> _Validating:
     from apiserver.admission.policies import ValidatingPolicies
 
     return ValidatingPolicies(policies, bindings)
 
 
-def _mutating_policies(policies: Resource, bindings: Resource) -> Mutating:
+def _mutating_policies(policies: Resource, bindings: Resource) -> _Mutating:
     from apiserver.admission.mutations import MutatingPolicies
 
     return MutatingPolicies(policies, bindings)
@@ -88,7 +109,7 @@ def validating_policies(catalog: Catalog) -> DeferredValidating:
 def mutating_webhooks(catalog: Catalog, local: Sequence[Hook]) -> DeferredMutating:
     """MutatingAdmissionWebhook. `local` are webhooks in this process."""
 
-    def make(configurations: Resource) -> Mutating:
+    def make(configurations: Resource) -> _Mutating:
         from apiserver.admission.webhooks import MutatingWebhooks
 
         return MutatingWebhooks(configurations, local)
@@ -99,7 +120,7 @@ def mutating_webhooks(catalog: Catalog, local: Sequence[Hook]) -> DeferredMutati
 def validating_webhooks(catalog: Catalog, local: Sequence[Hook]) -> DeferredValidating:
     """ValidatingAdmissionWebhook. `local` are webhooks in this process."""
 
-    def make(configurations: Resource) -> Validating:
+    def make(configurations: Resource) -> _Validating:
         from apiserver.admission.webhooks import ValidatingWebhooks
 
         return ValidatingWebhooks(configurations, local)

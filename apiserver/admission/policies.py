@@ -43,7 +43,6 @@ from apiserver.cel.errors import Patience
 from apiserver.cel.rules import spaceless
 from apiserver.cel.spending import PER_CALL_LIMIT
 from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
 from apiserver.registry.trace import Note
 
 MAX_MESSAGE: Final = 5 * 1024  # bytes; longer ones are not told
@@ -274,9 +273,6 @@ class ValidatingPolicies:
     def __init__(self, policies: Resource, bindings: Resource, authorize: Authorize = lambda user: allow_all) -> None:  # noqa: ARG005
         self._policies = Policies(policies, bindings, ValidatingPolicy)
         self._authorize = authorize
-
-    def idle(self, registry: Registry) -> bool:
-        return self._policies.none(registry)
 
     async def validate(self, request: Attributes) -> None:
         """Raises ApiError."""

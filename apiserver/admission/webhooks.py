@@ -124,9 +124,6 @@ class _Webhooks:
         self._local = local
         self._authorize = authorize
 
-    def idle(self, registry: Registry) -> bool:
-        return not self._local and self._configured.none(registry)
-
     async def _hooks(self, registry: Registry) -> Iterable[Hook]:
         configured = await self._configured.all(registry)
         return [*(hook for hooks in configured for hook in hooks), *self._local]
