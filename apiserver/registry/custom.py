@@ -13,7 +13,7 @@ from apiserver.api.types import Json, Object
 from apiserver.api.values import copy, equal
 from apiserver.crd.versions import deprecation_warning, storage_version
 from apiserver.registry import scale
-from apiserver.registry.patience import Impatience, Patience
+from apiserver.registry.patience import Impatience, Patience, TakesLong
 from apiserver.registry.pipeline import Draft
 from apiserver.registry.resource import Resource, ScalePaths, Versions
 from apiserver.schema import embedded, listtype, ratcheting, validation
@@ -177,15 +177,20 @@ def _text_at(value: Json, path: Path) -> str:
 
 
 def validate(draft: Draft) -> None:
-    """All that can be wrong with an object, in upstream's order: type, metadata, schema, scale, embedded, lists, rules."""
+    """All that can be wrong with an object, in upstream's order: type, metadata, schema, scale, embedded, lists, rules.
+
+    Raises TakesLong.
+    """
     new, old, resource = draft.new, draft.old, draft.resource
+    if draft.hurried and resource.awaits_rules:
+        raise TakesLong
     schema = resource.schema
     status = draft.subresource == "status"
+    generic: list[FieldError] = []  # the checks of every update come first
     if old is None:
         of_metadata = meta.validate_object_meta(draft.metadata, namespaced=resource.namespaced)
     else:
         generic, of_metadata = meta.validate_update(draft.metadata, old["metadata"], namespaced=resource.namespaced)
-        draft.errors += generic  # the generic checks of every update come first
     clean = draft.clean and _stays_clean(draft)
     found = _type_errors(resource, new) or of_metadata + _content_errors(draft, status=status, clean=clean)
     if schema is not None:
@@ -196,7 +201,7 @@ def validate(draft: Draft) -> None:
             found += listtype.validate(new, schema)
         if resource.rules is not None:
             _judge_by_rules(draft, resource.rules, schema, found)
-    draft.errors += found
+    draft.errors += generic + found
 
 
 def _stays_clean(draft: Draft) -> bool:

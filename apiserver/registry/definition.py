@@ -96,9 +96,11 @@ def rule_checker(
     limit_each: bool,
     patience: Patience | Impatience | None = None,
 ) -> RuleChecker:
-    """Who judges the x-kubernetes-validations of a schema."""
+    """Who judges the x-kubernetes-validations of a schema. Raises TakesLong."""
     if not has_rules(root):
         return _NoRules()
+    if patience is not None:
+        patience.load("apiserver.cel.schema_rules")
     from apiserver.cel.schema_rules import SchemaRules  # few need the engine, and it is large
 
     return SchemaRules(

@@ -5,6 +5,7 @@ It is the time of the thread that counts, not that of the wall: a busy machine r
 
 from __future__ import annotations
 
+import sys
 from time import thread_time
 from typing import Final
 
@@ -37,6 +38,9 @@ class Patience:
     def rest(self) -> None:
         """There is time enough."""
 
+    def load(self, module: str) -> None:
+        """There is time enough."""
+
 
 class Impatience:
     """For the event loop: what takes long is to be done again, elsewhere."""
@@ -57,3 +61,8 @@ class Impatience:
 
     def rest(self) -> None:
         self.check()
+
+    def load(self, module: str) -> None:
+        """To import what is large takes long."""
+        if module not in sys.modules:
+            raise TakesLong

@@ -175,6 +175,11 @@ class Resource:
 
         return Validator(self.schema)
 
+    @property
+    def awaits_rules(self) -> bool:
+        """Whether it has rules that nobody has needed yet: to import the engine and to make them takes long."""
+        return "rules" not in vars(self) and self.schema is not None and has_rules(self.schema)
+
     @cached_property
     def stored_head(self) -> bytes:
         """How a stored custom resource begins, if no top-level field sorts before metadata."""

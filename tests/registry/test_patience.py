@@ -98,6 +98,40 @@ async def test_the_loop_goes_on_while_a_function_runs_long(what: str, rule: str,
     assert longest < 0.05
 
 
+async def test_rules_are_made_in_a_thread() -> None:
+    """With the first object that needs them: the engine is imported, and they are checked and compiled."""
+    one = resource("self.size() > 1000")
+    first = draft(one, 1, 200)
+    assert one.awaits_rules
+    complaint, longest = await longest_wait(lambda: said(first))
+    assert complaint.count("failed rule") == 1
+    assert longest < 0.05
+    assert not one.awaits_rules
+    assert first.weight > LIGHT
+    second = draft(one, 1, 200)
+    assert "failed rule" in await said(second)
+    assert second.weight == 200
+
+
+def test_who_is_impatient_imports_nothing_large() -> None:
+    patience.Impatience().load("apiserver.cel.errors")  # it is there
+    patience.Patience().load("apiserver.cel.nothing")
+    with pytest.raises(patience.TakesLong):
+        patience.Impatience().load("apiserver.cel.nothing")
+
+
+async def test_an_update_that_is_judged_again_is_told_everything_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "IN_THE_LOOP", -1.0)
+    one = resource("self.all(n, n > 0) && self.size() > 1000")
+    assert one.rules
+    old = draft(one, 1, 200).new
+    new = {**old, "metadata": {**old["metadata"], "uid": "other"}, "numbers": [1, 1]}
+    again = Draft(one, "UPDATE", new, old=old, weight=200)
+    complaint = await said(again, (pipeline.validate,))
+    assert again.weight > LIGHT
+    assert (complaint.count("metadata.uid"), complaint.count("failed rule")) == (1, 1)
+
+
 async def test_what_costs_too_much_is_not_begun() -> None:
     began = time.thread_time()
     assert "call cost exceeds limit" in await said(draft(resource("sets.equivalent(self, self)"), 20_000, LIGHT + 1))
