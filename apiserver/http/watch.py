@@ -163,6 +163,7 @@ class Stream:
         self._behind = True
         self._upto: Revision | None = None  # where it ends, once that is known
         self._wake = asyncio.Event()
+        self._patience: asyncio.Timeout | None = None  # with a client that does not take what it was sent
 
     # -- the fan-out's side
 
@@ -201,9 +202,11 @@ class Stream:
         self._wake.set()
 
     def stop(self) -> None:
-        """End at once."""
+        """End at once, and do not wait for a client that takes nothing."""
         self._upto = _AT_ONCE
         self._wake.set()
+        if self._patience is not None and not self._patience.expired():
+            self._patience.reschedule(0)
 
     def _write(self, frames: bytes) -> int:
         try:
@@ -358,10 +361,12 @@ class Stream:
     async def _drain(self) -> None:
         """Return when the client has taken most of what was sent. Raises ConnectionError if it does not keep up."""
         try:
-            async with asyncio.timeout(STALLED_AFTER):
+            async with asyncio.timeout(STALLED_AFTER) as self._patience:
                 await self.pipe.drain()
         except TimeoutError:
             raise ConnectionError("the client does not take its events") from None
+        finally:
+            self._patience = None
 
     async def _error(self, error: ApiError) -> None:
         await self._send([self.representation.error(error)])

@@ -156,12 +156,20 @@ async def write(server: Server, count: int, *, seed: int = 1) -> None:
         await writer.write()
 
 
-async def run(server: Server, sink: Sink) -> asyncio.Task[None]:
+def stream_to(server: Server, sink: Sink) -> watch.Stream:
     stream = watch.Stream(server.registry, everything(server), watch.Representation(resource_of(server)), sink)
     stream.after = server.registry.store.revision
-    running = asyncio.create_task(stream.run(ListOptions(everything(server), str(stream.after)), 60))
+    return stream
+
+
+async def begun(stream: watch.Stream) -> asyncio.Task[None]:
+    running = asyncio.create_task(stream.run(ListOptions(stream.selection, str(stream.after)), 60))
     await asyncio.sleep(0.01)
     return running
+
+
+async def run(server: Server, sink: Sink) -> asyncio.Task[None]:
+    return await begun(stream_to(server, sink))
 
 
 async def test_who_is_behind_costs_no_memory_and_gets_everything(
@@ -237,4 +245,16 @@ async def test_who_stalls_is_cut_off(server: Server, monkeypatch: pytest.MonkeyP
     await write(server, 1)
     with pytest.raises(ConnectionError, match="does not take"):
         async with asyncio.timeout(5):
+            await running
+
+
+async def test_who_stalls_does_not_hold_up_the_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "HIGH_WATER", 0)
+    stream = stream_to(server, Sink(0))
+    running = await begun(stream)
+    await write(server, 1)
+    await asyncio.sleep(0.01)
+    stream.stop()
+    with pytest.raises(ConnectionError, match="does not take"):
+        async with asyncio.timeout(1):
             await running
