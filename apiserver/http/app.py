@@ -58,7 +58,6 @@ from storage.types import StoreError
 
 HEALTH: Final = ("/healthz", "/livez", "/readyz")
 READS: Final = ("get", "list")
-
 REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
 
 log = logging.getLogger("noxu")
@@ -116,8 +115,8 @@ class App:
         raw_path, raw_query, host = split_target(request.raw_path)
         filters.check_origin(host or request.headers.get("Host", ""), request.headers.get("Origin"), self.own_names)
         path, query = decode_path(raw_path), parse_query(raw_query)
-        services.check(self.registry.catalog, request.method, path)
         info = resource_info(request.method, path, query)
+        services.check(self.registry.catalog, request.method, path, info)
         if info is None:
             return await self._document(request, path, query)
         check_namespace(info.namespace)

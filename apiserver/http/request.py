@@ -42,6 +42,10 @@ class RequestInfo(NamedTuple):
     subresource: str
     in_namespace: bool
     """The path leads into a namespace; that of a namespace itself does not."""
+    watching: bool
+    """The path says that it is for a watch (`watch/`)."""
+    more: bool
+    """Something comes behind, which is not interpreted."""
 
 
 def parse_query(text: str) -> Query:
@@ -91,13 +95,13 @@ def is_watch(query: Query) -> bool:
 
 
 def resource_info(method: str, path: str, query: Query) -> RequestInfo | None:
-    """The RequestInfo of a path below /api/v1/ or /apis/GROUP/VERSION/; None for every other path."""
+    """The RequestInfo of a path below /api/v1/ or /apis/GROUP/VERSION/; None for every other path, and without GROUP."""
     if not path.startswith(("/api/", "/apis/")):  # `//apis/` is no other way there
         return None
     parts = path.strip("/").split("/")  # empty parts inside stay, too
     if len(parts) > 2 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
-    elif len(parts) > 3 and parts[0] == "apis":
+    elif len(parts) > 3 and parts[0] == "apis" and parts[1]:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
@@ -110,12 +114,13 @@ def resource_info(method: str, path: str, query: Query) -> RequestInfo | None:
             namespace, in_namespace, rest = rest[1], True, rest[2:]
         else:
             namespace = rest[1]
-    resource, name, subresource = (*rest, "", "")[:3]  # what comes behind is not interpreted
+    resource, name, subresource = (*rest, "", "")[:3]
     without_name, with_name = _VERBS.get(method, ("", ""))
     verb = with_name if name else without_name
     if watching or (verb == "list" and is_watch(query)):
         verb = "watch"
-    return RequestInfo(verb, group, version, resource, namespace, name, subresource, in_namespace)
+    more = len(rest) > 3
+    return RequestInfo(verb, group, version, resource, namespace, name, subresource, in_namespace, watching, more)
 
 
 def check_namespace(namespace: str) -> None:

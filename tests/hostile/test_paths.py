@@ -107,6 +107,8 @@ PATHS: dict[str, tuple[int, str]] = {
     f"{BASE}/namespaces/default/dr%6fps": (200, ""),
     f"{BASE}/lakes/..%2fdrops": (404, f'lakes.{GROUP} ".." not found'),
     f"/apis//{GROUP}/v1/drops": (404, PAGE),
+    "/apis//v1/configmaps": (404, PAGE),
+    "/apis//v1/namespaces/default/configmaps": (404, PAGE),
     f"/apis/{GROUP}//v1/drops": (404, PAGE),
     f"/apis/{GROUP}/%76%31/namespaces/default/drops": (200, ""),
     f"/apis/{GROUP.upper()}/v1/drops": (404, PAGE),

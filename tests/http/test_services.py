@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apiserver.http.request import resource_info
 from apiserver.http.services import methods_of
 from apiserver.registry.builtin import built_in_versions
 from apiserver.registry.catalog import Catalog
@@ -22,6 +23,8 @@ PATHS: list[tuple[str, set[str] | None]] = [
     ("/version", DOCUMENT),
     ("/version/x", set()),
     ("/healthz", None),
+    ("//version", None),
+    ("/apis//v1/configmaps", None),
     ("/apis", None),
     ("/api", DOCUMENT),
     ("/api/v1/", DOCUMENT),
@@ -59,7 +62,8 @@ PATHS: list[tuple[str, set[str] | None]] = [
 
 @pytest.mark.parametrize(("path", "methods"), PATHS, ids=[path for path, _ in PATHS])
 def test_a_path_has_these_methods(path: str, methods: set[str] | None) -> None:
-    assert methods_of(Catalog([definitions_resource(), *built_in_versions()]), path) == methods
+    catalog = Catalog([definitions_resource(), *built_in_versions()])
+    assert methods_of(catalog, path, resource_info("GET", path, {})) == methods
 
 
 @pytest.fixture(scope="module")
