@@ -19,6 +19,7 @@ from apiserver.api.types import Object
 from apiserver.api.values import copy
 from apiserver.apply import manager
 from apiserver.apply.tracker import Tracker
+from apiserver.crd import types as crd
 from apiserver.http import negotiation, options, responses
 from apiserver.http.answer import Answer
 from apiserver.http.body import read_body
@@ -85,7 +86,7 @@ class Call:
     def endpoint(self) -> Endpoint:
         if self.resource.behaviour.sorted_keys:
             return negotiation.CUSTOM_RESOURCE
-        if self.resource.kind == "CustomResourceDefinition" and self.info.subresource:
+        if self.resource.kind == crd.KIND and self.info.subresource:
             return negotiation.DEFINITION_STATUS
         return negotiation.BUILT_IN_LIST if self.info.verb in ("list", "watch") else negotiation.BUILT_IN
 

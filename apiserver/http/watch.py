@@ -172,13 +172,9 @@ class Stream:
         new = changes if changes[0].revision > self.after else [one for one in changes if one.revision > self.after]
         frames = self._frames_at_once(new)
         if frames is None:
-            self.fall_behind()
             return False
         self.after = max(self.after, revision)
-        if frames and self._write(frames) > HIGH_WATER:
-            self.fall_behind()
-            return False
-        return True
+        return not frames or self._write(frames) <= HIGH_WATER
 
     def _frames_at_once(self, changes: Sequence[Change]) -> bytes | None:
         """None if there is too much to do, or if one cannot be shown: then it is for the handler's side to see."""

@@ -38,7 +38,7 @@ class Stream(Protocol):
     partition: str | None
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> bool:
-        """Send these changes, which are all that there are up to `revision`. False: it falls behind."""
+        """Send these changes, which are all that there are up to `revision`; False if it cannot follow any more."""
         ...
 
     def fall_behind(self) -> None:
@@ -101,8 +101,7 @@ class Fanout:
         changes = self._history.since(self._told)
         if changes is None:
             for stream in self._all():
-                self._part(stream)
-                stream.fall_behind()
+                self._lose(stream)
             self._told = self._upto
         elif changes:
             self._round = iter(self._whom(changes))
@@ -132,13 +131,12 @@ class Fanout:
             if stream not in self._following.get(stream.partition, ()):
                 continue  # it has fallen behind, or is gone
             try:
-                follows = stream.deliver(changes, self._upto)
+                if not stream.deliver(changes, self._upto):
+                    self._lose(stream)
             except Exception:
                 log.exception("a watch fails, and ends")
-                follows = False
-                stream.end()
-            if not follows:
                 self._part(stream)
+                stream.end()
         return count
 
     def _finish(self) -> None:
@@ -149,6 +147,10 @@ class Fanout:
 
     def _all(self) -> list[Stream]:
         return [stream for streams in self._following.values() for stream in streams]
+
+    def _lose(self, stream: Stream) -> None:
+        self._part(stream)
+        stream.fall_behind()
 
     def _part(self, stream: Stream) -> None:
         streams = self._following.get(stream.partition)

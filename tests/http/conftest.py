@@ -69,6 +69,22 @@ _DEFINITION: Final = {
 }
 
 
+def widgets(group: str, properties: dict[str, Any], **version: Any) -> dict[str, Any]:
+    """A definition of Widgets, which are cluster-scoped, with one version."""
+    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Cluster",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema, **version}],
+        },
+    }
+
+
 class Told(NamedTuple):
     """An answer: its code, its body, the texts of its warnings."""
 

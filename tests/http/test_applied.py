@@ -10,6 +10,7 @@ import pytest
 
 from apiserver.testing.handle import Noxu
 from conformance.client import Answer, Client
+from tests.http.conftest import widgets
 
 GROUP = "applied.example.com"
 SPEC = {
@@ -22,24 +23,7 @@ SPEC = {
         "items": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "string"}}}},
     },
 }
-WIDGETS = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"widgets.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Cluster",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}},
-            }
-        ],
-    },
-}
+WIDGETS = widgets(GROUP, {"spec": SPEC})
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from apiserver.testing.handle import Noxu
 from conformance.client import Answer, Client
+from tests.http.conftest import widgets
 
 GROUP = "scaled.example.com"
 URL = f"/apis/{GROUP}/v1/widgets/w"
@@ -16,25 +17,8 @@ APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 INTEGER = {"type": "integer"}
 SIZED = {"type": "object", "properties": {"count": INTEGER, "a": INTEGER}}
-WIDGETS = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"widgets.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Cluster",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"scale": {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.count"}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SIZED, "status": SIZED}}},
-            }
-        ],
-    },
-}
+PATHS = {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.count"}
+WIDGETS = widgets(GROUP, {"spec": SIZED, "status": SIZED}, subresources={"scale": PATHS})
 COUNT = {"f:spec": {"f:count": {}}}
 
 
