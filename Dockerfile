@@ -2,6 +2,7 @@
 FROM python:3.13-slim
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
+COPY noxu noxu
 COPY apiserver apiserver
 COPY storage storage
 RUN pip install --no-cache-dir . && useradd --create-home noxu && install -d -o noxu /data

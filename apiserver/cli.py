@@ -1,4 +1,4 @@
-"""The `noxu` command: what can be given. What is done about it is in `apiserver.commands`, imported when it is asked for."""
+"""The `noxu` command: its arguments. The commands are in `noxu.apiserver.commands`, each imported when it is run."""
 
 from __future__ import annotations
 
@@ -11,43 +11,52 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from apiserver.config import DEFAULT_DATA, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
-from apiserver.features import GATES
-from apiserver.features import parse as parse_gates
+from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
+from noxu.apiserver.features import GATES
+from noxu.apiserver.features import parse as parse_gates
 
 _OUTPUTS: Final = ("text", "json")
 
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="noxu", description="The Kubernetes API for your CustomResourceDefinitions.")
-    top.add_argument("--version", action=_Version, help="print the version, and leave")
+    top.add_argument("--version", action=_Version, help="print the version and exit")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, define, told in _COMMANDS:
-        command = commands.add_parser(name, help=told)
+    for name, add_arguments, summary in _COMMANDS:
+        command = commands.add_parser(name, help=summary)
         command.set_defaults(parser=command)
-        define(command)
+        add_arguments(command)
     return top
 
 
 def _serve(command: argparse.ArgumentParser) -> None:
     command.description = "Run the server until SIGINT or SIGTERM."
-    command.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (default: %(default)s)")
-    command.add_argument("--port", type=_port, default=DEFAULT_PORT, help="0 picks a free one (default: %(default)s)")
-    where = command.add_mutually_exclusive_group()
-    where.add_argument("--data", type=Path, metavar="DIR", help=f"keep objects here (default: {DEFAULT_DATA})")
-    where.add_argument("--memory", action="store_true", help="keep nothing")
+    command.add_argument(
+        "--host", default=DEFAULT_HOST, help="the loopback address to listen on (default: %(default)s)"
+    )
+    command.add_argument(
+        "--port",
+        type=_port,
+        default=DEFAULT_PORT,
+        help="the port to listen on; 0 selects a free one (default: %(default)s)",
+    )
+    storage = command.add_mutually_exclusive_group()
+    storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
+    storage.add_argument("--memory", action="store_true", help="keep data in memory only")
     command.add_argument(
         "--durability",
         choices=("full", "normal"),
         default="full",
-        help="full: an answered write survives a power cut; normal: it survives a crash of the server (default: full)",
+        help="full: an acknowledged write survives a power failure; normal: it survives a crash of the server (default: full)",
     )
     command.add_argument("--tls", action="store_true", help="serve HTTPS (not available yet)")
-    command.add_argument("--kubeconfig", type=Path, metavar="FILE", help="written once the server answers")
+    command.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig to write when the server is ready"
+    )
     command.add_argument(
         "--annotate-invalid",
         action="store_true",
-        help="mark stored objects that their CRD refuses since it was changed, by an annotation",
+        help="annotate stored objects that are invalid since their CRD was changed",
     )
     command.add_argument(
         "--webhook-service",
@@ -55,7 +64,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         default=[],
         type=_service,
         metavar="NAMESPACE/NAME[:PORT]=HOST:PORT",
-        help="where webhooks are that a service of a cluster stands for; may be given several times",
+        help="the address of webhooks that refer to this service of a cluster; can be repeated",
     )
     _feature_gates(command)
     command.add_argument(
@@ -63,7 +72,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         nargs="*",
         type=Path,
         metavar="FILE",
-        help="CRDs and objects to load: YAML or JSON files, directories, - for stdin",
+        help="CRDs and objects to load at the start: YAML or JSON files, directories, - for stdin",
     )
 
 
@@ -73,14 +82,12 @@ def _feature_gates(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GATE=BOOL,...",
-        help=f"switch features on or off: {', '.join(GATES)}",
+        help=f"enable or disable features: {', '.join(GATES)}",
     )
 
 
 def _validate(command: argparse.ArgumentParser) -> None:
-    command.description = (
-        "Tell what a server would say to objects, without a server. Exit status 1 if anything is refused."
-    )
+    command.description = "Validate objects without a server, as a server would. Exit status 1 if an object is refused."
     command.add_argument(
         "-f",
         dest="files",
@@ -88,42 +95,45 @@ def _validate(command: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="PATH",
-        help="CRDs and objects: YAML or JSON files, directories, - for stdin; may be given several times",
+        help="CRDs and objects: YAML or JSON files, directories, - for stdin; can be repeated",
     )
-    command.add_argument("--strict", action="store_true", help="unknown and repeated fields are refused")
+    command.add_argument("--strict", action="store_true", help="refuse unknown and duplicate fields")
     command.add_argument(
-        "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that nothing in the files defines"
+        "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that no CRD in the files defines"
     )
     _feature_gates(command)
-    command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
+    command.add_argument("--output", choices=_OUTPUTS, default="text", help="the output format (default: %(default)s)")
     stored = command.add_argument_group(
         "stored objects",
-        "Which of them do the CRDs of today refuse? CRDs given with -f count instead of the stored ones.",
+        "Find stored objects that their CRDs refuse. CRDs given with -f replace the stored ones.",
     )
-    stored.add_argument("--stored", action="store_true", help="validate the objects that are stored")
-    where = _server(stored)
-    where.add_argument(
+    stored.add_argument("--stored", action="store_true", help="validate stored objects")
+    _server(stored).add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help=f"in this data directory, of which no server runs (default: {DEFAULT_DATA})",
+        help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
     )
 
 
 def _server(options: argparse._ArgumentGroup) -> argparse._MutuallyExclusiveGroup:
-    """How to reach a running server; what else may be meant goes into the group that is returned."""
-    where = options.add_mutually_exclusive_group()
-    where.add_argument("--server", metavar="URL", help="the server that answers there")
-    where.add_argument("--kubeconfig", type=Path, metavar="FILE", help="the server that this file leads to")
-    options.add_argument("--context", metavar="NAME", help="of the kubeconfig (default: its current one)")
-    options.add_argument("--insecure-skip-tls-verify", action="store_true", help="believe any certificate")
-    return where
+    """Add the options that select a running server. Returns the group for alternatives to them."""
+    alternatives = options.add_mutually_exclusive_group()
+    alternatives.add_argument("--server", metavar="URL", help="the URL of a running server")
+    alternatives.add_argument("--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig of a running server")
+    options.add_argument(
+        "--context", metavar="NAME", help="the context of the kubeconfig (default: its current context)"
+    )
+    options.add_argument(
+        "--insecure-skip-tls-verify", action="store_true", help="do not verify the server's certificate"
+    )
+    return alternatives
 
 
 def _explain_write(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Tell what a write does to objects stage by stage, and why: what is pruned, defaulted, changed by admission, "
-        "refused, forgiven. Exit status 1 if anything is refused."
+        "Show what each stage of a write does to objects, and why: what is pruned, defaulted, changed by admission, "
+        "refused, or ignored by ratcheting. Exit status 1 if an object is refused."
     )
     command.add_argument(
         "-f",
@@ -132,23 +142,25 @@ def _explain_write(command: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="PATH",
-        help="objects, and without a server their CRDs: YAML or JSON files, directories, - for stdin",
+        help="objects, and without a server their CRDs: YAML or JSON files, directories, - for stdin; can be repeated",
     )
     _feature_gates(command)
-    command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
-    server = command.add_argument_group("running server", "Without one the objects are written in memory.")
+    command.add_argument("--output", choices=_OUTPUTS, default="text", help="the output format (default: %(default)s)")
+    server = command.add_argument_group("running server", "Without a server the objects are written in memory.")
     _server(server)
-    server.add_argument("--write", action="store_true", help="write for good; else it is a dry run")
+    server.add_argument("--write", action="store_true", help="write the objects; without it, the write is a dry run")
 
 
 def _lint(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Tell what a server would say to CRDs, of v1 or v1beta1, and what is to be done about it. "
-        "Exit status 1 if not all of them are structural."
+        "Find errors in CRDs of v1 or v1beta1 as a server would, and say how to fix them. "
+        "Exit status 1 if a CRD is not structural."
     )
-    command.add_argument("--fix", action="store_true", help="write the structural v1 form, where there is only one")
-    command.add_argument("--in-place", action="store_true", help="with --fix: into the files instead of to stdout")
-    command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
+    command.add_argument("--fix", action="store_true", help="write the structural v1 form, if it is unambiguous")
+    command.add_argument(
+        "--in-place", action="store_true", help="with --fix: rewrite the files instead of writing to stdout"
+    )
+    command.add_argument("--output", choices=_OUTPUTS, default="text", help="the output format (default: %(default)s)")
     command.add_argument(
         "files", nargs="+", type=Path, metavar="FILE", help="YAML or JSON files, directories, - for stdin"
     )
@@ -156,42 +168,46 @@ def _lint(command: argparse.ArgumentParser) -> None:
 
 def _skeleton(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Print the skeleton of every schema in a file, which says what pruning keeps. Exit status 1 if somewhere it is "
-        "a struct and a map at once."
+        "Print the skeleton of every schema in a file, which determines what pruning keeps. Exit status 1 if a value "
+        "would be a struct and a map at the same time."
     )
-    command.add_argument("--output", choices=("yaml", "json"), default="yaml", help="(default: %(default)s)")
-    command.add_argument("file", type=Path, metavar="FILE", help="CRDs, or a bare OpenAPI v3 schema; - for stdin")
+    command.add_argument(
+        "--output", choices=("yaml", "json"), default="yaml", help="the output format (default: %(default)s)"
+    )
+    command.add_argument("file", type=Path, metavar="FILE", help="CRDs or an OpenAPI v3 schema; - for stdin")
 
 
 def _migrate(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Rewrite stored objects in the storage version of their CRD, and forget the versions that they were stored in "
-        "before. Exit status 1 if some cannot be rewritten."
+        "Rewrite stored objects in the storage version of their CRD, and remove other versions from its "
+        "storedVersions. Exit status 1 if an object cannot be rewritten."
     )
-    where = _server(command.add_argument_group("where the objects are"))
-    where.add_argument(
+    _server(command.add_argument_group("location of the objects")).add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help=f"in this data directory, of which no server runs (default: {DEFAULT_DATA})",
+        help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
     )
-    command.add_argument("--output", choices=_OUTPUTS, default="text", help="(default: %(default)s)")
+    command.add_argument("--output", choices=_OUTPUTS, default="text", help="the output format (default: %(default)s)")
     command.add_argument(
-        "names", nargs="*", metavar="CRD", help="their objects only (default: of all CRDs with several storedVersions)"
+        "names",
+        nargs="*",
+        metavar="CRD",
+        help="the CRDs whose objects to rewrite (default: all CRDs with several storedVersions)",
     )
 
 
 def _check(command: argparse.ArgumentParser) -> None:
-    command.description = "Verify every row of a data file; exit status 1 if anything is damaged."
-    command.add_argument("file", type=Path, metavar="FILE", help="the .db file, or the directory given to --data")
+    command.description = "Verify every row of a data file. Exit status 1 if there are problems."
+    command.add_argument("file", type=Path, metavar="FILE", help="the .db file, or the data directory")
 
 
 _COMMANDS: Final = (
     ("serve", _serve, "run the server"),
-    ("validate", _validate, "what would a server say to these objects?"),
-    ("explain-write", _explain_write, "what does a write do to these objects, and why?"),
-    ("lint", _lint, "are CRDs structural, and how do they become so?"),
-    ("skeleton", _skeleton, "print what pruning goes by in a schema"),
+    ("validate", _validate, "validate objects without a server"),
+    ("explain-write", _explain_write, "show what each stage of a write does to objects"),
+    ("lint", _lint, "check that CRDs are structural, and fix them"),
+    ("skeleton", _skeleton, "print the skeletons of schemas, which determine pruning"),
     ("migrate", _migrate, "rewrite stored objects in their storage version"),
     ("check", _check, "verify a data file"),
 )
@@ -199,7 +215,7 @@ _COMMANDS: Final = (
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
+        raise argparse.ArgumentTypeError("must be a number from 0 to 65535")
     return int(text)
 
 
@@ -209,13 +225,15 @@ _SERVICE: Final = re.compile(r"(?P<namespace>[^/=:]+)/(?P<name>[^/=:]+)(:(?P<por
 def _service(text: str) -> tuple[ServiceName, str]:
     found = _SERVICE.fullmatch(text)
     if found is None:
-        raise argparse.ArgumentTypeError("it is like default/my-webhook:443=127.0.0.1:9443")
+        raise argparse.ArgumentTypeError(
+            "must be NAMESPACE/NAME[:PORT]=HOST:PORT, such as default/my-webhook:443=127.0.0.1:9443"
+        )
     port = _port(found["port"]) if found["port"] else HTTPS_PORT
     return ServiceName(found["namespace"], found["name"], port), found["address"]
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for."""
+    """Looks up the version only when the option is options."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:  # noqa: A002 - argparse's name
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
@@ -228,44 +246,44 @@ class _Version(argparse.Action):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit status: 0 done, 1 refused or failed, 2 wrong arguments."""
-    given = parser().parse_args(arguments)
-    if complaint := _complaint(given):
-        given.parser.error(complaint)
-    command = import_module(f"apiserver.commands.{given.command.replace('-', '_')}")
+    """Run a command. Returns its exit status: 0 success, 1 refused or failed, 2 invalid arguments."""
+    options = parser().parse_args(arguments)
+    if error := _error_in(options):
+        options.parser.error(error)
+    command = import_module(f"noxu.apiserver.commands.{options.command.replace('-', '_')}")
     try:
-        status: int = command.run(given)
+        status: int = command.run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # `noxu validate … | head`: the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to be flushed goes there
+    except BrokenPipeError:  # `noxu validate … | head`: the reader has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the remaining output is discarded
         return 1
     except KeyboardInterrupt:
         return 130
     return status
 
 
-def _complaint(given: argparse.Namespace) -> str:
-    """What does not go together."""
-    if "feature_gates" in given:
+def _error_in(options: argparse.Namespace) -> str:
+    """What is wrong with the combination of options; empty if it is valid. Sets `options.features`."""
+    if "feature_gates" in options:
         try:
-            given.features = parse_gates(given.feature_gates)
+            options.features = parse_gates(options.feature_gates)
         except ValueError as error:
             return f"argument --feature-gates: {error}"
-    match given.command:
-        case "validate" if not given.stored and any(
-            (given.data, given.server, given.kubeconfig, given.context, given.insecure_skip_tls_verify)
+    match options.command:
+        case "validate" if not options.stored and any(
+            (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)
         ):
-            return "--data, --server, --kubeconfig and what belongs to them need --stored"
-        case "validate" if not given.stored and not given.files:
+            return "--data, --server, --kubeconfig, --context and --insecure-skip-tls-verify need --stored"
+        case "validate" if not options.stored and not options.files:
             return "nothing to validate: give -f or --stored"
-        case "explain-write" if given.write and not (given.server or given.kubeconfig):
+        case "explain-write" if options.write and not (options.server or options.kubeconfig):
             return "--write needs a server: give --server or --kubeconfig"
-        case "serve" if given.tls:
+        case "serve" if options.tls:
             return "--tls is not available yet: the server speaks plain HTTP, on loopback only"
-        case "lint" if given.in_place and not given.fix:
+        case "lint" if options.in_place and not options.fix:
             return "--in-place needs --fix"
-        case "lint" if given.in_place and (given.output == "json" or Path("-") in given.files):
-            return "--in-place goes neither with --output json nor with stdin"
+        case "lint" if options.in_place and (options.output == "json" or Path("-") in options.files):
+            return "--in-place cannot be combined with --output json or stdin"
     return ""
 
 

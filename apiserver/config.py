@@ -1,4 +1,4 @@
-"""What a server is started with."""
+"""The configuration of a server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from apiserver.features import Features
+from noxu.apiserver.features import Features
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 6440
@@ -17,7 +17,7 @@ Durability = Literal["full", "normal"]
 
 
 class ServiceName(NamedTuple):
-    """What webhooks' configurations call a service."""
+    """A service reference in the configuration of a webhook."""
 
     namespace: str
     name: str
@@ -26,10 +26,10 @@ class ServiceName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`data` None keeps everything in memory. `port` 0 picks a free one.
+    """`data` None keeps everything in memory. `port` 0 selects a free port.
 
-    `annotate_invalid`: stored objects that no longer validate are marked (see registry.annotator).
-    `webhook_services` says where, as host:port, webhooks are that a service of a cluster stands for.
+    `annotate_invalid`: annotate stored objects that no longer validate (see controllers.invalid_objects).
+    `webhook_services`: the addresses (host:port) of webhooks that refer to a service of a cluster.
     """
 
     host: str = DEFAULT_HOST

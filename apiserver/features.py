@@ -1,7 +1,7 @@
-"""Feature gates, given as upstream's flag gives them: `--feature-gates A=true,B=false`.
+"""Feature gates, in the syntax of upstream's flag: `--feature-gates A=true,B=false`.
 
-There are few: what upstream has locked to its default long ago, cannot be switched here either. A gate that is not
-known is refused, for whoever sets it expects something of it.
+A feature that upstream has locked to its default for long has no gate here. Unknown gates are refused, because setting
+one would have no effect.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 
 class Features(NamedTuple):
-    """What is switched on."""
+    """The features that are enabled."""
 
     ratcheting: bool = True
-    """KEP-4008: an update may leave invalid what it does not change."""
+    """KEP-4008: an update may leave fields invalid that it does not change."""
 
 
 GATES: Final = {"CRDValidationRatcheting": "ratcheting"}
@@ -25,7 +25,7 @@ _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 def parse(texts: Iterable[str]) -> Features:
-    """The features after these flags, the last word counts. Raises ValueError."""
+    """The features that flags enable; of several values of a gate, the last one counts. Raises ValueError."""
     chosen: dict[str, bool] = {}
     for text in texts:
         for part in filter(None, text.split(",")):
@@ -33,8 +33,8 @@ def parse(texts: Iterable[str]) -> Features:
             if not equals:
                 raise ValueError(f"missing bool value for {gate}")
             if gate not in GATES:
-                raise ValueError(f"unrecognized feature gate: {gate} (there is: {', '.join(GATES)})")
+                raise ValueError(f"unrecognized feature gate: {gate} (known: {', '.join(GATES)})")
             if value not in _TRUE | _FALSE:
-                raise ValueError(f"invalid value of {gate}={value}: it is true or false")
+                raise ValueError(f"invalid value of {gate}={value}: must be true or false")
             chosen[GATES[gate]] = value in _TRUE
     return Features(**chosen)

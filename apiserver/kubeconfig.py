@@ -1,4 +1,4 @@
-"""The kubeconfig of a running server, written atomically: when the file is there, the server answers."""
+"""The kubeconfig of a running server. It is written atomically: when the file exists, the server is ready."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 import tempfile
 from pathlib import Path
 
-from apiserver.api.types import Object
+from noxu.apiserver.values import Object
 
 
 def kubeconfig(url: str) -> Object:
-    """JSON, which is YAML to every reader.
+    """A kubeconfig for the server at `url`.
 
-    Over http `insecure-skip-tls-verify` means nothing, but the Node client refuses `http://` without it.
+    `insecure-skip-tls-verify` has no effect over http, but the Node client refuses `http://` without it.
     """
     return {
         "apiVersion": "v1",
@@ -26,13 +26,13 @@ def kubeconfig(url: str) -> Object:
 
 
 def is_own(path: Path) -> bool:
-    """Is a file one that was written here, or empty? Raises OSError."""
+    """Whether a file was written by `write_kubeconfig`, or is empty. Raises OSError."""
     text = path.read_bytes()
     return not text or b'"current-context": "noxu"' in text
 
 
 def write_kubeconfig(path: Path, url: str) -> None:
-    """Write it beside its place and move it there, readable by its owner only."""
+    """Write the kubeconfig as JSON, which is also YAML, readable by its owner only. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

@@ -1,4 +1,4 @@
-"""Objects written into a registry from manifests, as a client would: in order, what exists already is replaced.
+"""Objects written from manifests, as a client would: in order, what exists already is replaced.
 
 CRDs of v1beta1, which servers dropped in 1.22, become v1 on the way. The notes of what was changed are logged as a
 warning; a CRD to which there is no structural form is refused.
@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from apiserver.api import codec
-from apiserver.api.errors import ApiError, bad_request
-from apiserver.api.types import Object
-from apiserver.manifests import CRD, Document, LoadError, in_order
-from apiserver.registry.entry import key_of
-from apiserver.registry.pipeline import Draft, Operation, Options
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
-from apiserver.registry.trace import Trace
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import ApiError, bad_request
+from noxu.apiserver.control_plane import ControlPlane
+from noxu.apiserver.manifests import CRD, Document, LoadError, in_order
+from noxu.apiserver.registry.draft import Action, Body, Options, Outcome, WriteRequest, Written
+from noxu.apiserver.registry.entry import key_of, object_at
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.trace import Trace
+from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
-    from apiserver.schema.completion import Note
+    from noxu.apiserver.schema.completion import Note
 
 MANAGER: Final = "noxu"
 _V1BETA1: Final = "apiextensions.k8s.io/v1beta1"
@@ -49,7 +49,7 @@ def as_v1(document: Document) -> tuple[Document, list[Note]]:
     """A v1beta1 CRD as v1, with what was changed; anything else as it is. Raises LoadError."""
     if document.kind != CRD or document.value.get("apiVersion") != _V1BETA1:
         return document, []
-    from apiserver.crd.lint import fix  # few have old CRDs
+    from noxu.apiserver.crd.lint import fix  # few have old CRDs
 
     fixed = fix(document.value)
     if fixed.crd is None:
@@ -61,12 +61,12 @@ def as_v1(document: Document) -> tuple[Document, list[Note]]:
     return document._replace(value=fixed.crd), fixed.notes
 
 
-async def load(registry: Registry, documents: Iterable[Document]) -> int:
+async def load(plane: ControlPlane, documents: Iterable[Document]) -> int:
     """Create or replace every object; how many. Raises LoadError."""
     count = 0
     for document in documents:
         try:
-            await apply(registry, document.value)
+            await apply(plane, document.value)
         except ApiError as error:
             raise LoadError(f"{document.source}: {error.message}") from None
         count += 1
@@ -74,7 +74,7 @@ async def load(registry: Registry, documents: Iterable[Document]) -> int:
 
 
 async def apply(
-    registry: Registry,
+    plane: ControlPlane,
     value: Object,
     options: Options = Options(field_manager=MANAGER),
     *,
@@ -84,50 +84,77 @@ async def apply(
 ) -> Object:
     """Create an object, or replace the one that is there; as it is stored. Raises ApiError.
 
-    `duplicates` are the decoder's complaints. What clients are warned of is added to `warnings`, also of what is refused,
-    and what each stage did to `trace`.
+    `duplicates` are the decoder's complaints. Warnings are added to `warnings`, also of what is refused, and what each
+    stage did to `trace`.
     """
-    resource = resource_of(registry, value)
+    resource = resource_of(plane, value)
     if resource is None:
         raise bad_request(f"{no_matches(value)}: load its CRD, too")
-    told: list[str] = [] if warnings is None else warnings
+    outcome = Outcome(warnings=[] if warnings is None else warnings)
     if resource.deprecation_text:
-        told.append(resource.deprecation_text)
+        outcome.warnings.append(resource.deprecation_text)
     namespace, name = namespace_of(resource, value), name_of(value)
-
-    async def revise(old: Object) -> Draft:
-        sent = _sent(value)
-        sent["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        return draft("UPDATE", sent)
-
-    def draft(operation: Operation, sent: Object) -> Draft:
-        known_as = name if operation == "UPDATE" else ""
-        made = registry.draft(resource, operation, sent, namespace=namespace, name=known_as, options=options)
-        made.duplicates, made.warnings, made.trace = list(duplicates), told, trace
-        return made
-
     sent = _sent(value)
     if _take_version(sent):
-        told.append(_HAD_VERSION)
+        outcome.warnings.append(_HAD_VERSION)
+    request = WriteRequest(
+        Action.CREATE,
+        resource,
+        namespace,
+        body=Body(sent, complaints=tuple(duplicates)),
+        options=options,
+        features=plane.features,
+    )
     written = None
-    if not name or key_of(resource, namespace, name) not in (await registry.collection(resource)).entries:
+    if not name or key_of(resource, namespace, name) not in (await plane.reader.collection(resource)).entries:
         try:
-            written = await registry.create(draft("CREATE", sent))
+            written = await plane.writer.write(request, outcome, trace)
         except ApiError as error:
             if error.reason != "AlreadyExists" or not name:
-                raise  # else somebody was faster
-    written = written or await registry.update(resource, namespace, name, revise)
-    stored: Object = codec.decode_stored(written.body(resource))
-    return stored
+                raise  # else another writer was faster
+
+    def replaced(old: Object) -> Object:
+        sent["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        return sent
+
+    written = written or await update(plane, request, name, replaced, outcome, trace)
+    found: Object = codec.decode_stored(written.body(resource))
+    return found
 
 
-async def ensure_namespace(registry: Registry, name: str) -> None:
+async def update(
+    plane: ControlPlane,
+    request: WriteRequest,
+    name: str,
+    change: Callable[[Object], Object],
+    outcome: Outcome | None = None,
+    trace: Trace | None = None,
+) -> Written:
+    """Replace an object by what `change` makes of it; once more if another writer was faster. Raises ApiError.
+
+    What `change` returns carries the resourceVersion that it was given.
+    """
+    resource, reader = request.resource, plane.reader
+    while True:
+        entry = await reader.get(resource, request.namespace, name)
+        body = request.body._replace(content=change(object_at(entry, resource)))
+        try:
+            return await plane.writer.write(
+                request._replace(action=Action.REPLACE, name=name, body=body), outcome, trace
+            )
+        except ApiError as error:
+            newest = (await reader.find(resource, request.namespace, name)).revision
+            if error.reason != "Conflict" or newest == entry.revision:
+                raise
+
+
+async def ensure_namespace(plane: ControlPlane, name: str) -> None:
     """Objects may go to a namespace that nobody has written down."""
-    namespaces = registry.catalog.find("", "v1", "namespaces")
+    namespaces = plane.catalog.current.find("", "v1", "namespaces")
     assert namespaces is not None
-    if name and key_of(namespaces, "", name) not in (await registry.collection(namespaces)).entries:
+    if name and key_of(namespaces, "", name) not in (await plane.reader.collection(namespaces)).entries:
         with contextlib.suppress(ApiError):  # what is wrong with the name, the object's refusal says
-            await apply(registry, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            await apply(plane, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
 _HAD_VERSION: Final = "metadata.resourceVersion is left out here; servers refuse to create objects that have one"
@@ -145,10 +172,10 @@ def _sent(value: Object) -> Object:
     return copy
 
 
-def resource_of(registry: Registry, value: Object) -> Resource | None:
+def resource_of(plane: ControlPlane, value: Object) -> Resource | None:
     """The resource that serves objects like this one."""
     api_version, kind = value.get("apiVersion"), value.get("kind")
-    for resource in registry.catalog.resources:
+    for resource in plane.catalog.current.resources:
         if resource.kind == kind and resource.api_version == api_version:
             return resource
     return None

@@ -1,8 +1,8 @@
-"""Manifests: objects in files, as YAML or JSON, several in a file, files in directories.
+"""Manifests: objects in YAML or JSON files and directories.
 
-They are read as kubectl reads them. A line that begins with `---` separates documents, a List stands for its items,
-documents without anything in them are nothing. What cannot be read is a document, too, with an `error`: whether one bad
-document spoils the rest is for the reader to decide.
+They are read as kubectl reads them: a line that begins with `---` separates documents, a List is replaced by its items,
+and empty documents are skipped. A document that cannot be read is returned with an `error`: the caller decides whether
+it makes the others unusable.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from apiserver.api import codec
-from apiserver.api.codec import Decoded
-from apiserver.api.types import Json, Object
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.codec import Decoded
+from noxu.apiserver.values import Json, Object
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 STDIN: Final = "-"
@@ -29,10 +29,10 @@ class LoadError(Exception):
 
 
 class Document(NamedTuple):
-    """One object, and where it stands: the `number`-th document of a file, from 1 on.
+    """One object and its location: document `number` of a file, counted from 1.
 
-    `duplicates` and `strict` are what the decoder says of repeated keys (see `codec.Decoded`). With an `error` there is
-    no object, and with `number` 0 not even a document: the file cannot be read.
+    `duplicates` and `strict` are the decoder's messages about duplicate keys (see `codec.Decoded`). With an `error`,
+    `value` is empty; with `number` 0, the file itself cannot be read.
     """
 
     value: Object
@@ -57,7 +57,7 @@ class Document(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name, or what it is to begin with."""
+        """The name, or else the generateName."""
         return self._metadata("name") or self._metadata("generateName")
 
     def _metadata(self, field: str) -> str:
@@ -67,7 +67,7 @@ class Document(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A stretch of a file: a document, decoded if that is possible, or what separates two documents."""
+    """A part of a file: a document, decoded if that is possible, or a separator."""
 
     text: bytes
     decoded: Decoded | None = None
@@ -78,22 +78,26 @@ class Part(NamedTuple):
         return self.decoded is not None or bool(self.error)
 
 
-# A line end before the dashes belongs to the separator. What else stands in the line is dropped: kubectl's rule.
+# A line break before the dashes belongs to the separator. The rest of the line is ignored, as in kubectl.
 _SEPARATOR: Final = re.compile(rb"((?:\A|\n)---[^\n]*(?=\n|\Z))")
 
 
 def split(body: bytes) -> list[Part]:
-    """A file as its parts, of which it can be put together again: one JSON document, or YAML documents."""
-    why = ""
+    """The parts of a file: one JSON document, or YAML documents and separators. Their texts joined are the file.
+
+    >>> [part.text for part in split(b"a: 1\\n---\\nb: 2\\n")]
+    [b'a: 1', b'\\n---', b'\\nb: 2\\n']
+    """
+    json_error = ""
     if looks_like_json(body):
         try:
             return [Part(body, codec.decode_json(body))]
         except ValueError as error:
-            why = str(error)
+            json_error = str(error)
     texts = _SEPARATOR.split(body)
     parts = [Part(text) if n % 2 or not text.strip() else _yaml(text) for n, text in enumerate(texts)]
-    if why and len(parts) == 1 and parts[0].error:  # YAML may begin like JSON, too; this is neither
-        return [Part(body, error=why)]
+    if json_error and len(parts) == 1 and parts[0].error:  # neither JSON nor YAML that begins with a brace
+        return [Part(body, error=json_error)]
     return parts
 
 
@@ -109,7 +113,7 @@ def _yaml(text: bytes) -> Part:
 
 
 def read_paths(paths: Iterable[Path]) -> Iterator[Document]:
-    """All documents of files, of directories (not the hidden files in them), and of stdin, where a path is `-`."""
+    """All documents of files and directories (except for hidden files in them), and of stdin for the path `-`."""
     for path in paths:
         if str(path) == STDIN:
             yield from read(sys.stdin.buffer.read(), "stdin")
@@ -148,7 +152,7 @@ def read_file(path: Path) -> Iterator[Document]:
 
 
 def read(body: bytes, file: str) -> Iterator[Document]:
-    """The documents in the text of a file."""
+    """The documents of a file with this text."""
     for number, part in enumerate(filter(attrgetter("is_document"), split(body)), 1):
         if part.decoded is None:
             yield Document({}, file, number, error=part.error)
@@ -157,7 +161,7 @@ def read(body: bytes, file: str) -> Iterator[Document]:
 
 
 def flatten(decoded: Decoded, file: str, number: int = 1) -> Iterator[Document]:
-    """The object in a document, or the items of a List; nothing for an empty document."""
+    """The object of a document, or the items of a List; nothing for an empty document."""
     if not is_list(decoded.value):
         if decoded.value is not None:
             yield _document(decoded, file, number)
@@ -179,22 +183,22 @@ def _document(decoded: Decoded, file: str, number: int) -> Document:
 
 
 def is_list(value: Json) -> bool:
-    """A List of objects."""
+    """Whether a value is a List of objects."""
     return isinstance(value, dict) and str(value.get("kind")).endswith("List") and isinstance(value.get("items"), list)
 
 
 def is_crd(value: Json) -> bool:
-    """A CRD, of whatever version."""
+    """Whether a value is a CRD, of any version."""
     return isinstance(value, dict) and value.get("kind") == CRD
 
 
 def in_order(documents: Iterable[Document]) -> list[Document]:
-    """What others need comes first: CRDs, then namespaces, then everything else."""
+    """Sort documents in the order in which they have to be created: CRDs, then namespaces, then everything else."""
     return sorted(documents, key=lambda document: _FIRST.get(document.kind, len(_FIRST)))
 
 
 def checked(documents: Iterable[Document]) -> Iterator[Document]:
-    """Raises LoadError for the first document that cannot be read."""
+    """The same documents. Raises LoadError at the first one that cannot be read."""
     for document in documents:
         if document.error:
             raise LoadError(f"{document.source}: {document.error}")

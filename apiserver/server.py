@@ -12,41 +12,35 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from aiohttp import web_server
 
-from apiserver import loading, manifests
-from apiserver.admission import plugins
-from apiserver.admission.chain import Chain
-from apiserver.admission.statuses import PolicyStatuses
-from apiserver.api.structs import make_room
-from apiserver.config import Config
-from apiserver.crd.types import GROUP, RESOURCE
-from apiserver.features import Features
-from apiserver.http.app import App
-from apiserver.http.connection import Connection
-from apiserver.http.documents import Documents
-from apiserver.http.outgoing import Outgoing
-from apiserver.http.traces import Traces
-from apiserver.kubeconfig import is_own, write_kubeconfig
-from apiserver.manifests import Document, LoadError
-from apiserver.observability import health
-from apiserver.registry.builtin import built_in_versions
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.definition import definitions_resource
-from apiserver.registry.lifecycle import Definitions
-from apiserver.registry.namespaces import Namespaces
-from apiserver.registry.resource import Resource
-from apiserver.registry.sources import Sources
-from apiserver.registry.store import Registry
-from apiserver.webhook.client import Caller, Service, no_caller
-from storage.store import Store
-from storage.types import Revision, Unusable
+from noxu.apiserver import loading, manifests
+from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
+from noxu.apiserver.config import Config
+from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.crd.types import GROUP, RESOURCE
+from noxu.apiserver.go.structs import raise_recursion_limit
+from noxu.apiserver.http.app import App
+from noxu.apiserver.http.connection import Connection
+from noxu.apiserver.http.documents import Documents
+from noxu.apiserver.http.exchange import Backend
+from noxu.apiserver.http.outgoing import Outgoing
+from noxu.apiserver.http.traces import Traces
+from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.kubeconfig import is_own, write_kubeconfig
+from noxu.apiserver.manifests import Document, LoadError
+from noxu.apiserver.observability import health
+from noxu.apiserver.registry.offload import LargeRequests
+from noxu.apiserver.webhook.client import Service
+from noxu.storage.store import Store
+from noxu.storage.types import OpenError, Revision
 
 COMPACT_EVERY: Final = 300.0  # seconds; history older than one to two of these goes, as upstream does with etcd's
 STOP_WITHIN: Final = 5.0  # seconds that requests under way have to finish
@@ -64,15 +58,15 @@ class StartError(Exception):
 async def open_store(config: Config) -> Store:
     """Raises StartError."""
     if config.data is None:
-        from storage.memory import MemoryStore
+        from noxu.storage.memory import MemoryStore
 
         return MemoryStore()
-    from storage.sqlite import SqliteStore
+    from noxu.storage.sqlite import SqliteStore
 
     try:
         config.data.mkdir(parents=True, exist_ok=True)
         return await SqliteStore.open(config.data / "noxu.db", durability=config.durability)
-    except Unusable as error:
+    except OpenError as error:
         raise StartError(str(error)) from None
     except OSError as error:
         raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
@@ -84,10 +78,19 @@ class Server:
     `documents` are loaded before it does. Raises StartError.
     """
 
-    def __init__(self, config: Config, documents: Iterable[Document] = (), sources: Sources = Sources()) -> None:
+    plane: ControlPlane
+
+    def __init__(
+        self,
+        config: Config,
+        documents: Iterable[Document] = (),
+        clock: Clock = SYSTEM_CLOCK,
+        identifiers: Identifiers = SYSTEM_IDENTIFIERS,
+    ) -> None:
         self.config = config
         self.documents = documents
-        self.sources = sources
+        self.clock = clock
+        self.identifiers = identifiers
         self.url = ""
         self._closing = contextlib.AsyncExitStack()
 
@@ -105,37 +108,45 @@ class Server:
         await self._closing.aclose()
 
     async def _start(self) -> None:
-        make_room()  # for schemas that are stored already
+        raise_recursion_limit()  # for schemas that are stored already
         listener = listen(self.config.host, self.config.port)
         self._closing.callback(listener.close)
         outgoing = Outgoing({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
-        working = at_work(store, self.sources, self.config.features, outgoing)
-        self.registry = await self._closing.enter_async_context(working)
+        plane = assemble(
+            store, clock=self.clock, identifiers=self.identifiers, features=self.config.features, caller=outgoing
+        )
+        if self.config.annotate_invalid:
+            plane.controllers.append(_invalid_object_controller(plane))
+        self.plane = await self._closing.enter_async_context(running(plane))
         try:
-            await loading.load(self.registry, self.documents)
+            await loading.load(plane, self.documents)
         except LoadError as error:
             raise StartError(str(error)) from None
-        await in_background(self._closing, compact_for_ever(store))
-        if self.config.annotate_invalid:
-            from apiserver.registry.annotator import Annotator  # few want it
-
-            annotator = Annotator(self.registry, _find(self.registry.catalog, GROUP, RESOURCE))
-            await annotator.start()
-            self._closing.push_async_callback(annotator.stop)
+        await in_background(self._closing, compact_for_ever(store), "compaction")
         await self._serve(listener)
-
-    async def _stores(self) -> bool:
-        """Can everything be read and written?"""
-        return not (await self.registry.store.status()).fault
 
     async def _serve(self, listener: socket.socket) -> None:
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        checks = {"ping": health.alive, "storage": self._stores}
-        documents = Documents(lambda: self.registry.catalog, f"{host}:{port}", own_version, checks, self.sources.now)
-        app = App(self.registry, documents, traces_=Traces())  # the listener is on loopback
+        plane = self.plane
+        live: dict[str, health.Check] = {"ping": health.alive, "storage": plane.store_health}
+        ready: dict[str, health.Check] = {"watch-cache": plane.log_health}
+        ready |= {one.name: _health_of(one) for one in plane.controllers}
+        checks = health.Checks(live, ready)
+        documents = Documents(lambda: plane.catalog.current, f"{host}:{port}", own_version, checks, plane.clock.now)
+        backend = Backend(
+            plane.reader,
+            plane.writer,
+            plane.persistence,
+            plane.catalog,
+            plane.clock,
+            plane.features,
+            plane.tokens,
+            LargeRequests(),
+        )
+        app = App(backend, documents, traces_=Traces())  # the listener is on loopback
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Connection(requests, loop), sock=listener, backlog=BACKLOG)
@@ -146,61 +157,6 @@ class Server:
             await requests.shutdown(STOP_WITHIN)
 
         self._closing.push_async_callback(stop)
-
-
-async def in_background(closing: contextlib.AsyncExitStack, work: Awaitable[None]) -> None:
-    """Work until `closing` is closed."""
-    task = asyncio.ensure_future(work)
-
-    async def stop() -> None:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-    closing.push_async_callback(stop)
-
-
-@contextlib.asynccontextmanager
-async def at_work(
-    store: Store, sources: Sources = Sources(), features: Features = Features(), caller: Caller | None = None
-) -> AsyncIterator[Registry]:
-    """The registry over a store, with those who look after it; nobody is served yet. It closes the store."""
-    async with contextlib.AsyncExitStack() as closing:
-        closing.push_async_callback(store.close)
-        registry, lifecycles = assemble(store, sources, features, caller)
-        await in_background(closing, registry.cache.follow())
-        for lifecycle in lifecycles:
-            await lifecycle.start()
-            closing.push_async_callback(lifecycle.stop)
-        yield registry
-
-
-def assemble(
-    store: Store, sources: Sources, features: Features = Features(), caller: Caller | None = None
-) -> tuple[Registry, list[Definitions | Namespaces | PolicyStatuses]]:
-    """The registry over a store, and who looks after definitions, namespaces and policies.
-
-    `caller` reaches webhooks; without one those of admission are not asked, and those of conversion fail.
-    """
-    catalog = Catalog([definitions_resource(), *built_in_versions()])
-    namespaces, definitions = _find(catalog, "", "namespaces"), _find(catalog, GROUP, RESOURCE)
-    chain = Chain(catalog)
-    chain.mutating = [plugins.mutating_policies(catalog)]
-    chain.validating = [plugins.validating_policies(catalog)]
-    if caller is not None:
-        chain.mutating.append(plugins.mutating_webhooks(catalog, chain.local_mutating))
-        chain.validating.append(plugins.validating_webhooks(catalog, chain.local_validating))
-    registry = Registry(store, catalog, sources, chain, features, caller or no_caller)
-    chain.registry = registry
-    definition_life, namespace_life = Definitions(registry, definitions), Namespaces(registry, namespaces)
-    registry.lifecycles = {definitions.collection: definition_life, namespaces.collection: namespace_life}
-    return registry, [definition_life, namespace_life, PolicyStatuses(registry)]
-
-
-def _find(catalog: Catalog, group: str, plural: str) -> Resource:
-    resource = catalog.find(group, "v1", plural)
-    assert resource is not None
-    return resource
 
 
 @cache
@@ -227,6 +183,21 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         hint = ": another server is using it; choose another --port, or 0 for a free one" if error.errno == 98 else ""
         raise StartError(f"cannot listen on {host}:{port}{hint or f': {error.strerror}'}") from None
+
+
+def _health_of(controller: Controller[Any]) -> health.Check:
+    async def check() -> str:
+        return controller.health()
+
+    return check
+
+
+def _invalid_object_controller(plane: ControlPlane) -> Controller[Any]:
+    from noxu.apiserver.controllers.invalid_objects import InvalidObjectController  # few want it
+
+    definitions = resource_of(plane.catalog, GROUP, RESOURCE)
+    follower = plane.writer.environment.followers[definitions.collection]
+    return InvalidObjectController(plane.reader, plane.persistence, plane.catalog, follower, definitions, plane.clock)
 
 
 async def compact_for_ever(store: Store) -> None:

@@ -1,7 +1,7 @@
-"""What field ownership costs: `python -m benchmarks.apply [CRD.json OBJECT.json]`.
+"""Measures field ownership: `python -m benchmarks.apply [CRD.json OBJECT.json]`.
 
-Without arguments it measures the sample that all benchmarks of this project share, a 2 KB object of a kind like
-cert-manager's Certificate. Processor times, the best of several rounds; the machine may be busy otherwise.
+The default is the sample in `shared/bench` next to the checkout: a 2 KB object like a Certificate of cert-manager.
+Prints processor times, the minimum of several rounds, so a busy machine changes them little.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from apiserver.api.types import Object
-from apiserver.apply import comparison, typed
-from apiserver.apply.compiled import accept
-from apiserver.apply.manager import apply, update
-from apiserver.apply.tracker import Tracker
-from apiserver.apply.types import of_schema
-from apiserver.schema.structural import parse
+from noxu.apiserver.apply import comparison, typed
+from noxu.apiserver.apply.compiled import accept
+from noxu.apiserver.apply.manager import apply, update
+from noxu.apiserver.apply.tracker import Tracker
+from noxu.apiserver.apply.types import of_schema
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Object
 
 ROUNDS = 9
 RUNS = 400
@@ -28,13 +28,14 @@ NOW = "2024-01-01T00:00:00Z"
 
 
 def microseconds(run: Callable[[], object]) -> float:
-    best = float("inf")
+    """Processor time per call."""
+    fastest = float("inf")
     for _ in range(ROUNDS):
         start = time.process_time_ns()
         for _ in range(RUNS):
             run()
-        best = min(best, (time.process_time_ns() - start) / RUNS / 1e3)
-    return best
+        fastest = min(fastest, (time.process_time_ns() - start) / RUNS / 1e3)
+    return fastest
 
 
 def tracker_of(definition: Object) -> Tracker:
@@ -51,8 +52,8 @@ def stored(obj: Object) -> Object:
     return value
 
 
-def with_other_text(obj: Object) -> Object:
-    """The object with the first text in its spec changed."""
+def with_changed_text(obj: Object) -> Object:
+    """A copy with the first string of its spec changed."""
     value = copy.deepcopy(obj)
     spec = value["spec"]
     name = next(name for name in spec if isinstance(spec[name], str))
@@ -64,22 +65,22 @@ def main(definition: Path, sample: Path) -> None:
     tracker, obj = tracker_of(json.loads(definition.read_text())), json.loads(sample.read_text())
     kind = tracker.types[tracker.version]
     created = stored(update(None, obj, tracker, manager="client", now=NOW))
-    changed = with_other_text(created)
+    changed = with_changed_text(created)
     applied = stored(apply(None, obj, tracker, manager="client", now=NOW))
-    other = with_other_text(obj)
+    edited = with_changed_text(obj)
     size = len(json.dumps(obj, separators=(",", ":")))
     print(f"object of {size} bytes, {len(json.dumps(created['metadata']['managedFields']))} bytes of managedFields")
     for name, run in {
-        "create: track": lambda: update(None, obj, tracker, manager="client", now=NOW),
-        "  checked, and its set: compiled": lambda: accept(obj, kind),
-        "  checked, and its set: walked": lambda: (typed.validate(obj, kind), typed.whole(obj, kind)),
-        "update: track, one field changed": lambda: update(created, changed, tracker, manager="other", now=NOW),
-        "  the comparison": lambda: comparison.compare(created, changed, kind),
+        "create": lambda: update(None, obj, tracker, manager="client", now=NOW),
+        "  validation and field set, compiled": lambda: accept(obj, kind),
+        "  validation and field set, walkers": lambda: (typed.validate(obj, kind), typed.whole(obj, kind)),
+        "update: one field changed": lambda: update(created, changed, tracker, manager="other", now=NOW),
+        "  comparison": lambda: comparison.compare(created, changed, kind),
         "apply: create": lambda: apply(None, obj, tracker, manager="client", now=NOW),
         "apply: nothing changed": lambda: apply(applied, obj, tracker, manager="client", now=NOW),
-        "apply: one field changed": lambda: apply(applied, other, tracker, manager="client", now=NOW),
+        "apply: one field changed": lambda: apply(applied, edited, tracker, manager="client", now=NOW),
     }.items():
-        print(f"{name:36} {microseconds(run):8.1f} µs")
+        print(f"{name:38} {microseconds(run):8.1f} µs")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
-"""How long CEL rules take: `python -m benchmarks.cel`.
+"""Measures CEL rules: `python -m benchmarks.cel`.
 
-Runs are of a rule on a value, by generated code and by the walker; compiling is of all the rules of a CRD. Times are
-the best of several rounds. With real CRDs in a sibling folder `shared/crds`, those of the gateway API are compiled too, and
-an object of two of them is created with and without rules.
+- Evaluation: one rule on one value, by generated code, by the tree walker and by the validator.
+- Compilation: all rules of a CRD.
+- Creation: an object with and without the rules of its CRD.
+
+Prints processor times, the minimum of several rounds. The CRDs of the Gateway API are measured if the folder
+`shared/crds` exists next to the checkout.
 """
 
 from __future__ import annotations
@@ -16,23 +19,22 @@ from pathlib import Path
 
 import yaml
 
-from apiserver.api import codec
-from apiserver.api.types import Json, Object
-from apiserver.cel import rules
-from apiserver.cel.schema_rules import SchemaRules
-from apiserver.cel.schema_types import decl_type
-from apiserver.cel.spending import PER_CALL_LIMIT
-from apiserver.cel.validation import Validator
-from apiserver.cel.values import from_json_or_failed
-from apiserver.crd import types, update, validation
-from apiserver.crd.defaults import default
-from apiserver.registry import pipeline
-from apiserver.registry.custom import versions_of
-from apiserver.registry.pipeline import Draft
-from apiserver.schema.structural import Structural, parse
+from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
+from noxu.apiserver.cel.kubernetes import rules
+from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules
+from noxu.apiserver.cel.kubernetes.validation import Validator
+from noxu.apiserver.cel.types.schema_types import decl_type
+from noxu.apiserver.cel.values.values import from_json_or_failed
+from noxu.apiserver.crd import types, update, validation
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.registry import stages, write
+from noxu.apiserver.registry.custom import versions_of
+from noxu.apiserver.registry.draft import Action, Body, Draft, WriteRequest
+from noxu.apiserver.schema.structural import Structural, parse
+from noxu.apiserver.values import Json, Object
 
 ROUNDS = 7
-CRDS = Path(__file__).parents[1].parent / "shared" / "crds"
+CRDS = Path(__file__).parents[2] / "shared" / "crds"
 NAME = {"type": "string", "maxLength": 63}
 ITEM: Object = {"type": "object", "properties": {"name": NAME, "weight": {"type": "integer"}}}
 SCHEMA: Object = {
@@ -67,13 +69,13 @@ RULES = {
 }
 
 
-def best(run: Callable[[], object], *, at_least: float = 0.02) -> float:
-    """Microseconds of processor time a run."""
-    count, spent = 1, 0.0
-    while spent < at_least:
+def microseconds(run: Callable[[], object], *, at_least: float = 0.02) -> float:
+    """Processor time per call. Repeats the call until a round takes `at_least` seconds."""
+    count, elapsed = 1, 0.0
+    while elapsed < at_least:
         count *= 2
-        spent = timeit(run, count)
-    return min(spent, *(timeit(run, count) for _ in range(ROUNDS))) / count * 1e6
+        elapsed = timeit(run, count)
+    return min(elapsed, *(timeit(run, count) for _ in range(ROUNDS))) / count * 1e6
 
 
 def timeit(run: Callable[[], object], count: int) -> float:
@@ -83,12 +85,12 @@ def timeit(run: Callable[[], object], count: int) -> float:
     return time.process_time() - start
 
 
-def run_times() -> Iterator[str]:
+def evaluation_times() -> Iterator[str]:
     schema: Structural = parse(SCHEMA)
     declared = decl_type(schema)
     assert declared is not None
     variables = {"self": from_json_or_failed(VALUE, schema)}
-    yield f"{'':26}{'generated':>12}{'walker':>12}{'validator':>12}   (µs)"
+    yield f"{'':26}{'generated':>12}{'interpreter':>12}{'validator':>12}   (µs)"
     for name, rule in RULES.items():
         program = rules.expression(rule, declared).program
         assert program is not None, rule
@@ -100,15 +102,15 @@ def run_times() -> Iterator[str]:
         for _ in range(10):
             assert not validator.validate(VALUE).errors
         times = (
-            best(lambda run=generated: run(VALUE, None, PER_CALL_LIMIT, int)),  # type: ignore[misc]
-            best(lambda run=program: run.evaluate(variables)),  # type: ignore[misc]
-            best(lambda run=validator: run.validate(VALUE)),  # type: ignore[misc]
+            microseconds(lambda run=generated: run(VALUE, None, PER_CALL_LIMIT, int)),  # type: ignore[misc]
+            microseconds(lambda run=program: run.evaluate(variables)),  # type: ignore[misc]
+            microseconds(lambda run=validator: run.validate(VALUE)),  # type: ignore[misc]
         )
         yield f"{name:26}{times[0]:12.2f}{times[1]:12.1f}{times[2]:12.1f}   cost {cost}"
 
 
-def made_up_crd(count: int) -> Object:
-    """As many rules, on nodes of their own."""
+def synthetic_crd(count: int) -> Object:
+    """A CRD with `count` rules, each on its own property."""
     texts = list(RULES.values())[:-1]
     nodes = ({**SCHEMA["properties"], f"only{n}": NAME} for n in range(count))
     properties: Json = {
@@ -128,68 +130,73 @@ def made_up_crd(count: int) -> Object:
     }
 
 
-class Timed(SchemaRules):
-    """Counts the rules, and how long they take."""
+class TimedRules(SchemaRules):
+    """Counts the rules and the processor time of compiling them."""
 
-    spent = 0.0
+    seconds = 0.0
     count = 0
 
     def check(self, site):  # type: ignore[no-untyped-def]
         start = time.process_time()
         found = super().check(site)
-        Timed.spent += time.process_time() - start
-        Timed.count += len(site.schema.rules)
+        TimedRules.seconds += time.process_time() - start
+        TimedRules.count += len(site.schema.rules)
         return found
 
 
 def compile_time(crd: Object) -> tuple[int, float]:
-    """How many rules, and milliseconds with nothing remembered."""
+    """The number of rules, and milliseconds to compile them with an empty cache."""
     decoded = types.decode(crd)
     prepared = update.prepare_for_create(default(decoded.value))
     fastest = float("inf")
     for _ in range(ROUNDS):
-        rules.forget()
-        Timed.spent, Timed.count = 0.0, 0
-        assert not validation.validate(prepared, checkers=Timed)
-        fastest = min(fastest, Timed.spent)
-    return Timed.count, fastest * 1000
+        rules.clear_cache()
+        TimedRules.seconds, TimedRules.count = 0.0, 0
+        assert not validation.validate(prepared, checkers=TimedRules)
+        fastest = min(fastest, TimedRules.seconds)
+    return TimedRules.count, fastest * 1000
 
 
-def real(folder: str, name: str) -> Object:
-    """A document of the sibling folder `shared/crds`."""
+def shared_document(folder: str, name: str) -> Object:
+    """A document of `shared/crds`."""
     return yaml.load(gzip.decompress((CRDS / folder / f"{name}.yaml.gz").read_bytes()), Loader=yaml.CSafeLoader)  # type: ignore[no-any-return]
 
 
 def compile_times() -> Iterator[str]:
-    yield f"{'made up':40}{'{:4} rules{:8.1f} ms'.format(*compile_time(made_up_crd(166)))}"
+    yield f"{'synthetic':40}{'{:4} rules{:8.1f} ms'.format(*compile_time(synthetic_crd(166)))}"
     total_count, total = 0, 0.0
     for file in sorted((CRDS / "crd").glob("*gateway.networking*")):
-        count, spent = compile_time(real("crd", file.name.removesuffix(".yaml.gz")))
-        total_count, total = total_count + count, total + spent
+        count, milliseconds = compile_time(shared_document("crd", file.name.removesuffix(".yaml.gz")))
+        total_count, total = total_count + count, total + milliseconds
     if total_count:
-        yield f"{'all CRDs of the gateway API':40}{total_count:4} rules{total:8.1f} ms"
+        yield f"{'all CRDs of the Gateway API':40}{total_count:4} rules{total:8.1f} ms"
 
 
 def without_rules(node: Json) -> Json:
     if isinstance(node, list):
-        return [without_rules(one) for one in node]
+        return [without_rules(item) for item in node]
     if isinstance(node, dict):
         return {name: without_rules(one) for name, one in node.items() if name != "x-kubernetes-validations"}
     return node
 
 
+STAGES = (
+    stages.read_body, stages.decode, stages.prune, stages.refuse_unknown, stages.address, stages.default, stages.own,
+    stages.prepare, stages.validate,
+)  # fmt: skip
+
+
 async def creation_time(crd: Object, value: Object) -> float:
-    """Microseconds to send an object through the stages of a creation (no HTTP, no storage)."""
-    given = json.dumps(value).encode()
+    """Microseconds of processor time for the stages of a creation, without HTTP and storage."""
+    body = json.dumps(value).encode()
     crd["status"] = {"acceptedNames": crd["spec"]["names"]}
     resource = versions_of(crd, 0).storage
-    stages = tuple(stage for stage in pipeline.WRITE_STAGES if stage is not pipeline.identify)
+    request = WriteRequest(Action.CREATE, resource, "default", body=Body(body), weight=len(body))
     rounds = []
     for _ in range(ROUNDS * 3):
         start = time.process_time()
         for _ in range(20):
-            decoded = codec.read_object(given, "application/json", expected=None).value
-            await pipeline.run(Draft(resource, "CREATE", decoded, weight=len(given), namespace="default"), stages)
+            await write.run(Draft(request, "CREATE", now="2024-01-01T00:00:00Z"), STAGES)
         rounds.append((time.process_time() - start) / 20)
     return min(rounds) * 1e6
 
@@ -198,7 +205,7 @@ def creation_times() -> Iterator[str]:
     for name in ("httproutes", "grpcroutes"):
         full = f"{name}.gateway.networking.k8s.io"
         if (CRDS / "crd" / f"{full}.yaml.gz").exists():
-            crd, value = real("crd", full), real("cr", f"{full}--v1-1")
+            crd, value = shared_document("crd", full), shared_document("cr", f"{full}--v1-1")
             value["metadata"] |= {"namespace": "default", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z"}
             plain = asyncio.run(creation_time(without_rules(crd), value))
             ruled = asyncio.run(creation_time(crd, value))
@@ -206,12 +213,12 @@ def creation_times() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("Running")
-    for line in run_times():
+    print("Evaluation")
+    for line in evaluation_times():
         print(" ", line)
-    print("Compiling")
+    print("Compilation")
     for line in compile_times():
         print(" ", line)
-    print("Creating")
+    print("Creation")
     for line in creation_times():
         print(" ", line)

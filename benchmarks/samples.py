@@ -1,13 +1,13 @@
-"""Kinds and objects to measure with: one that is always there, and real ones from a sibling folder `shared/crds`."""
+"""Kinds and objects to measure: one defined here, and some of other projects if `shared/crds` exists."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from apiserver.api import codec
-from apiserver.api.types import Object
 from conformance import corpus
+from noxu.apiserver.api import codec
+from noxu.apiserver.values import Object
 
 GROUP = "bench.example.com"
 NAME: Object = {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}
@@ -91,12 +91,12 @@ DEFINITION: Object = {
         ],
     },
 }
-REAL = ("cephclusters.ceph.rook.io", "kafkas.kafka.strimzi.io", "workflowtemplates.argoproj.io")
-"""Large schemas (0.3, 0.3 and 2.7 MB), and objects of a bit more than 2 KB."""
+LARGE = ("cephclusters.ceph.rook.io", "kafkas.kafka.strimzi.io", "workflowtemplates.argoproj.io")
+"""Definitions with schemas of 0.3, 0.3 and 2.7 MB, and objects of a little more than 2 KB."""
 
 
 def sample(name: str = "sample") -> Object:
-    """About 2 KB of a valid object."""
+    """A valid object of about 2 KB."""
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Bench",
@@ -132,7 +132,7 @@ def sample(name: str = "sample") -> Object:
 
 
 class Case(NamedTuple):
-    """A schema, and the JSON of an object of it."""
+    """A schema and the JSON of a valid object."""
 
     name: str
     schema: Object
@@ -140,18 +140,22 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """The built-in kind, and three real ones with the largest of their objects, if they are there."""
+    """The kind defined here, and those of LARGE with the largest of their samples if `shared/crds` exists."""
     yield Case("built-in", SCHEMA, codec.encode(sample(), sort_keys=False))
     if not corpus.FOLDER.exists():
         return
     for definition in corpus.definitions():
-        if definition.name not in REAL:
+        if definition.name not in LARGE:
             continue
-        found = [_case(definition, one.value(namespaced=definition.namespaced)) for one in definition.samples]
-        yield max(found, key=lambda case: len(case.body))
+        candidates = [
+            _case(definition, sample.value(namespaced=definition.namespaced)) for sample in definition.samples
+        ]
+        yield max(candidates, key=lambda case: len(case.body))
 
 
 def _case(definition: corpus.Definition, value: Object) -> Case:
     version = value["apiVersion"].rpartition("/")[2]
-    schema = next(one["schema"]["openAPIV3Schema"] for one in definition.spec["versions"] if one["name"] == version)
+    schema = next(
+        entry["schema"]["openAPIV3Schema"] for entry in definition.spec["versions"] if entry["name"] == version
+    )
     return Case(definition.name, schema, codec.encode(value, sort_keys=False))

@@ -1,9 +1,9 @@
-"""What a durable write costs, and reads and watches: `python -m benchmarks.store [--directory DIR] [--seconds S]`.
+"""Measures durable writes, reads and watches: `python -m benchmarks.store [--directory DIR] [--seconds S]`.
 
-Values are of 3.4 KB and do not compress; names come in no order. A writer writes again when it was answered, so
-"waiting" is the size of a commit. CPU is that of the whole process. Between two stores nothing is compared that was
-not measured in the same run: the disk and the neighbours differ from day to day. The line `sqlite3 alone` is what the
-disk and SQLite itself allow: the same rows and commits, from one thread, with nothing around them.
+Values have 3.4 KB and do not compress; names come in no order. Each of N writers writes again as soon as its write is
+durable, so a commit contains about N writes. Processor times are of the whole process. Compare stores within one run
+only: disks differ from day to day. The line `plain sqlite3` is the upper bound that the disk and SQLite allow: the same
+rows and commits from one thread, without a store.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from pathlib import Path
 
 import uvloop
 
-from storage import database, migrations
-from storage.database import Durability
-from storage.memory import MemoryStore
-from storage.rows import row
-from storage.sqlite import SqliteStore
-from storage.store import Store
-from storage.types import Key, Prefix
+from noxu.storage import database, migrations
+from noxu.storage.database import Durability
+from noxu.storage.memory import MemoryStore
+from noxu.storage.rows import row
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.store import Store
+from noxu.storage.types import Key, Prefix
 
 VALUE = os.urandom(3400)
-WAITING = (1, 8, 64)
+WRITERS = (1, 8, 64)
 OBJECTS = 10_000
-THINGS = Prefix("example.com/things")
+ALL_THINGS = Prefix("example.com/things")
 
 Open = Callable[[Path], Awaitable[Store]]
 
 
 def key(number: int) -> Key:
-    """Names in no order, as those that servers generate."""
+    """Names in no order, like generated ones."""
     return Key("example.com/things", "default/", f"thing-{number * 7919 % 1_000_003:07}")
 
 
-class Clock:
-    """Wall and processor time since it was made."""
+class Stopwatch:
+    """Wall and processor time since its creation."""
 
     def __init__(self) -> None:
-        self.began, self.cpu = time.perf_counter(), time.process_time()
+        self.start, self.cpu = time.perf_counter(), time.process_time()
 
     def rate(self, operations: int) -> str:
-        wall, cpu = time.perf_counter() - self.began, time.process_time() - self.cpu
+        wall, cpu = time.perf_counter() - self.start, time.process_time() - self.cpu
         return f"{operations / wall:>9,.0f}/s {cpu / operations * 1e6:>7.1f} µs"
 
-    def once(self) -> str:
-        return f"{(time.perf_counter() - self.began) * 1e3:>9.1f} ms"
+    def elapsed(self) -> str:
+        return f"{(time.perf_counter() - self.start) * 1e3:>9.1f} ms"
 
 
 async def memory(_: Path) -> Store:
@@ -72,7 +72,7 @@ STORES: dict[str, Open] = {"sqlite full": sqlite("full"), "sqlite normal": sqlit
 
 
 @asynccontextmanager
-async def fresh(open_: Open, parent: Path | None) -> AsyncIterator[Store]:
+async def empty_store(open_: Open, parent: Path | None) -> AsyncIterator[Store]:
     directory = Path(tempfile.mkdtemp(dir=parent))
     store = await open_(directory)
     try:
@@ -82,102 +82,102 @@ async def fresh(open_: Open, parent: Path | None) -> AsyncIterator[Store]:
         shutil.rmtree(directory)
 
 
-async def creates(store: Store, waiting: int, seconds: float) -> str:
+async def creates(store: Store, writers: int, seconds: float) -> str:
     numbers = count()
-    clock = Clock()
+    stopwatch = Stopwatch()
 
     async def write() -> None:
-        while time.perf_counter() - clock.began < seconds:
+        while time.perf_counter() - stopwatch.start < seconds:
             await store.put(key(next(numbers)), VALUE, expected=0)
 
-    await asyncio.gather(*(write() for _ in range(waiting)))
-    return clock.rate(next(numbers))
+    await asyncio.gather(*(write() for _ in range(writers)))
+    return stopwatch.rate(next(numbers))
 
 
-async def updates(store: Store, waiting: int, seconds: float) -> str:
-    """Of objects that each writer has to itself."""
-    first = await asyncio.gather(*(store.put(key(-number), VALUE, expected=0) for number in range(1, waiting + 1)))
+async def updates(store: Store, writers: int, seconds: float) -> str:
+    """Each writer updates its own object."""
+    first = await asyncio.gather(*(store.put(key(-number), VALUE, expected=0) for number in range(1, writers + 1)))
     numbers = count()
-    clock = Clock()
+    stopwatch = Stopwatch()
 
     async def write(name: Key, revision: int) -> None:
-        while time.perf_counter() - clock.began < seconds:
+        while time.perf_counter() - stopwatch.start < seconds:
             next(numbers)
             revision = await store.put(name, VALUE, expected=revision)
 
     await asyncio.gather(*(write(key(-number), revision) for number, revision in enumerate(first, start=1)))
-    return clock.rate(next(numbers))
+    return stopwatch.rate(next(numbers))
 
 
-async def watched(store: Store, waiting: int, seconds: float) -> str:
-    """Creates, with one watch that follows: the usual case."""
-    following = asyncio.create_task(follow(store))
-    rate = await creates(store, waiting, seconds)
-    following.cancel()
-    await asyncio.gather(following, return_exceptions=True)
+async def watched(store: Store, writers: int, seconds: float) -> str:
+    """Creates, while one watch reads all events: the usual case."""
+    watch = asyncio.create_task(read_events(store))
+    rate = await creates(store, writers, seconds)
+    watch.cancel()
+    await asyncio.gather(watch, return_exceptions=True)
     return rate
 
 
-async def follow(store: Store) -> None:
+async def read_events(store: Store) -> None:
     async for _ in store.watch(after=store.revision):
         pass
 
 
-def alone(durability: Durability, commit: int, seconds: float, parent: Path | None) -> str:
-    """SQLite without a store."""
+def plain_sqlite(durability: Durability, commit: int, seconds: float, parent: Path | None) -> str:
+    """The same rows and commits without a store."""
     directory = Path(tempfile.mkdtemp(dir=parent))
     with closing(sqlite3.connect(directory / "noxu.db", isolation_level=None)) as connection:
         connection.executescript(
             f"PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = {database.PAGE_SIZE}; PRAGMA journal_mode = WAL;"
-            f"PRAGMA synchronous = {durability}; PRAGMA cache_size = -{database.CACHE_SIZE}; {migrations.upgrade(0)}"
+            f"PRAGMA synchronous = {durability}; PRAGMA cache_size = -{database.CACHE_SIZE}; {migrations.upgrade_script(0)}"
         )
-        clock, number = Clock(), 0
-        while time.perf_counter() - clock.began < seconds:
+        stopwatch, number = Stopwatch(), 0
+        while time.perf_counter() - stopwatch.start < seconds:
             connection.execute("BEGIN IMMEDIATE")
             batch = ((*key(each), each + 2, 0, 0, VALUE) for each in range(number, number + commit))
             connection.executemany(database.INSERT, batch)
             connection.execute("COMMIT")
             number += commit
-        rate = clock.rate(number)
+        rate = stopwatch.rate(number)
     shutil.rmtree(directory)
     return rate
 
 
 async def writes(seconds: float, parent: Path | None) -> None:
     for name, measure in (("create", creates), ("create, watched", watched), ("update", updates)):
-        print(f"\n{name:<16}" + "".join(f"{f'{waiting} waiting':>24}" for waiting in WAITING))
+        print(f"\n{name:<16}" + "".join(f"{f'{writers} writers':>24}" for writers in WRITERS))
         for store_name, open_ in STORES.items():
             figures = []
-            for waiting in WAITING:
-                async with fresh(open_, parent) as store:
-                    figures.append(await measure(store, waiting, seconds))
+            for writers in WRITERS:
+                async with empty_store(open_, parent) as store:
+                    figures.append(await measure(store, writers, seconds))
             print(f"{store_name:<16}" + "".join(f"{figure:>24}" for figure in figures), flush=True)
         if measure is creates:
-            figures = [alone("full", waiting, seconds, parent) for waiting in WAITING]
-            print(f"{'sqlite3 alone':<16}" + "".join(f"{figure:>24}" for figure in figures), flush=True)
+            figures = [plain_sqlite("full", writers, seconds, parent) for writers in WRITERS]
+            print(f"{'plain sqlite3':<16}" + "".join(f"{figure:>24}" for figure in figures), flush=True)
 
 
 async def reads(parent: Path | None) -> None:
-    """With 10 000 objects, each written once."""
+    """Reads of 10 000 objects, each written once."""
     print(f"\n{OBJECTS:,} objects")
     for name in ("sqlite full", "memory"):
-        async with fresh(STORES[name], parent) as store:
+        async with empty_store(STORES[name], parent) as store:
             await fill(store)
-            clock = Clock()
+            stopwatch = Stopwatch()
             for number in range(0, OBJECTS, 5):
                 await store.get(key(number))
-            print(f"{name:<16}{'get':<28}{clock.rate(OBJECTS // 5)}")
-            for what, call in (
-                ("list of all", store.list(THINGS)),
-                ("page of 500", store.list(THINGS, limit=500)),
-                ("count", store.count(THINGS)),
+            print(f"{name:<16}{'get':<28}{stopwatch.rate(OBJECTS // 5)}")
+            for operation, call in (
+                ("list of all", store.list(ALL_THINGS)),
+                ("page of 500", store.list(ALL_THINGS, limit=500)),
+                ("count", store.count(ALL_THINGS)),
             ):
-                clock = Clock()
+                stopwatch = Stopwatch()
                 await call
-                print(f"{name:<16}{what:<28}{clock.once()}")
-            clock = Clock()
+                print(f"{name:<16}{operation:<28}{stopwatch.elapsed()}")
+            stopwatch = Stopwatch()
             events = await history(store, after=1)
-            print(f"{name:<16}{'watch from the beginning':<28}{clock.rate(events)}", flush=True)
+            print(f"{name:<16}{'watch from the beginning':<28}{stopwatch.rate(events)}", flush=True)
 
 
 async def fill(store: Store) -> None:
@@ -195,12 +195,12 @@ async def history(store: Store, after: int) -> int:
 
 
 async def opening(parent: Path | None) -> None:
-    """A file with 10 000 objects, as it is left by a server that was stopped, and by one that was killed."""
+    """Open a file with 10 000 objects: as a stopped server leaves it, and as a killed one does (with its log)."""
     directory = Path(tempfile.mkdtemp(dir=parent))
     file = directory / "noxu.db"
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.executescript(
-            f"PRAGMA page_size = {database.PAGE_SIZE}; PRAGMA journal_mode = WAL; {migrations.upgrade(0)}"
+            f"PRAGMA page_size = {database.PAGE_SIZE}; PRAGMA journal_mode = WAL; {migrations.upgrade_script(0)}"
         )
         connection.executemany(database.INSERT, (row(key(each), each + 2, 0, VALUE) for each in range(OBJECTS)))
         connection.commit()
@@ -208,18 +208,18 @@ async def opening(parent: Path | None) -> None:
         for suffix in ("", "-wal"):
             shutil.copy(f"{file}{suffix}", f"{killed}{suffix}")
     for name, path in (("stopped", file), ("killed", killed)):
-        clock = Clock()
+        stopwatch = Stopwatch()
         store = await SqliteStore.open(path)
-        opened = clock.once()
-        clock = Clock()
+        opened = stopwatch.elapsed()
+        stopwatch = Stopwatch()
         await store.put(key(OBJECTS), VALUE, expected=0)
-        first = clock.once()
-        clock = Clock()
+        first = stopwatch.elapsed()
+        stopwatch = Stopwatch()
         events = await history(store, after=1)
-        replayed = clock.rate(events)
-        clock = Clock()
+        replayed = stopwatch.rate(events)
+        stopwatch = Stopwatch()
         await store.compact(store.revision)
-        compacted = clock.once()
+        compacted = stopwatch.elapsed()
         await store.close()
         print(f"{name:<16}open {opened}, first write {first}, all events {replayed}, compact {compacted}")
     shutil.rmtree(directory)
@@ -232,8 +232,8 @@ async def main(seconds: float, parent: Path | None) -> None:
 
 
 if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(prog="python -m benchmarks.store", description="Measure the stores.")
-    arguments.add_argument("--directory", type=Path, help="on the disk that is to be measured (default: temporary)")
-    arguments.add_argument("--seconds", type=float, default=1.0, help="for each figure (default: 1)")
-    given = arguments.parse_args()
-    uvloop.run(main(given.seconds, given.directory))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.store", description="Measure the stores.")
+    parser.add_argument("--directory", type=Path, help="a directory on the disk to measure (default: a temporary one)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="the duration of each measurement (default: 1)")
+    options = parser.parse_args()
+    uvloop.run(main(options.seconds, options.directory))

@@ -1,10 +1,10 @@
-"""What watchers cost: the rate of writes without any, with many that follow, and with many that take nothing.
+"""Measures what open watches cost: the rate of writes with many watches, compared with none.
 
     python -m benchmarks.watchers [--watchers N] [--seconds S]
 
-Prints the rates as ratios to the one without watches, measured before and after each, and the memory of an open watch.
-Idle watches are of another namespace; following ones are read all the time; stalled ones are never read, so they are
-first filled up, and cut off five seconds later.
+Prints the ratio of the rate with watches to the rate without, measured before and after, and the memory of an open
+watch. Idle watches are of another namespace. Following watches are read continuously. Stalled watches are never read:
+their buffers fill up, and the server closes them five seconds later.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MAPS = "/api/v1/namespaces/default/configmaps"
-OTHERS = "/api/v1/namespaces/kube-system/configmaps"
+WRITTEN = "/api/v1/namespaces/default/configmaps"
+OTHER = "/api/v1/namespaces/kube-system/configmaps"
 
 
 @contextlib.contextmanager
 def server() -> Iterator[tuple[int, int]]:
-    """The port and the process of a server in memory."""
-    command = [sys.executable, "-m", "apiserver", "serve", "--memory", "--port", "0"]
+    """Start a server that stores in memory; yield its port and process id."""
+    command = [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r":(\d+)$", process.stdout.readline().strip())
@@ -44,23 +44,23 @@ def server() -> Iterator[tuple[int, int]]:
 
 
 def writes_per_second(port: int, seconds: float) -> float:
-    """One client that waits for each answer; objects of 2 KB."""
+    """The rate of one client that waits for each answer and writes objects of 2 KB."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "written"}, "data": {"text": ""}}
     headers = {"Content-Type": "application/json"}
-    connection.request("POST", MAPS, json.dumps(body), headers)
+    connection.request("POST", WRITTEN, json.dumps(body), headers)
     connection.getresponse().read()
     count = 0
-    began = time.monotonic()
-    while time.monotonic() - began < seconds:
+    start = time.monotonic()
+    while time.monotonic() - start < seconds:
         body["data"] = {"text": f"{count:8}" * 250}
-        connection.request("PUT", f"{MAPS}/written", json.dumps(body), headers)
+        connection.request("PUT", f"{WRITTEN}/written", json.dumps(body), headers)
         answer = connection.getresponse()
         answer.read()
         assert answer.status == 200, answer.status
         count += 1
     connection.close()
-    return count / (time.monotonic() - began)
+    return count / (time.monotonic() - start)
 
 
 def open_watches(port: int, count: int, path: str) -> list[socket.socket]:
@@ -79,7 +79,7 @@ def open_watches(port: int, count: int, path: str) -> list[socket.socket]:
 
 
 def follow(peers: list[socket.socket], stop: threading.Event) -> None:
-    """Read what comes on all of them."""
+    """Read from all connections until `stop` is set."""
     with selectors.DefaultSelector() as selector:
         for peer in peers:
             selector.register(peer, selectors.EVENT_READ)
@@ -89,7 +89,7 @@ def follow(peers: list[socket.socket], stop: threading.Event) -> None:
                 key.fileobj.recv(1 << 16)
 
 
-def memory(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) * 1024 if found else 0
 
@@ -98,31 +98,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--watchers", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=3.0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with server() as (port, pid):
         writes_per_second(port, 1)
         for name in ("idle", "following", "stalled"):
-            before, held = writes_per_second(port, given.seconds), memory(pid)
-            peers = open_watches(port, given.watchers, OTHERS if name == "idle" else MAPS)
+            before, used = writes_per_second(port, options.seconds), resident_bytes(pid)
+            peers = open_watches(port, options.watchers, OTHER if name == "idle" else WRITTEN)
             time.sleep(1)
-            each = (memory(pid) - held) / given.watchers / 1024
+            each = (resident_bytes(pid) - used) / options.watchers / 1024
             stop = threading.Event()
             reader = threading.Thread(target=follow, args=(peers, stop))
             if name == "following":
                 reader.start()
-            rate = writes_per_second(port, given.seconds)
+            rate = writes_per_second(port, options.seconds)
             stop.set()
             if name == "following":
                 reader.join()
             for peer in peers:
                 peer.close()
             time.sleep(1)
-            without = (before + writes_per_second(port, given.seconds)) / 2
+            without = (before + writes_per_second(port, options.seconds)) / 2
             print(
-                f"{given.watchers} {name:10} {rate:6.0f} writes/s, {without:6.0f} without: {rate / without:4.0%}; "
-                f"{each:3.0f} KiB more memory for each that is open"
+                f"{options.watchers} {name:10} {rate:6.0f} writes/s, {without:6.0f} without: {rate / without:4.0%}; "
+                f"{each:3.0f} KiB for each open watch"
             )
 
 

@@ -1,1 +1,1 @@
-"""Conformance: the examples of the documents, and conversations recorded from the reference, for any server."""
+"""Conformance checks that run against any Kubernetes API server: documented examples, recordings and real CRDs."""

@@ -1,8 +1,13 @@
-"""Comparing an answer with a recorded one, where some values differ from server to server.
+"""Compares an answer with a recorded one, where some values differ from server to server.
 
-Uids, resourceVersions, times and continue tokens are compared for presence and type. What the server under test handed
-out stands in for what was recorded, wherever a later request or answer uses it. Conditions, causes, owners of fields,
-and the errors listed in one message come in no fixed order.
+Uids, resourceVersions, times and continue tokens are compared by presence and type. The values of the server under
+test replace the recorded ones in later requests and answers:
+
+    recorded answer   {"uid": "1b2f…", "resourceVersion": "812"}
+    actual answer     {"uid": "9c0d…", "resourceVersion": "7"}
+    recorded request  PUT {"resourceVersion": "812"}  ->  sent as {"resourceVersion": "7"}
+
+Conditions, causes, managedFields and the errors within one message are compared without regard to their order.
 """
 
 from __future__ import annotations
@@ -17,10 +22,10 @@ VOLATILE = frozenset({
     "storageVersionHash", "renewTime", "acquireTime",
 })  # fmt: skip
 UNORDERED = frozenset({"conditions", "causes", "managedFields"})
-STANDARD_TEXT = "<standard text>"  # stands for descriptions that are the reference's prose
+STANDARD_TEXT = "<standard text>"  # in recordings: a description copied from the reference, which is not compared
 _MASKS = tuple(
-    (re.compile(pattern), blank)
-    for pattern, blank in (
+    (re.compile(pattern), placeholder)
+    for pattern, placeholder in (
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
         (r'(resourceVersion\\?"?: ?\\?")\d+', r"\1<rv>"),
@@ -29,11 +34,11 @@ _MASKS = tuple(
         (r"(127\.0\.0\.1:)\d+(->)", r"\1<port>\2"),
     )
 )
-_AGE = re.compile(r"\d+[smhd]\Z")  # the age in a table
+_AGE = re.compile(r"(\d+[smhdy])+\Z")  # the age in a table: 5s, 3d4h, 6y325d
 
 
 class Comparison:
-    """The state of one conversation: which values of this server stand for recorded ones."""
+    """The state of one conversation: the recorded values and the server's values that correspond to them."""
 
     def __init__(self, case: dict[str, Any], ignored: frozenset[str]) -> None:
         self.ignored = ignored
@@ -44,7 +49,7 @@ class Comparison:
         self._generated = [re.compile(re.escape(prefix) + r"[a-z0-9]{5}\b") for prefix in prefixes]
 
     def learn(self, recorded: Any, actual: Any) -> None:
-        """Remember what this server handed out."""
+        """Remember which values of this server correspond to the recorded ones."""
         if isinstance(recorded, dict) and isinstance(actual, dict):
             for name, old in recorded.items():
                 if name in actual:
@@ -63,7 +68,7 @@ class Comparison:
             self._values[old] = new
 
     def translate(self, value: Any) -> Any:
-        """Recorded values as this server has them."""
+        """Replace recorded values by the corresponding ones of this server."""
         if isinstance(value, dict):
             return {
                 name: self._versions.get(item, item)
@@ -82,13 +87,15 @@ class Comparison:
         return re.sub(quoted, lambda m: m[1] + self._versions.get(m[2], m[2]) + m[3], value)
 
     def mask(self, text: str) -> str:
-        for pattern, blank in _MASKS:
-            text = pattern.sub(blank, text)
+        """Replace uids, times, revisions, ports and generated names within a text by placeholders."""
+        for pattern, placeholder in _MASKS:
+            text = pattern.sub(placeholder, text)
         for pattern in self._generated:
             text = pattern.sub("<generated>", text)
         return text
 
     def differences(self, recorded: Any, actual: Any, path: str = "") -> Iterator[str]:
+        """One line for every difference that counts."""
         name = path.rpartition(".")[2]
         if name in VOLATILE:
             if (recorded in (None, "")) != (actual in (None, "")) or type(recorded) is not type(actual):
@@ -103,11 +110,11 @@ class Comparison:
                     yield from self.differences(recorded[key], actual[key], f"{path}.{key}")
         elif isinstance(recorded, list) and isinstance(actual, list):
             if name in UNORDERED and len(recorded) == len(actual):
-                recorded, actual = sorted(recorded, key=_rank), sorted(actual, key=_rank)
+                recorded, actual = sorted(recorded, key=_sort_key), sorted(actual, key=_sort_key)
             if len(recorded) != len(actual):
                 yield f"{path}: expected {len(recorded)} items, got {len(actual)}: {json.dumps(actual)[:200]}"
-            for n, (one, other) in enumerate(zip(recorded, actual, strict=False)):
-                yield from self.differences(one, other, f"{path}[{n}]")
+            for n, (old, new) in enumerate(zip(recorded, actual, strict=False)):
+                yield from self.differences(old, new, f"{path}[{n}]")
         elif isinstance(recorded, str) and isinstance(actual, str):
             yield from self._text_differences(recorded, actual, path, name)
         elif recorded != actual or type(recorded) is not type(actual):
@@ -121,11 +128,11 @@ class Comparison:
             yield f"{path}: expected {old!r:.600}\n            got      {new!r:.600}"
 
 
-def _rank(item: Any) -> str:
-    known = {name: value for name, value in item.items() if name not in VOLATILE} if isinstance(item, dict) else item
-    return json.dumps(known, sort_keys=True)
+def _sort_key(item: Any) -> str:
+    stable = {name: value for name, value in item.items() if name not in VOLATILE} if isinstance(item, dict) else item
+    return json.dumps(stable, sort_keys=True)
 
 
 def _words(message: str) -> list[str]:
-    """The errors listed in one message come in no fixed order."""
+    """The words of a message, sorted: the reference lists several errors in no fixed order."""
     return sorted(word for word in re.split(r"[\[\],;\s]+", message) if word)

@@ -1,7 +1,8 @@
-"""Real-life CRDs with sample objects, and what the reference answered: a folder beside the repository.
+"""CRDs of other projects with sample objects and the recorded answers of the reference.
 
-`MANIFEST.json` lists them with origin and licence; `crd/` and `cr/` have them as gzipped YAML, as their projects
-publish them; `golden/` has, for each CRD, the answers of the reference.
+They are in the folder `shared/crds` next to the checkout, which is not part of the repository. `MANIFEST.json` lists
+them with origin and licence; `crd/` and `cr/` contain them as gzipped YAML, unchanged; `golden/` contains, for each
+CRD, the answers of the reference.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ FOLDER = Path(__file__).parents[2] / "shared" / "crds"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """JSON knows no dates: what looks like one is a string, as it is for kubectl."""
+    """Reads timestamps as strings, like kubectl: JSON has no type for dates."""
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [one for one in resolvers if one[0] != "tag:yaml.org,2002:timestamp"]
+    first: [resolver for resolver in resolvers if resolver[0] != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
 
 
 class Sample:
-    """An object of a CRD. `recorded`: what the reference answered to it."""
+    """A custom resource; `recorded` are the answers of the reference to requests with it."""
 
     def __init__(self, file: Path, recorded: dict[str, Any]) -> None:
         self.file = file
@@ -37,7 +38,7 @@ class Sample:
         self.recorded = recorded
 
     def value(self, *, namespaced: bool) -> dict[str, Any]:
-        """The object as it was sent: in the namespace `default` if it has one, without what the server sets."""
+        """The object as it was sent: without server-set fields; a namespaced one is in the namespace `default`."""
         value: dict[str, Any] = _read(self.file)
         metadata = value["metadata"]
         for name in ("resourceVersion", "uid", "creationTimestamp", "namespace"):
@@ -48,7 +49,7 @@ class Sample:
 
 
 class Definition:
-    """A CRD as its project publishes it."""
+    """A CRD, its samples and its recorded answers."""
 
     def __init__(self, name: str, file: Path, golden: Path, samples: list[Path]) -> None:
         self.name = name
@@ -62,14 +63,14 @@ class Definition:
 
     @cached_property
     def value(self) -> dict[str, Any]:
-        """Without the status that some projects publish."""
+        """The CRD without the status that some projects publish."""
         value: dict[str, Any] = _read(self.file)
         value.pop("status", None)
         return value
 
     @cached_property
     def recorded(self) -> dict[str, Any]:
-        """What the reference answered; `samples` is by file."""
+        """The answers of the reference; `samples` has one entry for each sample file."""
         recorded: dict[str, Any] = json.loads(gzip.decompress(self._golden.read_bytes()))
         return recorded
 
@@ -88,17 +89,18 @@ class Definition:
         return bool(self.spec["scope"] == "Namespaced")
 
     @property
-    def converts(self) -> bool:
-        """Does it name a conversion webhook? The reference was asked without."""
+    def has_conversion_webhook(self) -> bool:
+        """Such a CRD was recorded without its webhook, which nothing here can run."""
         return bool((self.spec.get("conversion") or {}).get("strategy") == "Webhook")
 
     @property
     def served(self) -> list[str]:
+        """The names of the served versions."""
         return [version["name"] for version in self.spec["versions"] if version.get("served")]
 
 
 def definitions(folder: Path = FOLDER) -> Iterator[Definition]:
-    """Those of which answers were recorded, in the manifest's order."""
+    """The CRDs for which answers were recorded, in the order of the manifest."""
     manifest = json.loads((folder / "MANIFEST.json").read_text())
     samples: dict[str, list[Path]] = {}
     for sample in manifest["samples"]:

@@ -1,11 +1,11 @@
-"""Real-life CRDs and their objects, used as people use them: with kubectl, against any server.
+"""Uses CRDs of other projects and their objects through kubectl, against any server.
 
     python -m conformance.crds --url http://127.0.0.1:6440 [--insecure] [--kubectl PATH] [--crds FOLDER] [TEXT…]
 
-Each CRD is applied as its project publishes it. It has to be established when kubectl comes back; then its objects are
-created, and what is stored — pruned, defaulted, warned of, refused — is compared with what the reference answered
-(`conformance.golden` compares everything else). `get`, `explain` and `delete` have to work. At the end there is a tally.
-TEXT picks CRDs by what their names contain.
+Each CRD is applied unchanged and has to be established when kubectl exits. Then its objects are created, and the
+result — the stored object, warnings, a refusal — is compared with the answer of the reference (`conformance.golden`
+compares everything else). `get`, `explain` and `delete` have to work. The last lines count the outcomes by step.
+TEXT selects the CRDs whose names contain it.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from conformance import corpus, golden
 from conformance.corpus import Definition, Sample
 
 STEPS = ("applied", "established", "created", "refused", "get", "explain", "deleted")
-PATIENCE = 60  # seconds that a command may take
-_TOO_LONG = "metadata.annotations: Too long"  # kubectl keeps what it applied in an annotation
+COMMAND_TIMEOUT = 120  # seconds
+_TOO_LONG = "metadata.annotations: Too long"  # kubectl stores the applied manifest in an annotation, at most 256 KiB
 
 
-class Ran(NamedTuple):
-    """What kubectl said."""
+class Result(NamedTuple):
+    """The exit status and the output of a kubectl command."""
 
     status: int
     out: str
     err: str
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         return (self.err or self.out).strip()
 
 
 class Kubectl:
-    """kubectl, of one server. `directory` is for its kubeconfig and its cache."""
+    """Runs kubectl against one server. `directory` holds its kubeconfig and its cache."""
 
     def __init__(self, program: str, url: str, directory: Path, *, insecure: bool = False) -> None:
         self._program = program
@@ -70,7 +70,7 @@ class Kubectl:
             "KUBECACHEDIR": str(directory / "cache"),
         }
 
-    def __call__(self, *arguments: str, stdin: bytes = b"") -> Ran:
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> Result:
         try:
             ran = subprocess.run(
                 [self._program, *arguments],
@@ -78,15 +78,15 @@ class Kubectl:
                 input=stdin,
                 capture_output=True,
                 env=self._environment,
-                timeout=PATIENCE,
+                timeout=COMMAND_TIMEOUT,
             )
         except subprocess.TimeoutExpired:
-            return Ran(124, "", f"no end after {PATIENCE} s: kubectl {' '.join(arguments)}")
-        return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+            return Result(124, "", f"not finished after {COMMAND_TIMEOUT} s: kubectl {' '.join(arguments)}")
+        return Result(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
 
 class Outcome(NamedTuple):
-    """One step for one CRD or object; it went well if there is nothing in `problem`."""
+    """One step for one CRD or object; `problem` is empty if the outcome is the expected one."""
 
     step: str
     name: str
@@ -94,7 +94,7 @@ class Outcome(NamedTuple):
 
 
 def use(kubectl: Kubectl, definition: Definition) -> Iterator[Outcome]:
-    """Everything that is done with a CRD. It is gone afterwards."""
+    """Run every step for a CRD and delete it."""
     name, resource = definition.name, f"{definition.spec['names']['plural']}.{definition.spec['group']}"
     kubectl("delete", "crd", name, "--ignore-not-found")
     accepted = definition.recorded["asIs"]["code"] == 201
@@ -103,36 +103,38 @@ def use(kubectl: Kubectl, definition: Definition) -> Iterator[Outcome]:
         yield Outcome("refused", name, "" if applied.status else "it was accepted")
         kubectl("delete", "crd", name, "--ignore-not-found")
         return
-    yield Outcome("applied", name, applied.told if applied.status else "")
+    yield Outcome("applied", name, applied.message if applied.status else "")
     if applied.status:
         return
-    yield Outcome("established", name, _not_established(kubectl, name))
-    if definition.converts:  # its webhook is not there
+    yield Outcome("established", name, _established_problem(kubectl, name))
+    if definition.has_conversion_webhook:  # which cannot be run here
         kubectl(
             "patch", "crd", name, "--type=merge", "-p", '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'
         )
     for sample in definition.samples:
         yield _create(kubectl, definition, sample)
-        yield Outcome("get", sample.name, _not_got(kubectl, resource, sample))
-    yield Outcome("explain", name, _not_explained(kubectl, definition))
+        yield Outcome("get", sample.name, _get_problem(kubectl, resource, sample))
+    yield Outcome("explain", name, _explain_problem(kubectl, definition))
     deleted = kubectl("delete", "crd", name)
-    gone = kubectl("get", "crd", name)
-    still = "" if "NotFound" in gone.err else f"it is still there: {gone.told}"
-    yield Outcome("deleted", name, deleted.told if deleted.status else still)
+    after = kubectl("get", "crd", name)
+    problem = "" if "NotFound" in after.err else f"it still exists: {after.message}"
+    yield Outcome("deleted", name, deleted.message if deleted.status else problem)
 
 
-def _apply(kubectl: Kubectl, definition: Definition) -> Ran:
+def _apply(kubectl: Kubectl, definition: Definition) -> Result:
     applied = kubectl("apply", "-f", "-", stdin=definition.text)
     if _TOO_LONG in applied.err:
         return kubectl("apply", "--server-side", "-f", "-", stdin=definition.text)
     return applied
 
 
-def _not_established(kubectl: Kubectl, name: str) -> str:
+def _established_problem(kubectl: Kubectl, name: str) -> str:
     got = kubectl("get", "crd", name, "-o", "json")
     if got.status:
-        return got.told
-    conditions = {one["type"]: one["status"] for one in json.loads(got.out)["status"].get("conditions", [])}
+        return got.message
+    conditions = {
+        condition["type"]: condition["status"] for condition in json.loads(got.out)["status"].get("conditions", [])
+    }
     return "" if conditions.get("Established") == "True" else f"its conditions are {conditions}"
 
 
@@ -144,7 +146,7 @@ def _create(kubectl: Kubectl, definition: Definition, sample: Sample) -> Outcome
     if recorded["code"] != 201:
         return Outcome("refused", sample.name, "" if ran.status else "it was created")
     if ran.status:
-        return Outcome("created", sample.name, ran.told)
+        return Outcome("created", sample.name, ran.message)
     differences = list(golden.differences(recorded["object"], golden.scrubbed(json.loads(ran.out))))
     warnings = re.findall(r"^Warning: (.*)$", ran.err, re.MULTILINE)
     differences += golden.differences(_unquoted(recorded["warnings"]), _unquoted(warnings), "warnings")
@@ -152,12 +154,12 @@ def _create(kubectl: Kubectl, definition: Definition, sample: Sample) -> Outcome
 
 
 def _unquoted(texts: Iterable[str]) -> list[str]:
-    """The recorded ones are quoted as in a header, and their ends are not to be told from the quotes around them."""
+    """Remove quotes and backslashes: the recorded texts are quoted as in a header, ambiguously at their ends."""
     return sorted(re.sub(r'[\\"]', "", text) for text in texts)
 
 
-def _not_got(kubectl: Kubectl, resource: str, sample: Sample) -> str:
-    """Is it in the table, does the table have the columns that it had, and can it be deleted?"""
+def _get_problem(kubectl: Kubectl, resource: str, sample: Sample) -> str:
+    """Check that the object is in the table, that the columns are the recorded ones, and that it can be deleted."""
     if sample.recorded["create"]["code"] != 201:
         return ""
     version = sample.recorded["create"]["object"]["apiVersion"].rpartition("/")[2]
@@ -165,50 +167,50 @@ def _not_got(kubectl: Kubectl, resource: str, sample: Sample) -> str:
     name = sample.recorded["create"]["object"]["metadata"]["name"]
     got = kubectl("get", f"{plural}.{version}.{group}", name, "-o", "wide")
     if got.status:
-        return got.told
+        return got.message
     columns = [column["name"].upper() for column in sample.recorded["table"]["columns"]]
     header, row = got.out.splitlines()[:2]
     if re.split(r"\s{2,}", header.strip()) != columns:
         return f"the columns are {header} instead of {columns}"
-    if sample.recorded["create"]["object"]["metadata"].get("finalizers"):  # nobody else takes them away
+    if sample.recorded["create"]["object"]["metadata"].get("finalizers"):  # no controller runs that would remove them
         patch = '{"metadata":{"finalizers":null}}'
         kubectl("patch", f"{plural}.{version}.{group}", name, "--type=merge", "-p", patch)
     deleted = kubectl("delete", f"{plural}.{version}.{group}", name)
     if deleted.status:
-        return deleted.told
+        return deleted.message
     return "" if row.split()[0] == name else f"the row is {row}"
 
 
-def _not_explained(kubectl: Kubectl, definition: Definition) -> str:
+def _explain_problem(kubectl: Kubectl, definition: Definition) -> str:
     spec, version = definition.spec, definition.served[0]
     ran = kubectl("explain", spec["names"]["plural"], f"--api-version={spec['group']}/{version}")
     if ran.status:
-        return ran.told
-    [schema] = [one.get("schema", {}) for one in spec["versions"] if one["name"] == version]
-    wanted = {"apiVersion", "kind", "metadata", *schema.get("openAPIV3Schema", {}).get("properties", {})}
-    missing = wanted - set(re.findall(r"^  (\S+)\t<", ran.out, re.MULTILINE))
+        return ran.message
+    [schema] = [entry.get("schema", {}) for entry in spec["versions"] if entry["name"] == version]
+    expected = {"apiVersion", "kind", "metadata", *schema.get("openAPIV3Schema", {}).get("properties", {})}
+    missing = expected - set(re.findall(r"^  (\S+)\t<", ran.out, re.MULTILINE))
     return f"not explained: {sorted(missing)}" if missing else ""
 
 
 def tally(outcomes: Iterable[Outcome]) -> str:
-    """How often each step went well, and how often it did not."""
+    """For each step, the numbers of expected and unexpected outcomes."""
     counts = Counter((outcome.step, not outcome.problem) for outcome in outcomes)
     return "\n".join(f"{step:12} {counts[step, True]:4} as expected, {counts[step, False]} not" for step in STEPS)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Use real-life CRDs with kubectl.")
+    parser = argparse.ArgumentParser(description="Use CRDs of other projects with kubectl.")
     parser.add_argument("--url", required=True)
-    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
+    parser.add_argument("--insecure", action="store_true", help="do not verify the server's certificate")
     parser.add_argument("--kubectl", default=shutil.which("kubectl") or "kubectl", metavar="PATH")
     parser.add_argument("--crds", type=Path, default=corpus.FOLDER, metavar="FOLDER")
-    parser.add_argument("only", nargs="*", metavar="TEXT", help="CRDs whose names contain this")
-    given = parser.parse_args()
+    parser.add_argument("only", nargs="*", metavar="TEXT", help="only CRDs whose names contain TEXT")
+    options = parser.parse_args()
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as directory:
-        kubectl = Kubectl(given.kubectl, given.url, Path(directory), insecure=given.insecure)
-        for definition in corpus.definitions(given.crds):
-            if given.only and not any(text in definition.name for text in given.only):
+        kubectl = Kubectl(options.kubectl, options.url, Path(directory), insecure=options.insecure)
+        for definition in corpus.definitions(options.crds):
+            if options.only and not any(text in definition.name for text in options.only):
                 continue
             for outcome in use(kubectl, definition):
                 outcomes.append(outcome)

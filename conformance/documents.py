@@ -1,9 +1,12 @@
-"""The examples of the documents as data, replayed over HTTP against any server.
+"""Replays the examples of the upstream documents over HTTP against any server.
 
     python -m conformance.documents --url http://127.0.0.1:6440 [--insecure] [FILE…]
 
-A case is a schema and an object. The schema becomes a CRD, the object is created, and what is stored must be `pruned`;
-or it is `refused` with a code and, as a set, its causes; or the CRD is (`crd_refused`, with the fields complained about).
+A case is a schema and an object. The schema becomes a CRD and the object is created. A case expects one of:
+
+- `pruned`: the object is stored with exactly these fields;
+- `refused`: the object is refused with this code and this set of causes;
+- `crd_refused`: the CRD is refused, with causes for these fields.
 """
 
 from __future__ import annotations
@@ -19,11 +22,11 @@ import yaml
 from conformance.client import Client
 
 DATA = Path(__file__).parent / "documents"
-GROUP = "conformance.example.com"  # each case has a group of its own below it: some servers delete slowly
+GROUP = "conformance.example.com"  # each case has its own subgroup, because some servers delete slowly
 
 
 class Case(NamedTuple):
-    """One example; `data` as in the files."""
+    """One example; `data` is its entry in the file."""
 
     document: str
     kind: str
@@ -65,7 +68,7 @@ def definition(case: Case) -> dict[str, Any]:
 
 
 def run(case: Case, client: Client) -> list[str]:
-    """Replay one case; what was not as expected."""
+    """Replay one case; return one line for every unexpected result."""
     crd = definition(case)
     answer = client.create_definition(crd)
     try:
@@ -103,26 +106,26 @@ def _refusal(expected: dict[str, Any], code: int, body: dict[str, Any]) -> Itera
         yield f"expected {expected['code']}, got {code}: {body}"
         return
     causes = body.get("details", {}).get("causes", [])
-    for wanted in expected.get("causes", []):
-        if wanted not in causes:
-            yield f"no cause {wanted} in {causes}"
+    for cause in expected.get("causes", []):
+        if cause not in causes:
+            yield f"no cause {cause} in {causes}"
     fields = {cause["field"] for cause in causes}
     for name in expected.get("fields", []):
         if name not in fields:
-            yield f"no complaint about {name}, only about {sorted(fields)}"
+            yield f"no cause for {name}, only for {sorted(fields)}"
     if "causes" in expected and len(causes) != len(expected["causes"]):
         yield f"{len(causes)} causes instead of {len(expected['causes'])}: {causes}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Replay the examples of the documents.")
+    parser = argparse.ArgumentParser(description="Replay the examples of the upstream documents.")
     parser.add_argument("--url", required=True)
-    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
+    parser.add_argument("--insecure", action="store_true", help="do not verify the server's certificate")
     parser.add_argument("files", nargs="*", type=Path)
-    given = parser.parse_args()
-    cases = [case for path in given.files for case in read(path)] or all_cases()
+    options = parser.parse_args()
+    cases = [case for path in options.files for case in read(path)] or all_cases()
     failed = 0
-    with Client(given.url, insecure=given.insecure) as client:
+    with Client(options.url, insecure=options.insecure) as client:
         for case in cases:
             problems = run(case, client)
             failed += bool(problems)

@@ -1,20 +1,20 @@
-"""The webhook that recorded conversations talk about: it answers as a case says, and remembers what it was asked.
+"""The webhook of the recorded conversations: it answers as a case specifies and records the calls.
 
-A case's `stubs` give for each path a behaviour, or a list of behaviours of which the n-th answers the n-th call and the
-last one all further calls. A behaviour may have
+A case's `stubs` map each path to a behaviour, or to a list of behaviours: the n-th one answers the n-th call, the last
+one all further calls. A behaviour may have
 
 | | |
 |---|---|
-| `delay`, `close` | seconds before the answer; hang up instead of answering |
-| `http`, `headers`, `raw`, `pad` | the status, more headers, a text instead of a review, bytes to pad the review with |
-| `uid`, `review`, `response` | instead of the request's uid; what is put over the review and over its `response` (null: none) |
+| `delay`, `close` | seconds to wait before the answer; close the connection instead of answering |
+| `http`, `headers`, `raw`, `pad` | the status, further headers, a text instead of a review, the number of bytes to pad the review with |
+| `uid`, `review`, `response` | replaces the request's uid; fields that override those of the review and of its `response` (null: no response) |
 | `allowed`, `status`, `warnings`, `auditAnnotations`, `patchType` | parts of an answer to an AdmissionReview |
 | `patch`, `patch_raw` | JSON patch operations, or a text instead of them |
-| `convert`, `keep_version` | operations for each version (see `_CONVERSIONS`); objects keep their apiVersion |
-| `drop`, `repeat`, `reverse`, `result` | what is done to the list of converted objects, and the result that is told |
+| `convert`, `keep_version` | operations for each version (see `_CONVERSIONS`); leave the apiVersion of the objects unchanged |
+| `drop`, `repeat`, `reverse`, `result` | changes to the list of converted objects; the `result` of the review |
 
-In recorded requests and answers `{{STUB}}` stands for its URL, `{{STUB_ADDR}}` for its host and port, `{{CA}}` and
-`{{OTHER_CA}}` for caBundles that do and do not verify it. Certificates are made by the openssl command.
+Placeholders in recorded requests and answers: `{{STUB}}` is its URL, `{{STUB_ADDR}}` its host and port, `{{CA}}` and
+`{{OTHER_CA}}` are caBundles that do and do not verify its certificate. The openssl command creates the certificates.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Json = Any
 
 
 class Stub:
-    """A context manager: an HTTPS server on loopback, in threads."""
+    """An HTTPS server on loopback, as a context manager; it answers in threads."""
 
     def __init__(self) -> None:
         self._behaviours: dict[str, Json] = {}
@@ -48,7 +48,7 @@ class Stub:
             context.load_cert_chain(f"{directory}/own.pem", f"{directory}/own.key")
         self._server = _Server(self, context)
         address = f"127.0.0.1:{self._server.server_address[1]}"
-        self._names = {
+        self._placeholders = {
             "{{STUB}}": f"https://{address}",
             "{{STUB_ADDR}}": address,
             "{{CA}}": own,
@@ -65,40 +65,44 @@ class Stub:
         self._server.server_close()
         self._thread.join()
 
-    def show(self, text: str) -> str:
-        """A recorded text with the real address and certificates."""
-        for name, value in self._names.items():
+    def fill_placeholders(self, text: str) -> str:
+        """Replace the placeholders of a recorded text by the real address and certificates."""
+        for name, value in self._placeholders.items():
             text = text.replace(name, value)
         return text
 
-    def hide(self, text: str) -> str:
-        """An answer as it would have been recorded."""
-        for name, value in self._names.items():
+    def insert_placeholders(self, text: str) -> str:
+        """Replace the real address and certificates by placeholders, as in the recordings."""
+        for name, value in self._placeholders.items():
             text = text.replace(value, name)
         return text
 
     def reset(self, behaviours: dict[str, Json] | None = None) -> None:
-        """Forget everything, and behave like this from now on."""
+        """Forget all calls and behaviours, and use these behaviours."""
         with self._lock:
             self._behaviours, self._calls, self._answered = dict(behaviours or {}), [], {}
 
     def change(self, behaviours: dict[str, Json]) -> None:
-        """Behave differently at some paths."""
+        """Replace the behaviours of some paths."""
         with self._lock:
             self._behaviours.update(behaviours)
             for path in behaviours:
                 self._answered.pop(path, None)
 
-    def take(self) -> list[dict[str, Json]]:
-        """The calls since this was last asked: `path`, `query` and `review`."""
+    def take_calls(self) -> list[dict[str, Json]]:
+        """The calls since the last time this was called: `path`, `query` and `review`."""
         with self._lock:
             calls, self._calls = self._calls, []
         return calls
 
-    def called(self, method: str, url: str, body: bytes) -> Json:
-        """Remember a call, and give the behaviour that answers it."""
+    def record_call(self, method: str, url: str, body: bytes) -> Json:
+        """Record a call and return the behaviour that answers it."""
         parts = urlsplit(url)
-        call = {"path": parts.path, "query": parts.query, "review": json.loads(self.hide(body.decode()) or "{}")}
+        call = {
+            "path": parts.path,
+            "query": parts.query,
+            "review": json.loads(self.insert_placeholders(body.decode()) or "{}"),
+        }
         if method != "POST":
             call["method"] = method
         with self._lock:
@@ -122,7 +126,7 @@ class _Server(http.server.ThreadingHTTPServer):
         return self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
 
     def handle_error(self, *_: object) -> None:
-        """Clients that go away are what some cases are about."""
+        """Print nothing: in some cases the client disconnects on purpose."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -133,7 +137,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        behaviour = self.server.stub.called(self.command, self.path, body)
+        behaviour = self.server.stub.record_call(self.command, self.path, body)
         time.sleep(behaviour.get("delay", 0))
         if behaviour.get("close"):
             self.close_connection = True
@@ -145,7 +149,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             content = json.dumps(answer(behaviour, json.loads(body or b"{}"))).encode()
         self.send_response_only(behaviour.get("http", 200))
         for name, value in {"Content-Type": "application/json", **behaviour.get("headers", {})}.items():
-            self.send_header(name, self.server.stub.show(value))
+            self.send_header(name, self.server.stub.fill_placeholders(value))
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -154,7 +158,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 def _certificate(directory: Path, name: str) -> str:
-    """A certificate for 127.0.0.1 that signs itself, as a caBundle."""
+    """Create a self-signed certificate for 127.0.0.1; return it as a caBundle."""
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1",
          "-addext", "subjectAltName=IP:127.0.0.1",
@@ -168,7 +172,7 @@ def _certificate(directory: Path, name: str) -> str:
 
 
 def answer(behaviour: dict[str, Json], review: dict[str, Json]) -> dict[str, Json]:
-    """The review that answers a review. What is null is left out."""
+    """The review that answers a review, without the fields that are null."""
     request = review.get("request") or {}
     converts = "convert" in behaviour or "objects" in request
     response = (_conversion if converts else _admission)(behaviour, request)
@@ -191,14 +195,14 @@ def _admission(behaviour: dict[str, Json], _: dict[str, Json]) -> dict[str, Json
     if "patch" in behaviour or "patch_raw" in behaviour:
         text = behaviour.get("patch_raw", json.dumps(behaviour.get("patch")))
         response |= {"patch": base64.b64encode(text.encode()).decode(), "patchType": "JSONPatch"}
-    given = ("patchType", "status", "warnings", "auditAnnotations")
-    return response | {name: behaviour[name] for name in given if name in behaviour}
+    optional = ("patchType", "status", "warnings", "auditAnnotations")
+    return response | {name: behaviour[name] for name in optional if name in behaviour}
 
 
 def _conversion(behaviour: dict[str, Json], request: dict[str, Json]) -> dict[str, Json]:
-    wanted = request.get("desiredAPIVersion", "")
-    operations = (behaviour.get("convert") or {}).get(wanted.rpartition("/")[2], [])
-    objects = [_converted(one, wanted, operations, behaviour) for one in request.get("objects") or []]
+    version = request.get("desiredAPIVersion", "")
+    operations = (behaviour.get("convert") or {}).get(version.rpartition("/")[2], [])
+    objects = [_converted(value, version, operations, behaviour) for value in request.get("objects") or []]
     objects = objects[behaviour.get("drop", 0) :] * behaviour.get("repeat", 1)
     if behaviour.get("reverse"):
         objects.reverse()

@@ -1,9 +1,8 @@
-"""`noxu check FILE`: is everything there, and as it was written? It reads and reports, and never repairs.
+"""Verify a file: `noxu check FILE`. It reads and reports, and changes nothing.
 
-SQLite's own `integrity_check` looks at pages, and at the index against the table. Then every row of the log is read:
-its checksum, the row that it says it replaced, whether a revision is missing behind the compacted one, and whether
-anything is left that compaction has removed. The file must not be in use; a copy, made together with its `-wal` file,
-will do.
+SQLite's own `integrity_check` verifies pages, and the index against the table. Then every row of the log is read: its
+checksum, the row that it replaced, whether a revision after the compacted one is missing, and whether compaction has
+removed what it should have. The file must not be in use. A copy, made together with its `-wal` file, can be checked.
 """
 
 from __future__ import annotations
@@ -16,33 +15,33 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from storage import database, migrations
-from storage.database import LOCK_PATIENCE
-from storage.migrations import Marks
-from storage.rows import COLUMNS, Row, decode, intact
-from storage.types import FIRST, Key, Revision, Unusable
+from noxu.storage import database, migrations
+from noxu.storage.database import LOCK_TIMEOUT
+from noxu.storage.migrations import Watermarks
+from noxu.storage.rows import COLUMNS, Row, decode_text, intact
+from noxu.storage.types import FIRST, Key, OpenError, Revision
 
 SPAN: Final = 500  # revisions read at a time
-MAX_MESSAGES: Final = 100  # of integrity_check, which stops there
+MAX_MESSAGES: Final = 100  # of integrity_check, which then stops
 
-_SOME: Final = f"SELECT {COLUMNS} FROM log WHERE revision > ? ORDER BY revision LIMIT ?"  # noqa: S608 — constants
+_SELECT_SPAN: Final = f"SELECT {COLUMNS} FROM log WHERE revision > ? ORDER BY revision LIMIT ?"  # noqa: S608 — constants
 
 
-class Damage(NamedTuple):
-    """What is wrong: with a row, as far as it is known with which, or with the file."""
+class Problem(NamedTuple):
+    """What is wrong with a row; with the file, if `revision` is None. The key is given if it is known."""
 
-    what: str
+    message: str
     revision: Revision | None = None
     key: Key | None = None
 
     def __str__(self) -> str:
         row = "file" if self.revision is None else f"revision {self.revision}"
         key = "" if self.key is None else f" ({' '.join(map(str, self.key))})"
-        return f"{row}{key}: {self.what}".encode("utf-8", "backslashreplace").decode()
+        return f"{row}{key}: {self.message}".encode("utf-8", "backslashreplace").decode()
 
 
 class Report(NamedTuple):
-    """`keys` are those that exist now, `rows` all that were read, history included. No `damage`: all is well."""
+    """`keys` is the number of keys that exist now, `rows` of all rows including history. A sound file has no `problems`."""
 
     path: str
     version: int
@@ -50,70 +49,78 @@ class Report(NamedTuple):
     compacted: Revision
     keys: int
     rows: int
-    damage: Sequence[Damage]
+    problems: Sequence[Problem]
 
 
 def check(path: str | PathLike[str]) -> Report:
-    """Go through a file. Raises Unusable if it is in use, or nothing that could be a store."""
+    """Verify a file. Raises OpenError if it is in use, or is not a store."""
     file = Path(path).absolute()
     if not file.is_file():
-        raise Unusable(f"{file} is not a file")
+        raise OpenError(f"{file} is not a file")
     try:
-        with opened(file) as connection:
+        with open_read_only(file) as connection:
             return _report(str(file), connection)
-    except database.FAILURES as error:
+    except database.SQLITE_ERRORS as error:
         code = database.result_code(error)
         if code == sqlite3.SQLITE_CORRUPT:
-            return Report(str(file), 0, 0, 0, 0, 0, [Damage(f"cannot be read from the beginning on: {error}")])
+            return Report(str(file), 0, 0, 0, 0, 0, [Problem(f"cannot be read: {error}")])
         if code == sqlite3.SQLITE_BUSY:
-            raise Unusable(f"{file} is in use; stop the server, or check a copy") from error
+            raise OpenError(f"{file} is in use; stop the server, or check a copy") from error
         if code == sqlite3.SQLITE_CANTOPEN:
-            raise Unusable(
+            raise OpenError(
                 f"{file} cannot be read here; copy it and its -wal file to a directory of your own"
             ) from error
-        raise database.refusal(file, error) from error
+        raise database.open_error(file, error) from error
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[sqlite3.Connection]:
-    """A read transaction: nobody else can use the file meanwhile. Side files that SQLite makes for it go again."""
+def open_read_only(file: Path) -> Iterator[sqlite3.Connection]:
+    """A read transaction, which keeps others from using the file. Side files that SQLite creates for it are removed."""
     wal, shm = Path(f"{file}-wal"), Path(f"{file}-shm")
-    made = [path for path in (wal, shm) if not path.exists()]
-    # Where nothing can be written beside it, a file without a WAL can be read as it is: nobody can be using it.
-    frozen = not os.access(file.parent, os.W_OK) and not (wal.exists() and wal.stat().st_size)
-    options = "mode=ro&immutable=1" if frozen else "mode=ro"
+    created = [path for path in (wal, shm) if not path.exists()]
+    # In a directory that is not writable, a file without a WAL is not in use, and can be read as immutable.
+    immutable = not os.access(file.parent, os.W_OK) and not (wal.exists() and wal.stat().st_size)
+    options = "mode=ro&immutable=1" if immutable else "mode=ro"
     with closing(
-        sqlite3.connect(f"{file.as_uri()}?{options}", uri=True, timeout=LOCK_PATIENCE, isolation_level=None)
+        sqlite3.connect(f"{file.as_uri()}?{options}", uri=True, timeout=LOCK_TIMEOUT, isolation_level=None)
     ) as connection:
-        connection.text_factory = decode
+        connection.text_factory = decode_text
         connection.execute("BEGIN")
         connection.execute("SELECT 1 FROM sqlite_master").close()
         try:
             yield connection
         finally:
-            for path in made:
+            for path in created:
                 path.unlink(missing_ok=True)
 
 
 def _report(path: str, connection: sqlite3.Connection) -> Report:
-    version = migrations.recognise(path, *connection.execute(migrations.IDENTIFY).fetchone())
+    version = migrations.format_of(path, *connection.execute(migrations.SELECT_IDENTITY).fetchone())
     if not version:
-        raise Unusable(f"{path} is empty")
-    damage = _integrity(connection)
-    marks = migrations.marks(path, *connection.execute(migrations.MARKS).fetchone())
-    audit = _Audit(marks)
-    for revision, row in _rows(connection, marks.revision):
-        audit.see(revision, row)
-    return Report(path, version, marks.revision, marks.compacted, audit.keys, audit.rows, damage + audit.damage)
+        raise OpenError(f"{path} is empty")
+    problems = _integrity_check(connection)
+    watermarks = migrations.watermarks(path, *connection.execute(migrations.SELECT_WATERMARKS).fetchone())
+    verifier = _Verifier(watermarks)
+    for revision, row in _rows(connection, watermarks.revision):
+        verifier.add(revision, row)
+    return Report(
+        path,
+        version,
+        watermarks.revision,
+        watermarks.compacted,
+        verifier.keys,
+        verifier.rows,
+        problems + verifier.problems,
+    )
 
 
-def _integrity(connection: sqlite3.Connection) -> list[Damage]:
-    """What SQLite itself finds wrong."""
+def _integrity_check(connection: sqlite3.Connection) -> list[Problem]:
+    """The problems that SQLite itself finds."""
     try:
         messages = connection.execute(f"PRAGMA integrity_check({MAX_MESSAGES})").fetchall()
-    except database.FAILURES as error:  # it stumbles over what it is looking for
-        return [Damage(str(error))]
-    return [Damage(str(message)) for (message,) in messages if message != "ok"]
+    except database.SQLITE_ERRORS as error:  # a problem that it cannot report in a message
+        return [Problem(str(error))]
+    return [Problem(str(message)) for (message,) in messages if message != "ok"]
 
 
 def _rows(connection: sqlite3.Connection, newest: Revision) -> Iterator[tuple[Revision, Row | None]]:
@@ -121,12 +128,12 @@ def _rows(connection: sqlite3.Connection, newest: Revision) -> Iterator[tuple[Re
     seen = 0
     while seen < newest:
         try:
-            rows = connection.execute(_SOME, (seen, SPAN)).fetchall()
-        except database.FAILURES:  # one of them: go on one at a time
+            rows = connection.execute(_SELECT_SPAN, (seen, SPAN)).fetchall()
+        except database.SQLITE_ERRORS:  # one of the rows is unreadable: read them one at a time
             for revision in range(seen + 1, min(seen + SPAN, newest) + 1):
                 try:
-                    row = connection.execute(database.rows(1), (revision,)).fetchone()
-                except database.FAILURES:
+                    row = connection.execute(database.select_rows(1), (revision,)).fetchone()
+                except database.SQLITE_ERRORS:
                     yield revision, None
                 else:
                     if row is not None:
@@ -138,45 +145,53 @@ def _rows(connection: sqlite3.Connection, newest: Revision) -> Iterator[tuple[Re
             seen = rows[-1][3] if rows else newest
 
 
-class _Audit:
-    """What the rows, one after the other, say of each other."""
+class _Verifier:
+    """Verifies rows in the order of their revisions, each against the rows before it."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, watermarks: Watermarks) -> None:
         self.rows = 0
-        self.damage: list[Damage] = []
-        self._marks = marks
+        self.problems: list[Problem] = []
+        self._watermarks = watermarks
         self._newest: dict[Key, tuple[Revision, bool]] = {}  # the last row of a key; whether it is a delete
-        self._due = max(marks.compacted, FIRST) + 1  # from here on every revision has a row
-        self._last_damaged = 0
+        self._next = max(watermarks.compacted, FIRST) + 1  # from this revision on, every revision has a row
+        self._last_corrupt = 0
 
     @property
     def keys(self) -> int:
         return sum(not deleted for _, deleted in self._newest.values())
 
-    def see(self, revision: Revision, row: Row | None) -> None:
+    def add(self, revision: Revision, row: Row | None) -> None:
+        """`row` is None if it cannot be read."""
         self.rows += 1
-        if revision > self._due:
-            self.damage.append(Damage(f"missing, up to revision {revision - 1}", self._due))
-            self._last_damaged = revision - 1
-        self._due = max(self._due, revision + 1)
+        if revision > self._next:
+            self.problems.append(Problem(f"missing, up to revision {revision - 1}", self._next))
+            self._last_corrupt = revision - 1
+        self._next = max(self._next, revision + 1)
         if row is not None and intact(row):
-            self._follow(Key(row[0], row[1], row[2]), revision, row[4], deleted=row[6] is None)
+            self._add_intact(Key(row[0], row[1], row[2]), revision, row[4], deleted=row[6] is None)
             return
-        self._last_damaged = revision
+        self._last_corrupt = revision
         if row is None:
-            self.damage.append(Damage("cannot be read", revision))
+            self.problems.append(Problem("cannot be read", revision))
         else:
-            self.damage.append(Damage("does not match its checksum", revision, Key(row[0], row[1], row[2])))
+            self.problems.append(Problem("does not match its checksum", revision, Key(row[0], row[1], row[2])))
 
-    def _follow(self, key: Key, revision: Revision, previous: Revision, *, deleted: bool) -> None:
-        """An intact row: does it follow the one before it of the same key?"""
-        before, gone = self._newest.get(key, (0, True))
+    def _add_intact(self, key: Key, revision: Revision, previous: Revision, *, deleted: bool) -> None:
+        """Verify that an intact row replaces the row before it of the same key.
+
+        For example, the key has rows at 3 and 7, and `previous` of the row at 7 must be 3. If the row at 3 was a delete,
+        it must be 0. If compaction has left no row before 7, it may be any revision. If a row between 3 and 7 is corrupt or
+        missing, that row may have had this key, so nothing is reported.
+        """
+        last, was_deleted = self._newest.get(key, (0, True))
         self._newest[key] = (revision, deleted)
-        replaced = 0 if gone else before
-        compacted = not replaced and revision <= self._marks.compacted
-        if previous != replaced and not compacted and self._last_damaged <= before:
-            self.damage.append(Damage(f"replaces revision {previous} and follows revision {replaced}", revision, key))
-        if replaced and revision <= self._marks.swept:
-            self.damage.append(Damage(f"compacted after revision {revision} and still there", replaced, key))
-        if deleted and revision < self._marks.swept:  # one may have had to stay, as the newest row
-            self.damage.append(Damage("a delete, compacted and still there", revision, key))
+        replaced = 0 if was_deleted else last
+        compacted = not replaced and revision <= self._watermarks.compacted
+        if previous != replaced and not compacted and self._last_corrupt <= last:
+            self.problems.append(
+                Problem(f"replaces revision {previous} and follows revision {replaced}", revision, key)
+            )
+        if replaced and revision <= self._watermarks.swept:
+            self.problems.append(Problem(f"compacted after revision {revision} and not removed", replaced, key))
+        if deleted and revision < self._watermarks.swept:  # at `swept` itself a delete may be kept, as the newest row
+            self.problems.append(Problem("a delete, compacted and not removed", revision, key))

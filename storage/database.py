@@ -1,14 +1,14 @@
-"""One SQLite file: opened and locked, recognised, and asked.
+"""One SQLite file: opening, locking and identifying it, and its queries.
 
-The lock is SQLite's own (`locking_mode=EXCLUSIVE`): it goes with the process, however that ends, and it spares the
-shared-memory file. One connection does everything, on the one thread that aiosqlite gives it. A read that comes between
-the statements of a transaction sees that transaction, so every read names the revision up to which it wants to see.
+The lock is SQLite's own (`locking_mode=EXCLUSIVE`): it ends with the process, in whatever way that ends, and it makes
+the shared-memory file unnecessary. One connection does everything, on the one thread that aiosqlite gives it. A read
+between the statements of a transaction sees that transaction, so every query is limited to published revisions.
 
-A transaction ends with an explicit COMMIT: `Connection.commit()` does nothing, successfully, when SQLite has rolled
-back by itself, which any statement of the connection may cause that fails for want of space or by an I/O error.
+A transaction ends with an explicit COMMIT: `Connection.commit()` does nothing, without an error, if SQLite has rolled
+back by itself, which any statement may cause that fails for lack of space or with an I/O error.
 """
 
-# ruff: noqa: S608 — queries are put together from the names of columns; what is asked for is always a parameter
+# ruff: noqa: S608 — queries are composed of column names; every value is a parameter
 
 from __future__ import annotations
 
@@ -22,79 +22,79 @@ from typing import Any, Final, Literal, TypeAlias
 
 import aiosqlite
 
-from storage import migrations
-from storage.migrations import Marks
-from storage.rows import COLUMNS, decode
-from storage.types import Corrupt, Key, Prefix, Unavailable, Unusable
+from noxu.storage import migrations
+from noxu.storage.migrations import Watermarks
+from noxu.storage.rows import COLUMNS, decode_text
+from noxu.storage.types import Corrupt, Key, OpenError, Prefix, Unavailable
 
 Durability: TypeAlias = Literal["full", "normal"]
 
-LOCK_PATIENCE: Final = 0.5  # seconds: a server that is just going down gets the time to let go of the file
-PAGE_SIZE: Final = 8192  # bytes: two objects of 3.4 KB. Measured: larger pages make single writes dearer
+LOCK_TIMEOUT: Final = 0.5  # seconds: a server that is stopping has this time to release the file
+PAGE_SIZE: Final = 8192  # bytes: two objects of 3.4 KB. Larger pages make single writes slower (measured)
 CACHE_SIZE: Final = 8192  # KiB of pages in memory
-WAL_LIMIT: Final = 64 * 1024 * 1024  # bytes to which the WAL is cut back after a checkpoint
+WAL_LIMIT: Final = 64 * 1024 * 1024  # bytes to which the WAL is truncated after a checkpoint
 
-# What SQLite raises. It quotes the file in some messages; of damaged bytes Python makes a UnicodeDecodeError.
-FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
+# What SQLite raises. Some of its messages quote the file; of corrupt bytes in them Python makes a UnicodeDecodeError.
+SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 
 _DURABILITY: Final[dict[Durability, str]] = {
     "full": "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;",
-    "normal": "PRAGMA synchronous = NORMAL;",  # a power cut may cost the last commits, never the file
+    "normal": "PRAGMA synchronous = NORMAL;",  # a power failure may cost the last commits, never the file
 }
 
-_REFUSALS: Final = {
+_OPEN_ERRORS: Final = {
     sqlite3.SQLITE_BUSY: "is in use by another process; stop that one, or name another data directory",
     sqlite3.SQLITE_NOTADB: "is not a store; name another data directory, or restore a backup",
-    sqlite3.SQLITE_CORRUPT: "is damaged or cut short; `noxu check` says where, or restore a backup",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; it has to be a file in a directory that this user may write to",
-    sqlite3.SQLITE_READONLY: "cannot be written; its file and directory have to be writable for this user",
+    sqlite3.SQLITE_CORRUPT: "is corrupt or truncated; `noxu check` says where, or restore a backup",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; it must be a file in a directory that this user may write to",
+    sqlite3.SQLITE_READONLY: "cannot be written; the file and its directory must be writable for this user",
     sqlite3.SQLITE_FULL: "cannot be written because the disk is full; make room",
 }
 
 
-async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connection, Marks]:
-    """Lock the file and bring it up to date; make it, if there is none. Raises Unusable."""
+async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connection, Watermarks]:
+    """Lock the file and upgrade its format; create it if it does not exist. Raises OpenError."""
     try:
         _create(path)
-        connection = await aiosqlite.connect(path, timeout=LOCK_PATIENCE, isolation_level="IMMEDIATE")
-    except (*FAILURES, OSError) as error:
-        raise refusal(path, error) from error
+        connection = await aiosqlite.connect(path, timeout=LOCK_TIMEOUT, isolation_level="IMMEDIATE")
+    except (*SQLITE_ERRORS, OSError) as error:
+        raise open_error(path, error) from error
     try:
         await _prepare(connection, path, durability)
-        [found] = await connection.execute_fetchall(migrations.MARKS)
-        return connection, migrations.marks(str(path), *found)
+        [found] = await connection.execute_fetchall(migrations.SELECT_WATERMARKS)
+        return connection, migrations.watermarks(str(path), *found)
     except BaseException as error:
         await disconnect(connection)
-        if isinstance(error, FAILURES):
-            raise refusal(path, error) from error
+        if isinstance(error, SQLITE_ERRORS):
+            raise open_error(path, error) from error
         raise
 
 
 async def disconnect(connection: aiosqlite.Connection) -> None:
-    """Close it, whatever state it is in. The last to close a healthy file folds its WAL in and removes it."""
-    with suppress(*FAILURES):
+    """Close it, in whatever state it is. The last connection to close a sound file checkpoints and removes its WAL."""
+    with suppress(*SQLITE_ERRORS):
         await connection.close()
 
 
-def refusal(path: Path, error: Exception) -> Unusable:
-    """Why a file cannot be opened as a store, and what to do."""
-    return Unusable(f"{path} {_REFUSALS.get(result_code(error), f'cannot be used: {error}')}")
+def open_error(path: Path, error: Exception) -> OpenError:
+    """The error that says why a file cannot be opened as a store, and what to do."""
+    return OpenError(f"{path} {_OPEN_ERRORS.get(result_code(error), f'cannot be used: {error}')}")
 
 
-def unreadable(error: Exception) -> Corrupt | Unavailable:
-    """Why a read failed: the file is damaged there, or cannot be reached."""
+def read_error(error: Exception) -> Corrupt | Unavailable:
+    """The error for a failed read: the file is corrupt there, or it cannot be read at all."""
     if result_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return Corrupt(f"the file is damaged: {error}")
+        return Corrupt(f"the file is corrupt: {error}")
     return Unavailable(f"the file cannot be read: {error}")
 
 
-def located(path: str | PathLike[str]) -> Path:
-    """The absolute path: SQLite takes some names, such as `:memory:`, to mean something else."""
+def absolute_path(path: str | PathLike[str]) -> Path:
+    """The absolute path of a file: some relative names, such as `:memory:`, have a special meaning to SQLite."""
     return Path(path).absolute()
 
 
-def size(path: Path) -> int:
-    """Bytes on disk, the WAL's included."""
+def file_size(path: Path) -> int:
+    """Bytes on disk, including the WAL."""
     return sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())
 
 
@@ -106,47 +106,51 @@ def result_code(error: Exception) -> int:
 
 
 def _create(path: Path) -> None:
-    """An empty file is a new store. Only its owner may read it: values can be secrets.
+    """Create an empty file, which is a new store. Only its owner may read it: values can be secrets.
 
-    A file that exists is not opened here: closing it again would release the locks that another store of this process
-    may have on it (POSIX).
+    An existing file is not opened here: closing it would release the locks that another store of this process may hold
+    on it (POSIX). Raises OpenError or OSError.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
-        raise Unusable(f"{path} {_REFUSALS[sqlite3.SQLITE_CANTOPEN]}")
+        raise OpenError(f"{path} {_OPEN_ERRORS[sqlite3.SQLITE_CANTOPEN]}")
 
 
 async def _prepare(connection: aiosqlite.Connection, path: Path, durability: Durability) -> None:
-    connection.text_factory = decode
+    connection.text_factory = decode_text
     await connection.executescript("PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF;")
-    [identity] = await connection.execute_fetchall(migrations.IDENTIFY)  # takes the lock, if it is a store
-    version = migrations.recognise(str(path), *identity)
+    [identity] = await connection.execute_fetchall(migrations.SELECT_IDENTITY)  # takes the lock, if it is a store
+    version = migrations.format_of(str(path), *identity)
     await connection.executescript(
         f"PRAGMA page_size = {PAGE_SIZE}; PRAGMA cache_size = -{CACHE_SIZE}; PRAGMA journal_size_limit = {WAL_LIMIT}; "
         f"PRAGMA secure_delete = FAST; {_DURABILITY[durability]}"
     )
     [(mode,)] = await connection.execute_fetchall("PRAGMA journal_mode = WAL")
     if mode != "wal":
-        raise Unusable(f"{path} is on a file system without write-ahead logging ({mode=}); name another data directory")
-    await connection.executescript(migrations.upgrade(version))
-    await connection.executescript("UPDATE meta SET value = value WHERE name = ''")  # fails if it cannot be written
+        raise OpenError(
+            f"{path} is on a file system without write-ahead logging ({mode=}); name another data directory"
+        )
+    await connection.executescript(migrations.upgrade_script(version))
+    await connection.executescript(
+        "UPDATE meta SET value = value WHERE name = ''"
+    )  # fails if the file cannot be written
 
 
-# What the store asks of its file. A condition comes from `covered`, and its last parameter is a revision to read up to.
+# Queries. Every condition comes from `key_range`; its last parameter is the revision up to which the query reads.
 
 INSERT: Final = f"INSERT INTO log ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
-ONE: Final = "collection = ? AND partition = ? AND name = ? AND revision <= ?"  # the condition for a single key
+KEY_CONDITION: Final = "collection = ? AND partition = ? AND name = ? AND revision <= ?"  # of a single key
 
-CURRENT: Final = f"SELECT {COLUMNS} FROM log WHERE {ONE} ORDER BY revision DESC LIMIT 1"
+SELECT_CURRENT: Final = f"SELECT {COLUMNS} FROM log WHERE {KEY_CONDITION} ORDER BY revision DESC LIMIT 1"
 
-SET_MARK: Final = "UPDATE meta SET value = ? WHERE name = ?"
+SET_WATERMARK: Final = "UPDATE meta SET value = ? WHERE name = ?"
 
-# Removes what the revisions of a span superseded, and the deletes among them; but not the newest row, by which the file
-# knows its revision. A row is believed about which one it replaced only if that one is older and of the same key: a
-# damaged row must not remove a living one.
+# Removes what the revisions of a span superseded, and the deletes among them, but never the newest row, from which the
+# file knows its revision. `previous` of a row is trusted only if that row is older and has the same key: a corrupt row
+# must not remove the current state of another key.
 SWEEP: Final = """
 DELETE FROM log WHERE revision IN (
     SELECT old.revision FROM log new JOIN log old ON old.revision = new.previous
@@ -159,25 +163,34 @@ DELETE FROM log WHERE revision IN (
 """
 
 
-def covered(prefix: Prefix, after: Key | None = None) -> tuple[str, list[Any]]:
-    """The condition for keys of a prefix behind a key, as the key index can answer it, and its first parameters."""
+def key_range(prefix: Prefix, after: Key | None = None) -> tuple[str, list[Any]]:
+    """The condition for the keys of a prefix after a key, in terms of the key index, and its first parameters.
+
+    >>> key_range(Prefix("g/things"), Key("g/things", "a/", "x"))
+    ('collection = ? AND (partition, name) > (?, ?) AND revision <= ?', ['g/things', 'a/', 'x'])
+    >>> key_range(Prefix("g/things", "b/"), Key("g/things", "a/", "x"))  # the whole prefix is after the key
+    ('collection = ? AND partition = ? AND revision <= ?', ['g/things', 'b/'])
+    """
     columns = ("collection", "partition", "name")
     given = [(column, value) for column, value in zip(columns, prefix, strict=False) if value is not None]
     terms = [f"{column} = ?" for column, _ in given]
     parameters: list[Any] = [value for _, value in given]
     if after is not None:
-        fixed = 0 if prefix.collection is None else len(given)  # so many columns, from the first on, are given
+        fixed = 0 if prefix.collection is None else len(given)  # the number of leading columns that the prefix fixes
         if after[:fixed] > prefix[:fixed]:
             terms.append("0")
         elif after[:fixed] == prefix[:fixed]:
-            mark, texts = _bound(after[fixed:])
-            terms.append(f"({', '.join(columns[fixed:])}) > ({', '.join([mark] * len(texts))})")
+            placeholder, texts = _bound(after[fixed:])
+            terms.append(f"({', '.join(columns[fixed:])}) > ({', '.join([placeholder] * len(texts))})")
             parameters += texts
     return " AND ".join((*terms, "revision <= ?")), parameters
 
 
 def _bound(texts: Sequence[str]) -> tuple[str, Sequence[str | bytes]]:
-    """How texts are given to SQLite; those of damaged keys are no Unicode, and the index is no use with a CAST."""
+    """A placeholder for texts, and the texts as parameters. Texts of corrupt keys are not Unicode, and need a CAST.
+
+    With a CAST SQLite does not use the index, so it is the exception.
+    """
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
@@ -185,24 +198,24 @@ def _bound(texts: Sequence[str]) -> tuple[str, Sequence[str | bytes]]:
     return "?", texts
 
 
-def keys(condition: str) -> str:
-    """The first so many keys that exist, with the revisions of their states."""
+def select_keys(condition: str) -> str:
+    """The first keys that exist, with the revisions of their states; the last parameter is their number."""
     return f"""
     SELECT collection, partition, name, max(revision) AS revision, deleted FROM log WHERE {condition}
     GROUP BY collection, partition, name HAVING NOT deleted ORDER BY collection, partition, name LIMIT ?
     """
 
 
-def states(condition: str) -> str:
-    """Rows of the first so many keys that exist. A key is as the index has it: the row it leads to may be damaged."""
+def select_states(condition: str) -> str:
+    """The rows of the first keys that exist. The key comes from the index: the row that it leads to may be corrupt."""
     return f"""
     SELECT key.collection, key.partition, key.name, key.revision, log.previous, log.crc, log.value
-    FROM ({keys(condition)}) AS key LEFT JOIN log ON log.revision = key.revision
+    FROM ({select_keys(condition)}) AS key LEFT JOIN log ON log.revision = key.revision
     ORDER BY key.collection, key.partition, key.name
     """
 
 
-def count(condition: str) -> str:
+def count_keys(condition: str) -> str:
     return f"""
     SELECT count(*) FROM (
         SELECT max(revision), deleted FROM log WHERE {condition}
@@ -211,13 +224,13 @@ def count(condition: str) -> str:
     """
 
 
-def rows(number: int) -> str:
-    """So many rows by their revisions."""
+def select_rows(number: int) -> str:
+    """The rows of so many revisions."""
     return f"SELECT {COLUMNS} FROM log WHERE revision IN ({', '.join('?' * number)})"
 
 
-def changes(prefix: Prefix) -> tuple[str, list[str]]:
-    """Pairs of rows, what was written and what it replaced, of a prefix, between two revisions; first parameters."""
+def select_changes(prefix: Prefix) -> tuple[str, list[str]]:
+    """The rows of a prefix between two revisions, each with the row that it replaced; and the first parameters."""
     given = [
         (column, value) for column, value in zip(("collection", "partition"), prefix, strict=True) if value is not None
     ]
@@ -228,6 +241,6 @@ def changes(prefix: Prefix) -> tuple[str, list[str]]:
     FROM log new LEFT JOIN log old ON old.revision = new.previous
     WHERE {"".join(f"+new.{column} = ? AND " for column, _ in given)}new.revision > ? AND new.revision <= ?
     ORDER BY new.revision
-    """,  # `+`: along the revisions, whatever the key index promises
+    """,  # `+` keeps SQLite from using the key index: the rows are read in the order of their revisions
         [value for _, value in given],
     )

@@ -1,10 +1,21 @@
-"""The log as watches see it: its newest part in memory, older history from the back end.
+"""The log of committed events as watches read it: the newest part, called the tail, in memory; the rest in the back end.
 
-A watch is a position, not a queue: it reads what comes after its position from the tail, or, when it has fallen behind
-the tail, from the back end, in order and without a gap. So a slow reader costs nothing, fast ones share one batch
-object, and a reader is lost only when compaction has overtaken it *and* the tail no longer holds what it has not seen.
+A watch is a position in the log, not a queue. It reads the events after its position from the tail or, if it has fallen
+behind the tail, from the back end, in order and without a gap. So a slow reader costs no memory, fast readers share one
+batch object, and a watch ends early only if compaction has overtaken it *and* the tail no longer has its next event.
 
-Everything here runs on the event loop and is synchronous but for the two things a watch waits for: news, and history.
+The tail holds every event in (start, revision], so the event of a revision is found by subtraction:
+
+    revision    4   5   6   7   8       start = 3, revision = 8
+    tail[…]     0   1   2   3   4
+
+    find(6)           tail[6 - 3 - 1] = tail[2]
+    read_tail(after 5)  tail[5 - 3:] = tail[2:], the events 6, 7, 8
+    read_tail(after 2)  None: event 3 is not in the tail; read_history gives the events in (2, 3], then the tail goes on
+    trim(6)           if TAIL_EVENTS is 2: drops min(5 - 2, 6 - 3) = 3 events; start = 6, and the tail is 7, 8
+
+Everything here runs on the event loop, and is synchronous except for the two things that a watch waits for: new events,
+and history.
 """
 
 from __future__ import annotations
@@ -13,7 +24,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
-from storage.types import (
+from noxu.storage.types import (
     EVERYTHING,
     FIRST,
     Batch,
@@ -25,21 +36,20 @@ from storage.types import (
     Revision,
 )
 
-# A running watch never ends with Compacted while it is at most this far behind. Up to twice as much is kept.
+# A running watch never ends with Compacted while it is at most this far behind. The tail is trimmed at twice as much.
 TAIL_EVENTS: Final = 10_000
-TAIL_BYTES: Final = 16 * 1024 * 1024  # of values, those that were replaced included
+TAIL_BYTES: Final = 16 * 1024 * 1024  # of values, including those that were replaced
 
 HISTORY_SPAN: Final = 500  # revisions read from the back end at a time
 
-# Events of a prefix after the first revision, up to and including the second.
+# Reads the events of a prefix after the first revision, up to and including the second.
 History: TypeAlias = Callable[[Prefix, Revision, Revision], Awaitable[Sequence[Event]]]
 
 
 class Log:
-    """What has been committed: `publish` is called once per commit, after it.
+    """The committed events. `publish` is called once per transaction, after it has been committed.
 
-    Revisions are consecutive: the tail is a plain list, and the event of a revision is found by subtraction. A back
-    end that keeps older events gives `history`; without one the tail holds everything that has not been compacted.
+    A back end that stores older events passes `history`. Without it the tail holds everything that is not compacted.
     """
 
     def __init__(self, revision: Revision = FIRST, compacted: Revision = 0, *, history: History | None = None) -> None:
@@ -52,14 +62,15 @@ class Log:
         self._start = revision
         self._newest = Batch((), revision)
         self._newest_after = revision
-        self._waiting: dict[asyncio.Future[None], None] = {}
+        self._waiters: dict[asyncio.Future[None], None] = {}
 
     def require_open(self) -> None:
+        """Raises Closed."""
         if self.closed:
             raise Closed("the store is closed")
 
-    def at(self, revision: Revision) -> Revision:
-        """The revision that a read of `revision` (0: now) shows."""
+    def read_revision(self, revision: Revision) -> Revision:
+        """The revision that a read of `revision` (0: now) shows. Raises FutureRevision or Compacted."""
         if revision > self.revision:
             raise FutureRevision(self.revision)
         if revision and revision < self.compacted:
@@ -67,39 +78,40 @@ class Log:
         return revision or self.revision
 
     def find(self, revision: Revision) -> Event | None:
-        """The event of a revision, if the tail still has it."""
+        """The event of a revision, if it is in the tail."""
         if self._start < revision <= self.revision:
             return self._tail[revision - self._start - 1]
         return None
 
     def publish(self, events: Sequence[Event]) -> bool:
-        """Show a commit to reads and watches. Says whether a watch was waiting for it."""
+        """Show the events of a transaction to reads and watches. Returns whether a watch was waiting for events."""
         if not events:
             return False
         self._newest_after = self.revision
         self._newest = Batch(events, events[-1].revision)
         self.revision = self._newest.revision
         self._tail += events
-        self._tail_bytes += sum(map(_weight, events))
+        self._tail_bytes += sum(map(_size, events))
         if self.history is not None and (len(self._tail) > 2 * TAIL_EVENTS or self._tail_bytes > 2 * TAIL_BYTES):
             self.trim(self.revision)
         return self._wake()
 
     def trim(self, revision: Revision) -> None:
-        """Let go of events at or before `revision`, but never of the newest, as far as TAIL_EVENTS and TAIL_BYTES go."""
-        kept = weight = 0
+        """Drop events at or before `revision` from the tail, except for the newest TAIL_EVENTS or TAIL_BYTES."""
+        kept = size = 0
         for event in reversed(self._tail):
-            weight += _weight(event)
-            if kept == TAIL_EVENTS or weight > TAIL_BYTES:
+            size += _size(event)
+            if kept == TAIL_EVENTS or size > TAIL_BYTES:
                 break
             kept += 1
-        cut = min(len(self._tail) - kept, revision - self._start)
-        if cut > 0:
-            self._tail_bytes -= sum(map(_weight, self._tail[:cut]))
-            del self._tail[:cut]
-            self._start += cut
+        dropped = min(len(self._tail) - kept, revision - self._start)
+        if dropped > 0:
+            self._tail_bytes -= sum(map(_size, self._tail[:dropped]))
+            del self._tail[:dropped]
+            self._start += dropped
 
     def watch(self, prefix: Prefix, after: Revision) -> Watch:
+        """Raises Closed or Compacted."""
         self.require_open()
         if after < self.compacted:
             raise Compacted(self.compacted)
@@ -110,8 +122,8 @@ class Log:
         self.closed = True
         self._wake()
 
-    def tail(self, prefix: Prefix, after: Revision) -> Batch | None:
-        """What comes after a revision; None if the tail does not reach back to it."""
+    def read_tail(self, prefix: Prefix, after: Revision) -> Batch | None:
+        """The events after a revision; None if the next one is no longer in the tail."""
         if after < self._start:
             return None
         if after != self._newest_after:
@@ -122,38 +134,38 @@ class Log:
             return batch
         return Batch([event for event in batch.events if prefix.covers(event.key)], batch.revision)
 
-    async def older(self, prefix: Prefix, after: Revision) -> Batch:
-        """Like `tail`, for what it no longer has: some of it."""
+    async def read_history(self, prefix: Prefix, after: Revision) -> Batch:
+        """Some of the events between `after` and the tail. Raises Compacted, and what `history` raises."""
         upto = min(after + HISTORY_SPAN, self._start)
-        self._require_kept(after)
+        self._require_not_compacted(after)
         assert self.history is not None
         events = await self.history(prefix, after, upto)
-        self._require_kept(after)  # compaction may have begun to remove what was being read
+        self._require_not_compacted(after)  # compaction may have started to remove what was being read
         return Batch(events, upto)
 
-    async def news(self) -> None:
-        """Wait until something is published, or the end."""
+    async def wait_for_events(self) -> None:
+        """Return when events are published, or the log is closed."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[waiter] = None
+        self._waiters[waiter] = None
         try:
             await waiter
         finally:
-            self._waiting.pop(waiter, None)
+            self._waiters.pop(waiter, None)
 
-    def _require_kept(self, after: Revision) -> None:
+    def _require_not_compacted(self, after: Revision) -> None:
         if after < self.compacted or self.history is None:
             raise Compacted(self.compacted)
 
     def _wake(self) -> bool:
-        waiting, self._waiting = self._waiting, {}
-        for waiter in waiting:
+        waiters, self._waiters = self._waiters, {}
+        for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        return bool(waiting)
+        return bool(waiters)
 
 
 class Watch(AsyncIterator[Batch]):
-    """A position in the log. Not to be iterated by two tasks at once."""
+    """A position in the log. Only one task may iterate it at a time."""
 
     def __init__(self, log: Log, prefix: Prefix, after: Revision) -> None:
         self._log = log
@@ -165,10 +177,10 @@ class Watch(AsyncIterator[Batch]):
         while self._after >= log.revision:
             if log.closed:
                 raise StopAsyncIteration
-            await log.news()
-        while (batch := log.tail(self._prefix, self._after)) is None:
+            await log.wait_for_events()
+        while (batch := log.read_tail(self._prefix, self._after)) is None:
             try:
-                batch = await log.older(self._prefix, self._after)
+                batch = await log.read_history(self._prefix, self._after)
             except Closed:
                 raise StopAsyncIteration from None
             self._after = batch.revision
@@ -178,5 +190,6 @@ class Watch(AsyncIterator[Batch]):
         return batch
 
 
-def _weight(event: Event) -> int:
+def _size(event: Event) -> int:
+    """The bytes of the values that an event keeps in memory."""
     return len(event.value or b"") + (len(event.previous.value) if event.previous is not None else 0)

@@ -1,7 +1,6 @@
 """A store without a file: the promises of a store for as long as the process lives.
 
-Everything happens at once on the event loop, so a write is committed when it is made: there is nothing to queue, and
-nothing of which the outcome could be unknown.
+A write is committed synchronously on the event loop, so no write is ever pending, and no outcome is unknown.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import AsyncIterator, Iterator
 from operator import attrgetter
 from typing import Final
 
-from storage.log import Log
-from storage.types import (
+from noxu.storage.log import Log
+from noxu.storage.types import (
     EVERYTHING,
     Batch,
     Conflict,
@@ -27,13 +26,27 @@ from storage.types import (
     Status,
 )
 
-SLICE: Final = 1_000  # revisions that compaction goes through before others get their turn
+COMPACTION_SPAN: Final = 1_000  # revisions that compaction handles before other tasks run
 
 _partition = attrgetter("partition")
 
 
 class _History:
-    """What a key has been: its states, and the revision of each. None: deleted."""
+    """The states of a key, and the revision of each. None: deleted.
+
+    The state at a revision is the last one whose revision is not greater, which a bisection finds:
+
+        revisions   3    7    9
+        states      A    B    None
+
+        at(2)   bisect_right = 0: None, the key did not exist
+        at(7)   bisect_right = 2: states[1] = B
+        at(8)   bisect_right = 2: states[1] = B
+        at(9)   bisect_right = 3: states[2] = None, deleted
+
+        compact(8)   drops A: B is the state at 8 and stays
+        compact(9)   drops everything: at 9 the key is deleted
+    """
 
     __slots__ = ("revisions", "states")
 
@@ -45,8 +58,8 @@ class _History:
         position = bisect_right(self.revisions, revision)
         return self.states[position - 1] if position else None
 
-    def forget(self, revision: Revision) -> None:
-        """Drop what was superseded at or before a revision, and a delete at or before it."""
+    def compact(self, revision: Revision) -> None:
+        """Drop the states that were superseded at or before a revision, and a delete at or before it."""
         position = bisect_right(self.revisions, revision)
         if position and self.states[position - 1] is not None:
             position -= 1
@@ -54,13 +67,13 @@ class _History:
 
 
 class _Collection:
-    """The histories of a collection's keys, those of deleted keys included."""
+    """The histories of a collection's keys, including those of deleted keys."""
 
     __slots__ = ("_order", "histories")
 
     def __init__(self) -> None:
         self.histories: dict[Key, _History] = {}
-        self._order: list[Key] = []  # some of the keys; all of them, if it is as long
+        self._order: list[Key] = []  # complete if it is as long as `histories`; sorted when it is used
 
     def change(self, key: Key, revision: Revision, state: KeyValue | None) -> None:
         history = self.histories.get(key)
@@ -70,19 +83,20 @@ class _Collection:
         history.revisions.append(revision)
         history.states.append(state)
 
-    def forget(self, key: Key, revision: Revision) -> None:
+    def compact(self, key: Key, revision: Revision) -> None:
         history = self.histories.get(key)
         if history is not None:
-            history.forget(revision)
+            history.compact(revision)
             if not history.states:
                 del self.histories[key]
                 self._order.clear()
 
     def keys(self, partition: str | None, after: Key | None) -> list[Key]:
+        """The keys of a partition, or of all, after a key, in order; including deleted ones."""
         order = self._order
         if len(order) != len(self.histories):
             order[:] = self.histories
-        order.sort()  # mostly sorted already: then this is one pass
+        order.sort()  # one pass, if it is already sorted, as it mostly is
         low, high = 0, len(order)
         if partition is not None:
             low, high = bisect_left(order, partition, key=_partition), bisect_right(order, partition, key=_partition)
@@ -92,7 +106,7 @@ class _Collection:
 
 
 class MemoryStore:
-    """See store.py. There is nothing to open: `MemoryStore()` is ready."""
+    """See store.py for its promises. `MemoryStore()` is ready for use."""
 
     def __init__(self) -> None:
         self._log = Log()
@@ -113,7 +127,7 @@ class MemoryStore:
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
         self._log.require_open()
-        revision = self._log.at(revision)
+        revision = self._log.read_revision(revision)
         items: list[KeyValue] = []
         remaining = 0
         for state in self._states(prefix, revision, after):
@@ -143,10 +157,10 @@ class MemoryStore:
             raise FutureRevision(log.revision)
         async with self._compacting:
             while log.compacted < revision:
-                upto = min(log.compacted + SLICE, revision)
+                upto = min(log.compacted + COMPACTION_SPAN, revision)
                 for superseding in range(log.compacted + 1, upto + 1):
                     if (event := log.find(superseding)) is not None:
-                        self._collections[event.key.collection].forget(event.key, upto)
+                        self._collections[event.key.collection].compact(event.key, upto)
                 log.compacted = upto
                 await asyncio.sleep(0)
             log.trim(log.compacted)
@@ -183,5 +197,5 @@ class MemoryStore:
             collection = self._collections[key.collection] = _Collection()
         collection.change(key, revision, None if value is None else KeyValue(key, value, revision))
         if self._log.publish((Event(key, revision, value, current),)):
-            await asyncio.sleep(0)  # whoever waits for this event gets it before the writer goes on
+            await asyncio.sleep(0)  # waiting watches get this event before the writer continues
         return revision

@@ -1,20 +1,20 @@
-"""The file format: how a file is recognised, and how an older one is brought up to date.
+"""The file format: how a file is identified, and how an older format is upgraded.
 
-`application_id` says that a SQLite file is a store, `user_version` which format it has. Each migration is a script that
-leads from one format to the next; all that are missing run in one transaction when the store is opened, so that a file
-is never between two formats. A newer format is refused: nobody can read what has not been invented yet.
+`application_id` identifies a SQLite file as a store, `user_version` is its format. Each migration is a script that leads
+from one format to the next. All missing migrations run in one transaction when the store is opened, so a file is never
+between two formats. A newer format is refused.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from storage.types import FIRST, Revision, Unusable
+from noxu.storage.types import FIRST, OpenError, Revision
 
 APPLICATION_ID: Final = 0x6E6F7875  # "noxu"
 
-# Format 1. The value stands last, so that reading the other columns never walks overflow pages. The key index answers
-# which keys there are at a revision without touching the values, and carries `deleted` for that.
+# Format 1. The value is the last column, so that reading the others does not walk its overflow pages. The key index
+# answers which keys exist at a revision without reading values; that is why it includes `deleted`.
 _CREATE = """
 CREATE TABLE log (
     revision INTEGER PRIMARY KEY,
@@ -38,37 +38,37 @@ INSERT INTO meta (name, value) VALUES
 
 MIGRATIONS: tuple[str, ...] = (_CREATE,)  # MIGRATIONS[n] leads from format n to n + 1
 
-# Asks a file what it is: application_id, user_version and the number of things in its schema.
-IDENTIFY: Final = """
+# The identity of a file: application_id, user_version and the number of objects in its schema.
+SELECT_IDENTITY: Final = """
 SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
 FROM pragma_application_id, pragma_user_version
 """
 
 
-def recognise(path: str, application_id: int, version: int, things: int) -> int:
-    """The format of the file, 0 if it is empty. Raises Unusable for what is not ours to touch."""
-    if application_id == version == things == 0:
+def format_of(path: str, application_id: int, version: int, schema_objects: int) -> int:
+    """The format of a file with this identity, 0 if it is empty. Raises OpenError for a file that is not a store."""
+    if application_id == version == schema_objects == 0:
         return 0
     if application_id != APPLICATION_ID or version < 1:
-        raise Unusable(f"{path} is a SQLite file of another program; name another data directory")
+        raise OpenError(f"{path} is a SQLite file of another program; name another data directory")
     if version > len(MIGRATIONS):
-        raise Unusable(
+        raise OpenError(
             f"{path} has format {version} and this version knows formats up to {len(MIGRATIONS)}; "
             f"upgrade noxu, or name another data directory"
         )
     return version
 
 
-class Marks(NamedTuple):
-    """Where the log of a file ends, up to where it is compacted, and up to where that has been carried out."""
+class Watermarks(NamedTuple):
+    """How far a file has got: its newest revision, the revision up to which it is compacted, and up to which the
+    compacted rows have been removed (`swept`)."""
 
     revision: Revision
     compacted: Revision
     swept: Revision
 
 
-# Asks a store for its marks.
-MARKS: Final = """
+SELECT_WATERMARKS: Final = """
 SELECT
     (SELECT max(revision) FROM log),
     (SELECT value FROM meta WHERE name = 'compacted'),
@@ -76,16 +76,16 @@ SELECT
 """
 
 
-def marks(path: str, revision: Any, compacted: Any, swept: Any) -> Marks:
-    """What MARKS found. Raises Unusable if it makes no sense."""
+def watermarks(path: str, revision: Any, compacted: Any, swept: Any) -> Watermarks:
+    """The result of SELECT_WATERMARKS. Raises OpenError if the numbers contradict each other."""
     revision = FIRST if revision is None else revision
     if not (isinstance(compacted, int) and isinstance(swept, int) and 0 <= swept <= compacted <= revision):
-        raise Unusable(f"{path} is damaged: {revision=}, {compacted=}, {swept=}; restore a backup")
-    return Marks(revision, compacted, swept)
+        raise OpenError(f"{path} is corrupt: {revision=}, {compacted=}, {swept=}; restore a backup")
+    return Watermarks(revision, compacted, swept)
 
 
-def upgrade(version: int) -> str:
-    """The script that leads from a format to the newest one, in one transaction. Empty if it is the newest."""
+def upgrade_script(version: int) -> str:
+    """The script that leads from a format to the newest one, in one transaction. Empty for the newest format."""
     missing = MIGRATIONS[version:]
     if not missing:
         return ""

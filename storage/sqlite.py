@@ -1,15 +1,23 @@
-"""A store in one SQLite file: group commit, checksums, and a way back after every error.
+"""A store in one SQLite file: group commit, checksums, and recovery from every error.
 
-**Group commit.** Everything staged while one transaction is being made durable is the next transaction; answers leave
-after COMMIT has returned, watches get the events just before. With many writers the disk is waited for once for all.
+**Group commit.** Writes that arrive while one transaction is being committed form the next transaction. Callers are
+answered after COMMIT has returned; watches get the events just before. So concurrent writers wait for the disk together.
 
-**An error at COMMIT means unknown**: a transaction whose COMMIT failed, for want of space or by an I/O error, may be
-there after reopening (measured: in 72 of 400 runs). So its writers get `Unknown`, the file is opened anew as after a
-crash, what it turns out to contain is made durable by a checkpoint (after a failed fsync a second one proves nothing),
-then published, and what was staged meanwhile is judged again. An error before COMMIT is treated alike, but the outcome
-is certain: `Unavailable`. While the disk takes no writes, reads go on, and every PROBE seconds it is tried again.
+**An error at COMMIT leaves the outcome unknown.** After a COMMIT that failed for lack of space or with an I/O error, the
+transaction may be there when the file is reopened (measured: in 72 of 400 runs). So its writers get `OutcomeUnknown`, and
+the file is reopened as after a crash. What it contains is made durable by a checkpoint (after a failed fsync, a second
+one proves nothing), then published; pending writes are checked again. An error before COMMIT is handled in the same way,
+but the outcome is known: `Unavailable`. While the disk accepts no writes, reads continue, and every RETRY_INTERVAL
+seconds the file is reopened.
 
-See staging.py for writes on their way, log.py for watches, database.py for the file.
+Reopening, with the log at revision 8 and a transaction of the revisions 9 and 10 whose COMMIT has failed:
+
+    the file ends at 8     it was not committed. Nothing is published; the next write gets revision 9
+    the file ends at 10    it was committed. The events 9 and 10 are read from the file and published; the next write
+                           gets revision 11. Its writers have got OutcomeUnknown either way, and can read which it is
+    the file ends at 5     acknowledged writes are missing: the store refuses to read and write
+
+See group_commit.py for pending writes, log.py for watches, database.py for the file.
 """
 
 from __future__ import annotations
@@ -21,17 +29,17 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from traceback import clear_frames
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import aiosqlite
 
-from storage import database
-from storage.database import Durability
-from storage.log import Log
-from storage.migrations import Marks
-from storage.rows import Row, intact, replaced
-from storage.staging import Commit, Staging
-from storage.types import (
+from noxu.storage import database
+from noxu.storage.database import Durability
+from noxu.storage.group_commit import PendingWrites, Transaction
+from noxu.storage.log import Log
+from noxu.storage.migrations import Watermarks
+from noxu.storage.rows import Row, intact, previous_state
+from noxu.storage.types import (
     EVERYTHING,
     Batch,
     Closed,
@@ -42,53 +50,57 @@ from storage.types import (
     FutureRevision,
     Key,
     KeyValue,
+    OpenError,
+    OutcomeUnknown,
     Page,
     Prefix,
     Revision,
     Status,
     StoreError,
     Unavailable,
-    Unknown,
-    Unusable,
 )
 
-PAGE_ROWS: Final = 256  # values read at a time: checking them takes the event loop about 1 ms
+PAGE_ROWS: Final = 256  # values read at a time: verifying them takes the event loop about 1 ms
 PAGE_KEYS: Final = 4_000  # keys read at a time: about 5 ms
-SWEEP_SPAN: Final = 250  # revisions that compaction goes through in one transaction: a few ms
-TOLD: Final = 10  # damaged keys that a message names
-PROBE: Final = 0.5  # seconds between attempts to write again
+SWEEP_SPAN: Final = 250  # revisions that compaction handles in one transaction: a few ms
+KEYS_IN_MESSAGE: Final = 10  # corrupt keys that a message names
+RETRY_INTERVAL: Final = 0.5  # seconds between attempts to reopen a file that accepts no writes
+
+Job: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class SqliteStore:
-    """See store.py for what it promises. Made by `open`."""
+    """See store.py for its promises. Created by `open`."""
 
-    def __init__(self, path: Path, durability: Durability, connection: aiosqlite.Connection, marks: Marks) -> None:
+    def __init__(
+        self, path: Path, durability: Durability, connection: aiosqlite.Connection, watermarks: Watermarks
+    ) -> None:
         self._path = path
         self._durability = durability
-        # None while it is being replaced, and if that failed.
+        # None while the file is being reopened, and after that has failed.
         self._connection: aiosqlite.Connection | None = connection
-        self._connected = asyncio.Event()  # not set only while it is being replaced
+        self._connected = asyncio.Event()  # cleared only while the file is being reopened
         self._connected.set()
         self._fault = ""
-        self._log = Log(marks.revision, marks.compacted, history=self._history)
-        self._swept = marks.swept
+        self._log = Log(watermarks.revision, watermarks.compacted, history=self._history)
+        self._swept = watermarks.swept
         self._keys: dict[str, dict[Key, Revision]] = {}  # published keys of collections that have been written to
         self._loading = asyncio.Lock()
-        self._staging = Staging(marks.revision)
+        self._pending = PendingWrites(watermarks.revision)
         self._compacting = asyncio.Lock()
-        self._chore: tuple[Callable[[], Awaitable[None]], asyncio.Future[None]] | None = None
+        self._job: tuple[Job, asyncio.Future[None]] | None = None
         self._wake = asyncio.Event()
-        self._writer = asyncio.create_task(self._write_on(), name=f"write {path}")
+        self._writer = asyncio.create_task(self._run_writer(), name=f"write {path}")
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, path: str | PathLike[str], durability: Durability = "full") -> Self:
-        """Open the file, or make it and its directory. Raises Unusable, with a message that says what to do.
+        """Open the file, or create it and its directory. Raises OpenError, with a message that says what to do.
 
-        With durability `normal` a power cut may cost the last commits, but not the file; a crash of the process costs
-        nothing either way.
+        With durability `normal` a power failure may lose the last commits, but not the file. A crash of the process
+        loses nothing either way.
         """
-        file = database.located(path)
+        file = database.absolute_path(path)
         return cls(file, durability, *await database.connect(file, durability))
 
     @property
@@ -110,28 +122,28 @@ class SqliteStore:
                 return None
         parameters = [*key, self._log.revision]
         try:
-            rows = await self._fetch(database.CURRENT, parameters)
+            rows = await self._fetch(database.SELECT_CURRENT, parameters)
         except Corrupt:
-            rows = await self._one_by_one(database.ONE, parameters, 1)
+            rows = await self._one_by_one(database.KEY_CONDITION, parameters, 1)
         if not rows:
             return None
         [row] = rows
         revision, value = row[3], row[6]
         if not intact(row):
-            raise Corrupt(_damaged({key: revision}), {key: revision})
+            raise Corrupt(_corrupt_message({key: revision}), {key: revision})
         return KeyValue(key, value, revision) if value is not None else None
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
         self._require_open()
         while True:
             try:
-                page, damaged = await self._page(prefix, self._log.at(revision), limit, after)
+                page, corrupt = await self._page(prefix, self._log.read_revision(revision), limit, after)
             except Compacted:
                 if revision:
                     raise
-                continue  # what was newest when it began has been compacted meanwhile: once more
-            if damaged:
-                raise Corrupt(_damaged(damaged), damaged, page)
+                continue  # the revision that was newest at the start has been compacted meanwhile
+            if corrupt:
+                raise Corrupt(_corrupt_message(corrupt), corrupt, page)
             return page
 
     async def count(self, prefix: Prefix) -> int:
@@ -149,15 +161,15 @@ class SqliteStore:
         return self._log.watch(prefix, after)
 
     async def compact(self, revision: Revision) -> None:
-        """The mark first, then, a span at a time, the rows. What a crash leaves undone, the next compaction does."""
+        """Set the watermark, then remove the rows, a span at a time. The next compaction completes an interrupted one."""
         self._require_open()
         if revision > self._log.revision:
             raise FutureRevision(self._log.revision)
         async with self._compacting:
             if revision > self._log.compacted:
-                await self._in_turn(partial(self._mark_compacted, revision))
+                await self._between_commits(partial(self._mark_compacted, revision))
             while self._swept < self._log.compacted:
-                await self._in_turn(partial(self._sweep, min(self._swept + SWEEP_SPAN, self._log.compacted)))
+                await self._between_commits(partial(self._sweep, min(self._swept + SWEEP_SPAN, self._log.compacted)))
 
     async def status(self) -> Status:
         keys, fault = 0, ""
@@ -165,7 +177,7 @@ class SqliteStore:
             keys = await self.count(EVERYTHING)
         except (Corrupt, Unavailable) as error:
             fault = str(error)
-        size = database.size(self._path)
+        size = database.file_size(self._path)
         return Status("sqlite", self._log.revision, self._log.compacted, keys, size, self._fault or fault)
 
     async def close(self) -> None:
@@ -177,7 +189,7 @@ class SqliteStore:
         if self._closing is not None or self._writer.done():
             raise Closed("the store is closed")
 
-    # Reading. Every query names a published revision: behind that there may be a transaction that is not finished.
+    # Reading. Every query is limited to a published revision: later rows may belong to an open transaction.
 
     async def _fetch(self, sql: str, parameters: Sequence[Any]) -> Sequence[Any]:
         await self._connected.wait()
@@ -186,66 +198,66 @@ class SqliteStore:
             raise Unavailable(self._fault)
         try:
             return list(await self._connection.execute_fetchall(sql, parameters))
-        except database.FAILURES as error:
-            raise database.unreadable(error) from error
+        except database.SQLITE_ERRORS as error:
+            raise database.read_error(error) from error
 
     async def _one_by_one(self, condition: str, parameters: Sequence[Any], limit: int) -> Sequence[Row]:
-        """Like `states`, for a part of the file that cannot be read as a whole. What cannot be read is not intact."""
+        """Like `select_states`, for a part of the file that one query cannot read. An unreadable row is not intact."""
         found: list[Row] = []
-        for *key, revision, _ in await self._fetch(database.keys(condition), [*parameters, limit]):
+        for *key, revision, _ in await self._fetch(database.select_keys(condition), [*parameters, limit]):
             rows: Sequence[Row] = ()
             with suppress(Corrupt):
-                rows = await self._fetch(database.rows(1), [revision])
+                rows = await self._fetch(database.select_rows(1), [revision])
             found += [(*key, *row[3:]) for row in rows or [(*key, revision, 0, -1, None)]]
         return found
 
     async def _page(
         self, prefix: Prefix, revision: Revision, limit: int, after: Key | None
     ) -> tuple[Page, dict[Key, Revision]]:
-        """A page of intact states, and what is damaged in it."""
+        """The intact states of a page, and its corrupt keys."""
         items: list[KeyValue] = []
-        damaged: dict[Key, Revision] = {}
-        while (size := min(PAGE_ROWS, limit - len(items) - len(damaged)) if limit else PAGE_ROWS) > 0:
-            condition, parameters = database.covered(prefix, after)
+        corrupt: dict[Key, Revision] = {}
+        while (size := min(PAGE_ROWS, limit - len(items) - len(corrupt)) if limit else PAGE_ROWS) > 0:
+            condition, parameters = database.key_range(prefix, after)
             parameters.append(revision)
             try:
-                rows = await self._fetch(database.states(condition), [*parameters, size])
+                rows = await self._fetch(database.select_states(condition), [*parameters, size])
             except Corrupt:
                 rows = await self._one_by_one(condition, parameters, size)
-            self._log.at(revision)
+            self._log.read_revision(revision)
             for row in rows:
                 after = Key(row[0], row[1], row[2])
                 if intact(row):
                     items.append(KeyValue(after, row[6], row[3]))
                 elif all(isinstance(part, str) for part in after):
-                    damaged[after] = row[3]
+                    corrupt[after] = row[3]
                 else:
-                    raise Corrupt(f"the index is damaged at revision {row[3]}; nobody knows what comes behind it")
+                    raise Corrupt(f"the index is corrupt at revision {row[3]}; what follows it is unknown")
             if len(rows) < size:
-                return Page(items, revision, 0), damaged
+                return Page(items, revision, 0), corrupt
         remaining = await self._count(prefix, revision, after)
-        self._log.at(revision)
-        return Page(items, revision, remaining), damaged
+        self._log.read_revision(revision)
+        return Page(items, revision, remaining), corrupt
 
     async def _count(self, prefix: Prefix, revision: Revision, after: Key | None = None) -> int:
-        condition, parameters = database.covered(prefix, after)
-        [(number,)] = await self._fetch(database.count(condition), [*parameters, revision])
+        condition, parameters = database.key_range(prefix, after)
+        [(number,)] = await self._fetch(database.count_keys(condition), [*parameters, revision])
         return int(number)
 
     async def _history(self, prefix: Prefix, after: Revision, upto: Revision) -> Sequence[Event]:
-        """Events from the file, for watches that the tail of the log does not serve."""
-        sql, parameters = database.changes(prefix)
+        """Events from the file, for watches that are behind the tail of the log."""
+        sql, parameters = database.select_changes(prefix)
         events: list[Event] = []
         for row in await self._fetch(sql, [*parameters, after, upto]):
             new, old = row[:7], row[7:]
             key, revision, previous = Key(*new[:3]), new[3], new[4]
             if not intact(new):
-                raise Corrupt(f"the event at revision {revision} is damaged", {key: revision})
-            events.append(Event(key, revision, new[6], replaced(key, previous, old)))
+                raise Corrupt(f"the event at revision {revision} is corrupt", {key: revision})
+            events.append(Event(key, revision, new[6], previous_state(key, previous, old)))
         return events
 
     async def _load(self, collection: str) -> None:
-        """Take in the keys of a collection. Nothing writes to it meanwhile: writers wait for this."""
+        """Read the keys of a collection into memory. Nothing writes to it meanwhile: writers wait for this."""
         async with self._loading:
             if collection in self._keys:
                 return
@@ -253,8 +265,8 @@ class SqliteStore:
             partitions: dict[str, str] = {}
             after: Key | None = None
             while True:
-                condition, parameters = database.covered(Prefix(collection), after)
-                rows = await self._fetch(database.keys(condition), [*parameters, self._log.revision, PAGE_KEYS])
+                condition, parameters = database.key_range(Prefix(collection), after)
+                rows = await self._fetch(database.select_keys(condition), [*parameters, self._log.revision, PAGE_KEYS])
                 for _, partition, name, revision, _ in rows:
                     after = Key(collection, partitions.setdefault(partition, partition), name)
                     keys[after] = revision
@@ -269,97 +281,102 @@ class SqliteStore:
             self._require_open()
             if self._fault:
                 raise Unavailable(self._fault)
-            if self._staging.full:
-                await self._staging.room()
+            if self._pending.full:
+                await self._pending.wait_for_room()
                 continue
             if (keys := self._keys.get(key.collection)) is None:
                 await self._load(key.collection)
                 continue
-            staged = self._staging.newest(key)
-            found = keys.get(key, 0) if staged is None else staged.leaves
+            pending = self._pending.newest(key)
+            found = keys.get(key, 0) if pending is None else pending.resulting_revision
             if found == expected and (found or value is not None):
-                write = self._staging.add(key, found, value)
+                write = self._pending.add(key, found, value)
                 self._wake.set()
-                revision = await write.answer
+                revision = await write.result
                 if revision is not None:
                     return revision
-            elif staged is not None:
-                await staged.commit.settled()  # no refusal on account of what may never be
+            elif pending is not None:
+                await pending.transaction.finished()  # a write that may still fail is no reason for a Conflict
             else:
                 current = await self.get(key)
-                if keys.get(key, 0) == found:  # else it has changed again meanwhile, perhaps to what is expected
+                if keys.get(key, 0) == found:  # else the key has changed meanwhile, perhaps to what is expected
                     raise Conflict(key, current)
 
-    async def _write_on(self) -> None:
-        """The one task that writes, and that opens the file anew when that went wrong."""
+    async def _run_writer(self) -> None:
+        """The only task that writes to the file, and reopens it after an error."""
         try:
-            while self._closing is None or self._staging:
+            while self._closing is None or self._pending:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(PROBE if self._fault else None):
+                    async with asyncio.timeout(RETRY_INTERVAL if self._fault else None):
                         await self._wake.wait()
                 self._wake.clear()
                 if self._fault and self._closing is None:
-                    await self._recover()
-                if self._staging:
-                    await self._commit(self._staging.take())
-                if self._chore is not None:
-                    await self._do(*self._chore)
-                await asyncio.sleep(0)  # who has just been answered may have more to write: let it be in this commit
-        except asyncio.CancelledError as going_down:  # the event loop ends, and nobody has closed the store
-            clear_frames(going_down.__traceback__)  # they may refer to a cursor, and that would keep the file locked
+                    await self._reopen()
+                if self._pending:
+                    await self._commit(self._pending.begin_commit())
+                if self._job is not None:
+                    await self._run_job(*self._job)
+                await asyncio.sleep(0)  # callers that were just answered may add more writes to the next transaction
+        except asyncio.CancelledError as cancelled:  # the event loop ends, and the store has not been closed
+            clear_frames(cancelled.__traceback__)  # they may refer to a cursor, which would keep the file locked
             await self._disconnect()
             raise
         finally:
-            self._staging.reset(self._log.revision)
-            if self._chore is not None and not self._chore[1].done():
-                self._chore[1].set_exception(Closed("the store is closed"))
+            self._pending.reset(self._log.revision)
+            if self._job is not None and not self._job[1].done():
+                self._job[1].set_exception(Closed("the store is closed"))
 
-    async def _commit(self, commit: Commit) -> None:
-        """Make one transaction of everything that was staged."""
+    async def _commit(self, transaction: Transaction) -> None:
+        """Commit the collected writes as one transaction, and answer their callers."""
         assert self._connection is not None
-        refusal: type[StoreError] = Unavailable
+        error_type: type[StoreError] = Unavailable
         try:
-            rows = await self._replaced(commit)
-            await self._connection.executemany(database.INSERT, [write.row for write in commit.writes])
-            refusal = Unknown
+            rows = await self._replaced_rows(transaction)
+            await self._connection.executemany(database.INSERT, [write.row for write in transaction.writes])
+            error_type = OutcomeUnknown
             await self._connection.execute("COMMIT")
-        except (*database.FAILURES, Unavailable) as error:
-            await self._recover()
-            commit.fail(partial(refusal, f"the write failed: {error}"))
+        except (*database.SQLITE_ERRORS, Unavailable) as error:
+            await self._reopen()
+            transaction.fail(partial(error_type, f"the write failed: {error}"))
         except BaseException:
-            commit.fail(partial(refusal, "the store went down during the write"))
+            transaction.fail(partial(error_type, "the store went down during the write"))
             raise
         else:
-            self._staging.done(commit)
-            self._publish(self._events(commit, rows))
-            commit.succeed()
+            self._pending.committed(transaction)
+            self._publish(self._events(transaction, rows))
+            transaction.succeed()
 
-    async def _replaced(self, commit: Commit) -> dict[Revision, Row]:
-        """The rows that a commit replaces, as far as the log does not have them in memory."""
+    async def _replaced_rows(self, transaction: Transaction) -> dict[Revision, Row]:
+        """The rows that a transaction replaces, except for those that the log has in memory."""
         find = self._log.find
         published = self._log.revision
-        wanted = [w.previous for w in commit.writes if 0 < w.previous <= published and find(w.previous) is None]
+        missing = [w.previous for w in transaction.writes if 0 < w.previous <= published and find(w.previous) is None]
         found: list[Row] = []
-        for start in range(0, len(wanted), PAGE_ROWS):
-            revisions = wanted[start : start + PAGE_ROWS]
+        for start in range(0, len(missing), PAGE_ROWS):
+            revisions = missing[start : start + PAGE_ROWS]
             try:
-                found += await self._fetch(database.rows(len(revisions)), revisions)
+                found += await self._fetch(database.select_rows(len(revisions)), revisions)
             except Corrupt:
                 for revision in revisions:
                     with suppress(Corrupt):
-                        found += await self._fetch(database.rows(1), [revision])
+                        found += await self._fetch(database.select_rows(1), [revision])
         return {row[3]: row for row in found}
 
-    def _events(self, commit: Commit, rows: dict[Revision, Row]) -> Sequence[Event]:
+    def _events(self, transaction: Transaction, rows: dict[Revision, Row]) -> Sequence[Event]:
+        """The events of a transaction. `rows` are the replaced rows that are not in memory.
+
+        The transaction starts after the published revision, so the event of its own revision r is
+        events[r - published - 1]. With published = 8: revision 9 is events[0], revision 10 is events[1].
+        """
         events: list[Event] = []
         published = self._log.revision
-        for write in commit.writes:
+        for write in transaction.writes:
             key, previous = write.key, write.previous
             event = events[previous - published - 1] if previous > published else self._log.find(previous)
             if event is not None and event.value is not None:
                 state: KeyValue | None = KeyValue(key, event.value, previous)
             else:
-                state = replaced(key, previous, rows.get(previous))
+                state = previous_state(key, previous, rows.get(previous))
             events.append(Event(key, write.revision, write.value, state))
         return events
 
@@ -372,31 +389,30 @@ class SqliteStore:
                     keys.pop(key, None)
         self._log.publish(events)
 
-    async def _recover(self) -> None:
-        """Open the file anew, make durable what it has, and show that. Sets `_fault` if it takes no writes yet."""
+    async def _reopen(self) -> None:
+        """Reopen the file, make its contents durable, and publish them. Sets `_fault` if it accepts no writes."""
         self._connected.clear()
         await self._disconnect()
         try:
-            connection, marks = await database.connect(self._path, self._durability)
-            if marks.revision < self._log.revision:
+            connection, watermarks = await database.connect(self._path, self._durability)
+            if watermarks.revision < self._log.revision:
                 await database.disconnect(connection)
-                raise Unusable(
+                raise OpenError(
                     f"{self._path} lacks revisions that it had; restore it, or restart to go on without them"
                 )
             self._connection = connection
-            self._connected.set()  # reads go on
+            self._connected.set()  # reads continue
             await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
-            await self._change((database.SET_MARK, (marks.swept, "swept")))  # nothing new: can it be written?
-            events = await self._history(EVERYTHING, self._log.revision, marks.revision)
-        except (*database.FAILURES, StoreError) as error:
-            refusal = error if isinstance(error, StoreError) else database.refusal(self._path, error)
-            self._fault = str(refusal)
-            self._staging.reset(self._log.revision)
+            await self._change((database.SET_WATERMARK, (watermarks.swept, "swept")))  # the old value: a test write
+            events = await self._history(EVERYTHING, self._log.revision, watermarks.revision)
+        except (*database.SQLITE_ERRORS, StoreError) as error:
+            self._fault = str(error if isinstance(error, StoreError) else database.open_error(self._path, error))
+            self._pending.reset(self._log.revision)
         else:
             self._fault = ""
-            self._swept = marks.swept
-            self._log.compacted = max(self._log.compacted, marks.compacted)
-            self._staging.reset(marks.revision)
+            self._swept = watermarks.swept
+            self._log.compacted = max(self._log.compacted, watermarks.compacted)
+            self._pending.reset(watermarks.revision)
             self._publish(events)
         finally:
             self._connected.set()
@@ -406,41 +422,41 @@ class SqliteStore:
             self._connection = None
             await database.disconnect(connection)
 
-    # Compaction, in turn with the commits.
+    # Compaction, between the commits.
 
-    async def _in_turn(self, chore: Callable[[], Awaitable[None]]) -> None:
-        """Let the writer do something between two commits."""
+    async def _between_commits(self, job: Job) -> None:
+        """Have the writer run a job between two commits. Raises Closed, Unavailable."""
         self._require_open()
         if self._fault:
             raise Unavailable(self._fault)
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._chore = chore, answer
+        result: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._job = job, result
         self._wake.set()
-        await answer
+        await result
 
-    async def _do(self, chore: Callable[[], Awaitable[None]], answer: asyncio.Future[None]) -> None:
-        self._chore = None
-        refusal = Unavailable(self._fault) if self._fault else None
+    async def _run_job(self, job: Job, result: asyncio.Future[None]) -> None:
+        self._job = None
+        failure = Unavailable(self._fault) if self._fault else None
         try:
-            if refusal is None:
-                await chore()
-        except database.FAILURES as error:
-            refusal = Unavailable(f"the file cannot be written: {error}")
-            await self._recover()
-        if answer.done():
+            if failure is None:
+                await job()
+        except database.SQLITE_ERRORS as error:
+            failure = Unavailable(f"the file cannot be written: {error}")
+            await self._reopen()
+        if result.done():
             return
-        if refusal is None:
-            answer.set_result(None)
+        if failure is None:
+            result.set_result(None)
         else:
-            answer.set_exception(refusal)
+            result.set_exception(failure)
 
     async def _mark_compacted(self, revision: Revision) -> None:
-        await self._change((database.SET_MARK, (revision, "compacted")))
+        await self._change((database.SET_WATERMARK, (revision, "compacted")))
         self._log.compacted = revision
 
     async def _sweep(self, last: Revision) -> None:
-        span = {"first": self._swept, "last": last}  # the last row of the span before may have had to stay
-        await self._change((database.SWEEP, span), (database.SET_MARK, (last, "swept")))
+        span = {"first": self._swept, "last": last}  # the previous span may have kept its last row
+        await self._change((database.SWEEP, span), (database.SET_WATERMARK, (last, "swept")))
         self._swept = last
 
     async def _change(self, *statements: tuple[str, Any]) -> None:
@@ -451,11 +467,12 @@ class SqliteStore:
 
     async def _close(self) -> None:
         self._wake.set()
-        await asyncio.wait([self._writer])  # it finishes what is staged
+        await asyncio.wait([self._writer])  # it commits the pending writes
         await self._disconnect()
         self._log.close()
 
 
-def _damaged(damaged: dict[Key, Revision]) -> str:
-    names = [f"{' '.join(key)} at revision {revision}" for key, revision in damaged.items()]
-    return f"damaged: {', '.join(names[:TOLD])}{f' and {len(names) - TOLD} more' if len(names) > TOLD else ''}"
+def _corrupt_message(keys: dict[Key, Revision]) -> str:
+    names = [f"{' '.join(key)} at revision {revision}" for key, revision in keys.items()]
+    more = f" and {len(names) - KEYS_IN_MESSAGE} more" if len(names) > KEYS_IN_MESSAGE else ""
+    return f"corrupt: {', '.join(names[:KEYS_IN_MESSAGE])}{more}"

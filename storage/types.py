@@ -1,9 +1,8 @@
-"""What a store keeps: bytes under keys, each write with a revision of the whole store (etcd's mod_revision).
+"""What a store keeps: bytes under keys. Each write gets a revision of the whole store (etcd's mod_revision).
 
-Keys are three columns, never joined strings: no request can reach outside its collection or its partition by a clever
-name. Keys order as their tuples do. Kubernetes calls the columns `group/plural`, namespace and name; that a namespace
-carries a trailing slash (`default/`), so that keys order as upstream's `/registry/…/namespace/name` do, is the
-registry's business.
+A key is three columns, never a joined string: a request cannot leave its collection or partition by a crafted name. Keys
+are ordered as tuples. Kubernetes calls the columns `group/plural`, namespace and name. The registry appends a slash to
+the namespace (`default/`), which makes the order equal to upstream's order of `/registry/…/namespace/name`.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 Revision: TypeAlias = int
 
-FIRST: Final[Revision] = 1  # where an empty store stands; no event has it
+FIRST: Final[Revision] = 1  # the revision of an empty store; no event has it
 
 
 class Key(NamedTuple):
-    """Any texts, also empty ones; but no lone surrogates, which are no text (ValueError)."""
+    """Three texts, which may be empty. Lone surrogates cannot be encoded: writing them raises ValueError."""
 
     collection: str
     partition: str
@@ -25,7 +24,7 @@ class Key(NamedTuple):
 
 
 class Prefix(NamedTuple):
-    """All keys of a collection, or of one partition of it. `Prefix()` is everything."""
+    """All keys of a collection, or of one of its partitions. `Prefix()` matches every key."""
 
     collection: str | None = None
     partition: str | None = None
@@ -48,10 +47,10 @@ class KeyValue(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One change. `value` is None for a delete, `previous` None for a create.
+    """One change. `value` is None for a delete, `previous` is None for a create.
 
-    `previous` is the state that the change replaced: a watcher with a selector needs it to know what it had seen. Its
-    value is empty if it was damaged when it was replaced.
+    `previous` is the state that the change replaced: a watcher with a selector needs it to know whether it has seen the
+    object. If that state was corrupt, its value is empty.
     """
 
     key: Key
@@ -61,14 +60,14 @@ class Event(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Events in the order of their revisions. The watch has then seen everything up to `revision` inclusive."""
+    """Events in the order of their revisions. After it the watch has seen every event up to and including `revision`."""
 
     events: Sequence[Event]
     revision: Revision
 
 
 class Page(NamedTuple):
-    """One page of a list: the state at `revision`. `remaining` counts the keys behind the page; 0 on the last one."""
+    """One page of a list, at `revision`. `remaining` is the number of keys after the page, 0 on the last page."""
 
     items: Sequence[KeyValue]
     revision: Revision
@@ -78,8 +77,8 @@ class Page(NamedTuple):
 class Status(NamedTuple):
     """For people and health checks.
 
-    `bytes` are what the store occupies. `fault` says why it takes no writes now, or cannot even be read: then `keys`
-    is 0.
+    `bytes` is the size of the store on disk or in memory. `fault` is the reason why the store accepts no writes, or
+    cannot be read, in which case `keys` is 0. Without a fault it is empty.
     """
 
     backend: str
@@ -91,11 +90,11 @@ class Status(NamedTuple):
 
 
 class StoreError(Exception):
-    """Anything a store refuses or cannot do."""
+    """Every error that a store raises on purpose."""
 
 
 class Conflict(StoreError):
-    """The key is not at the expected revision. `current` is what it holds now, None if there is no such key."""
+    """The key is not at the expected revision. `current` is its current state, None if it does not exist."""
 
     def __init__(self, key: Key, current: KeyValue | None) -> None:
         super().__init__(f"{key}: expected another revision than {current.revision if current else 'none'}")
@@ -104,7 +103,7 @@ class Conflict(StoreError):
 
 
 class Compacted(StoreError):
-    """The revision asked for is no longer kept; `revision` is the oldest that is."""
+    """The requested revision has been compacted; `revision` is the oldest one that is available."""
 
     def __init__(self, revision: Revision) -> None:
         super().__init__(f"compacted up to revision {revision}")
@@ -112,15 +111,15 @@ class Compacted(StoreError):
 
 
 class FutureRevision(StoreError):
-    """The revision asked for does not exist yet; `current` is the newest."""
+    """The requested revision does not exist yet; `current` is the newest one."""
 
     def __init__(self, current: Revision) -> None:
         super().__init__(f"the newest revision is {current}")
         self.current = current
 
 
-class Unknown(StoreError):
-    """Nobody knows whether the write happened: the back end failed while it was being made durable."""
+class OutcomeUnknown(StoreError):
+    """The back end failed during COMMIT: the write may or may not have happened."""
 
 
 class Unavailable(StoreError):
@@ -128,20 +127,20 @@ class Unavailable(StoreError):
 
 
 class Corrupt(StoreError):
-    """Stored values do not match their checksums, or cannot be read. Only they are affected.
+    """Stored values do not match their checksums, or cannot be read. Other values are not affected.
 
-    `damaged` are their keys and revisions, as far as anything is known of them: a write that expects such a revision
-    replaces the value. `page` is what a list would have returned without them; None for anything but a list.
+    `keys` are the corrupt keys and their revisions, as far as they are known: a write that expects such a revision
+    replaces the value. For a list, `page` is the result without the corrupt values; for other calls it is None.
     """
 
-    def __init__(self, message: str, damaged: Mapping[Key, Revision] | None = None, page: Page | None = None) -> None:
+    def __init__(self, message: str, keys: Mapping[Key, Revision] | None = None, page: Page | None = None) -> None:
         super().__init__(message)
-        self.damaged: Mapping[Key, Revision] = damaged or {}
+        self.keys: Mapping[Key, Revision] = keys or {}
         self.page = page
 
 
-class Unusable(StoreError):
-    """The file cannot be opened as a store: in use, foreign, or of a newer version. The message says what to do."""
+class OpenError(StoreError):
+    """The file cannot be opened as a store: in use, foreign, corrupt, too new. The message says what to do."""
 
 
 class Closed(StoreError):

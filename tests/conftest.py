@@ -1,17 +1,20 @@
-"""What all tests share.
+"""Plugins and Hypothesis profiles of all tests.
 
-Laws are tried on other examples in every run; on many with HYPOTHESIS_PROFILE=nightly, and always on the same ones with
-HYPOTHESIS_PROFILE=gate, so that a change is judged by what it changes.
+Properties are tested with different examples in every run, with more of them if HYPOTHESIS_PROFILE=nightly, and with the
+same ones every time if HYPOTHESIS_PROFILE=gate, so that the gate fails only because of a change.
 """
 
 import os
 
 import yaml  # noqa: F401 - pytester forgets what was imported inside it first, and PyYAML cannot be imported twice
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.quick", "tests.skip_summary"]
 
-settings.register_profile("everyday", deadline=None, max_examples=150)
-settings.register_profile("nightly", deadline=None, max_examples=5000)
-settings.register_profile("gate", deadline=None, max_examples=150, derandomize=True)
+# Neither an example nor making one has a deadline: the machine may be busy.
+TIMELESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("everyday", TIMELESS, max_examples=150)
+settings.register_profile("nightly", TIMELESS, max_examples=5000)
+settings.register_profile("gate", TIMELESS, max_examples=150, derandomize=True)
+settings.register_profile("quick", TIMELESS, max_examples=10, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))

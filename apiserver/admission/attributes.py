@@ -1,53 +1,54 @@
-"""What admission judges: one request as plug-ins see it (apiserver/pkg/admission's Attributes and VersionedAttributes).
+"""A request as admission plug-ins see it (apiserver/pkg/admission's Attributes and VersionedAttributes).
 
-The object on its way stays in the draft. A plug-in asks for it, and for the old one, at the version that its rules
-name; a change at that version is brought back when the next one wants another version, and when the chain is done.
+The draft keeps the object. A plug-in gets it, and the old one, at the version that its rules name; a change at that
+version is converted back when the next plug-in needs another version, and at the end of the chain.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from apiserver.api import errors, unstructured
-from apiserver.api.gotext import quote
-from apiserver.api.meta import GroupVersionKind
-from apiserver.api.structs import decode
-from apiserver.api.types import Json, Object
-from apiserver.registry import scale
-from apiserver.registry.conversion import convert
-from apiserver.registry.entry import key_of, labels_of
-from apiserver.registry.kinds.autoscaling import SCALE
-from apiserver.registry.ownership import owned_scale
-from apiserver.registry.pipeline import Draft
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.go import unstructured
+from noxu.apiserver.go.structs import decode
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.kinds.autoscaling import SCALE
+from noxu.apiserver.registry import scale
+from noxu.apiserver.registry.conversion.converters import convert
+from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.entry import key_of, labels_of
+from noxu.apiserver.registry.ownership import owned_scale
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.strategies import finalization_of
+from noxu.apiserver.values import Json, Object
 
 SCALE_KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
 
 class Attributes:
-    """One request. `name` and `namespace` are those that the request has, "" where it has none."""
+    """One request. `name` and `namespace` are those of the request, "" if it has none."""
 
     __slots__ = (
-        "_new", "_old", "_validating", "changed", "draft", "memory", "name", "namespace", "operation", "registry", "reinvoke",
+        "_new", "_old", "_validating", "catalog", "changed", "draft", "memory", "name", "namespace", "operation", "reader", "reinvoke",
         "resource", "round", "subresource",
     )  # fmt: skip
 
-    def __init__(self, draft: Draft, registry: Registry) -> None:
+    def __init__(self, draft: Draft) -> None:
         self.draft = draft
-        self.registry = registry
+        self.reader, self.catalog = draft.environment.reader, draft.environment.catalog.current
         self.resource = draft.resource
         self.operation = draft.operation
-        self.subresource = draft.subresource
+        self.subresource = draft.request.subresource
         self.name = self._new_name() if draft.operation == "CREATE" else draft.name
-        self.namespace = self.name if is_namespace(draft.resource) else draft.namespace
+        self.namespace = self.name if is_namespace(draft.resource) else draft.request.namespace
         self.round = 0
-        """0, and 1 when plug-ins are asked again because something has changed."""
+        """0, and 1 when mutating plug-ins are called again because of a change."""
         self.reinvoke = False
-        """Set by a plug-in that has changed the object in round 0: there will be a round 1."""
+        """Set by a plug-in that has changed the object in round 0, so that there is a round 1."""
         self.memory: dict[object, Any] = {}
-        """What plug-ins keep from round 0 for round 1."""
+        """State that plug-ins keep from round 0 for round 1."""
         self.changed = False
         self._validating = False
         self._new = self._views()
@@ -60,15 +61,19 @@ class Attributes:
 
     @property
     def dry_run(self) -> bool:
-        return self.draft.options.dry_run
+        return self.draft.request.options.dry_run or self.draft.request.delete_options.dry_run
 
     @property
     def options(self) -> Object:
-        """The options of the request, as they were sent."""
-        return {"kind": _OPTIONS[self.operation], "apiVersion": "meta.k8s.io/v1", **self.draft.given}
+        """The options of the request, as sent."""
+        sent, old = self.draft.request.options_sent, self.draft.old
+        if self.operation == "DELETE" and old is not None and finalization_of(self.resource) is not None:
+            wanted = {"uid": old["metadata"].get("uid", ""), **(sent.get("preconditions") or {})}
+            sent = {**sent, "preconditions": wanted}  # upstream then always names the object's uid
+        return {"kind": _OPTIONS[self.operation], "apiVersion": "meta.k8s.io/v1", **sent}
 
     def kind_at(self, resource: Resource) -> GroupVersionKind:
-        """What the objects of the request are at a version of its resource."""
+        """The kind of the request's objects at a version of its resource."""
         if self.subresource == "scale":
             return SCALE_KIND
         return GroupVersionKind(resource.group, resource.version, resource.kind)
@@ -80,17 +85,17 @@ class Attributes:
     # -- objects
 
     async def new_at(self, resource: Resource) -> Object | None:
-        """The object as it is now, at a version of its resource; None for a DELETE. It is not to be changed."""
+        """The current object at a version of its resource, None for a DELETE. It must not be changed."""
         views = self._new
         if views and resource not in views:
-            if self.resource not in views:  # changed at another version: back to the request's, and on from there
+            if self.resource not in views:  # changed at another version: first back to the request's
                 views[self.resource] = await self._converted(next(iter(views.values())), self.resource)
             if resource not in views:
                 views[resource] = await self._converted(views[self.resource], resource)
         return views.get(resource)
 
     async def old_at(self, resource: Resource) -> Object | None:
-        """The stored object at a version of its resource; None for a CREATE. It is not to be changed."""
+        """The stored object at a version of its resource, None for a CREATE. It must not be changed."""
         old = self.draft.old
         if old is None:
             return None
@@ -106,11 +111,11 @@ class Attributes:
         return await converted(value, resource, self.draft.weight)
 
     def put(self, resource: Resource, new: Object) -> None:
-        """The object is now another one, given at a version of its resource. `settle` makes it that of the draft."""
+        """Replace the object by a new one at a version of its resource. `settle` puts it into the draft."""
         self._new, self.changed = {resource: new}, True
 
     async def settle(self) -> None:
-        """Bring what was put back into the draft. Raises ApiError if it no longer is of the request's group."""
+        """Put the changed object into the draft. Raises ApiError if it cannot be converted to the request's version."""
         new = await self.new_at(self.resource)
         if new is None or not self.changed:
             return
@@ -122,7 +127,7 @@ class Attributes:
         self.draft.new = new
 
     def refresh(self) -> None:
-        """Look at the draft again, for validating admission."""
+        """Start again from the draft, for validating admission."""
         self.name = self.name or self._new_name()
         self._validating = True
         self._new, self._old = self._views(), {}
@@ -132,11 +137,11 @@ class Attributes:
 
     def _shown(self, value: Object) -> Object:
         if self.subresource == "scale":
-            if self._validating:  # upstream makes both Scales anew, and without owners
+            if self._validating:  # upstream makes both Scales again, without managedFields
                 return scale.scale_of(value, self.resource, missing=0)
             brought = self.draft.scale if value is self.draft.new else None
             return owned_scale(value, self.resource) if brought is None else brought
-        if self.resource.behaviour.struct is None:  # even what says that it is of another kind is shown as of this one
+        if self.resource.is_custom:  # shown with its resource's kind in any case
             return value if value.get("kind") == self.resource.kind else {**value, "kind": self.resource.kind}
         if value is self.draft.new:
             return value
@@ -146,22 +151,22 @@ class Attributes:
 
     @property
     def labels(self) -> list[dict[str, str]]:
-        """The labels of the new and of the old object, of each that there is."""
+        """The labels of the new and the old object, as far as they exist."""
         return [_labels(value) for value in (*self._new.values(), self.draft.old) if value is not None]
 
     async def namespace_labels(self) -> dict[str, str] | None:
-        """The labels of the request's namespace; None if there is no such namespace."""
+        """The labels of the request's namespace, None if it does not exist."""
         if is_namespace(self.resource) and not self.subresource and self._new:
             return _labels(self._new[self.resource])
-        namespaces = self.registry.catalog.find("", "v1", "namespaces")
+        namespaces = self.catalog.find("", "v1", "namespaces")
         assert namespaces is not None
-        entries = (await self.registry.collection(namespaces)).entries
+        entries = (await self.reader.collection(namespaces)).entries
         entry = entries.get(key_of(namespaces, "", self.namespace))
         return None if entry is None else labels_of(entry)
 
 
 def is_namespace(resource: Resource) -> bool:
-    """Namespaces are in themselves, as far as admission is concerned."""
+    """Whether the resource is namespaces. In admission, a namespace is in itself."""
     return resource.plural == "namespaces" and resource.group == ""
 
 
@@ -172,18 +177,18 @@ def _labels(value: Object) -> dict[str, str]:
 
 
 def _scale(value: Object) -> Object:
-    """A Scale after admission, decoded. Raises ApiError."""
+    """Decode a Scale after admission. Raises ApiError."""
     if (value.get("apiVersion"), value.get("kind")) != (SCALE_KIND.api_version, SCALE_KIND.kind):
         raise errors.plain_error(errors.no_kind_registered(value.get("kind", ""), value.get("apiVersion", "")))
-    if wrong := unstructured.mismatch(SCALE, value):
-        raise errors.plain_error(f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {wrong}")
+    if error := unstructured.mismatch(SCALE, value):
+        raise errors.plain_error(f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {error}")
     decoded: Object = decode(SCALE, value).value
     return decoded
 
 
 async def converted(value: Object, resource: Resource, weight: int = 0) -> Object:
-    """An object at another version of its resource, not pruned; the given one is left as it is. Raises ApiError."""
-    if resource.behaviour.struct is not None:
+    """An object at another version of its resource, not pruned; the given one is not changed. Raises ApiError."""
+    if not resource.is_custom:
         return resource.behaviour.convert(resource, {**value})
     group, _, version = value.get("apiVersion", "").rpartition("/")
     if group != resource.group:

@@ -1,8 +1,8 @@
-"""What validating and mutating policies have in common: what binds them, whom they are about, and their params.
+"""The common parts of validating and mutating policies: bindings, matching and params.
 
-Upstream's pkg/admission/plugin/policy/generic. A policy acts through its bindings; each binding names one param, or
-selects several, and the policy is evaluated for each of them. What is wrong with the configuration itself is told when
-a request comes that it is about, as the policy's failurePolicy says.
+Upstream's pkg/admission/plugin/policy/generic. A policy takes effect through its bindings; each binding names one param,
+or selects several, and the policy is evaluated for each of them. Errors in the configuration are reported by requests
+that match, as the policy's failurePolicy says.
 """
 
 from __future__ import annotations
@@ -11,30 +11,29 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from apiserver.admission.attributes import Attributes, is_namespace
-from apiserver.admission.configured import Configured
-from apiserver.admission.expressions import Inputs
-from apiserver.admission.matching import Criteria, criteria_of_policy, matched
-from apiserver.api import errors
-from apiserver.api.errors import ApiError, Qualified
-from apiserver.api.gotext import compact_json
-from apiserver.api.meta import GroupVersionKind
-from apiserver.api.selectors import label_selector
-from apiserver.api.types import Object
-from apiserver.cel.admission import Composition
-from apiserver.cel.library.authorization import Ask
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.conversion_entries import entries_at
-from apiserver.registry.entry import Entry, key_of, labels_of, object_at
-from apiserver.registry.heavy import LIGHT, work
-from apiserver.registry.pipeline import User
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
+from noxu.apiserver import cel
+from noxu.apiserver.admission.attributes import Attributes, is_namespace
+from noxu.apiserver.admission.configured import Configured
+from noxu.apiserver.admission.expressions import Inputs
+from noxu.apiserver.admission.matching import Criteria, criteria_of_policy, matched
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError, Qualified
+from noxu.apiserver.api.selectors import label_selector
+from noxu.apiserver.cel import Composition
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.conversion.entries import entries_at
+from noxu.apiserver.registry.draft import User
+from noxu.apiserver.registry.entry import Entry, key_of, labels_of, object_at
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
 
-Authorize = Callable[[User], Ask]
+Authorize = Callable[[User], cel.Authorize]
 """What answers the questions that expressions ask about a user."""
 
-_QUICKLY_COMPILED: Final = 4 * 1024  # bytes of JSON, of which perhaps half are expressions: some 10 ms
+_MAX_COMPILED_ON_LOOP: Final = 4 * 1024  # bytes of JSON, about half of them expressions: compiled in some 10 ms
 _NONE_FOUND: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
 
 
@@ -43,7 +42,7 @@ class ConfigurationError(Exception):
 
 
 class Policy:
-    """One policy; expressions are compiled when they are first needed. `compiled`: all of them are."""
+    """One policy; expressions are compiled on first use. `compiled`: all of them are."""
 
     def __init__(self, value: Object) -> None:
         self.compiled = False
@@ -59,13 +58,13 @@ class Policy:
 
     @cached_property
     def takes_long(self) -> bool:
-        """Whether compiling it is not for the event loop."""
-        return len(compact_json(self.spec)) > _QUICKLY_COMPILED
+        """Whether compiling it takes too long for the event loop."""
+        return len(compact_json(self.spec)) > _MAX_COMPILED_ON_LOOP
 
     def weight(self, request: Attributes) -> int:
-        """Of an evaluation: how many bytes are looked at."""
+        """The weight of an evaluation: the number of bytes that it reads."""
         weight = request.draft.weight
-        return weight if self.compiled or not self.takes_long else max(weight, LIGHT + 1)
+        return weight if self.compiled or not self.takes_long else max(weight, LOOP_LIMIT + 1)
 
     @cached_property
     def composition(self) -> Composition:
@@ -74,7 +73,7 @@ class Policy:
 
 
 class Binding:
-    """What makes a policy act."""
+    """One binding of a policy."""
 
     def __init__(self, value: Object) -> None:
         self.name: str = value["metadata"]["name"]
@@ -85,7 +84,7 @@ class Binding:
 
     @cached_property
     def criteria(self) -> Criteria | None:
-        """None: whatever the policy is about. Raises ConfigurationError."""
+        """The binding's criteria, None to match everything that the policy matches. Raises ConfigurationError."""
         match = self.spec.get("matchResources")
         return None if match is None else _criteria(match)
 
@@ -116,9 +115,9 @@ class Policies(Generic[P]):
         self._seen: tuple[list[P], list[Binding]] | None = None
         self._bound: list[Bound[P]] = []
 
-    async def all(self, registry: Registry) -> list[Bound[P]]:
-        """Those in force now."""
-        policies, bindings = await self._policies.all(registry), await self._bindings.all(registry)
+    async def all(self, reader: Reader) -> list[Bound[P]]:
+        """The policies in force now. The list must not be changed."""
+        policies, bindings = await self._policies.all(reader), await self._bindings.all(reader)
         if self._seen is None or self._seen[0] is not policies or self._seen[1] is not bindings:
             self._seen = policies, bindings
             by_policy: dict[str, list[Binding]] = {}
@@ -128,11 +127,11 @@ class Policies(Generic[P]):
         return self._bound
 
 
-# -- what a policy is about -------------------------------------------------------------------------------------------
+# -- matching ------------------------------------------------------------------------------------------
 
 
 class Invocation(NamedTuple, Generic[P]):
-    """A policy to be evaluated through a binding: `resource` is the version that its rules name."""
+    """A policy to be evaluated for a binding. `resource` is the version that its rules name."""
 
     policy: P
     binding: Binding
@@ -141,7 +140,7 @@ class Invocation(NamedTuple, Generic[P]):
 
 
 class Misconfigured(NamedTuple, Generic[P]):
-    """A policy or, with a `binding`, a binding that cannot be used."""
+    """A policy that cannot be used, or its `binding` if there is one."""
 
     policy: P
     binding: Binding | None
@@ -149,20 +148,20 @@ class Misconfigured(NamedTuple, Generic[P]):
 
 
 def _unusable(policy: P, binding: Binding | None, why: ConfigurationError | ApiError) -> Misconfigured[P]:
-    what = "policy" if binding is None else "binding"
-    told = why.message if isinstance(why, ApiError) else str(why)
-    return Misconfigured(policy, binding, f"failed to configure {what}: {told}")
+    culprit = "policy" if binding is None else "binding"
+    message = why.message if isinstance(why, ApiError) else str(why)
+    return Misconfigured(policy, binding, f"failed to configure {culprit}: {message}")
 
 
-async def about(request: Attributes, bound: Bound[P]) -> list[Invocation[P] | Misconfigured[P]]:
-    """How the policy is to be evaluated for a request."""
+async def matching_invocations(request: Attributes, bound: Bound[P]) -> list[Invocation[P] | Misconfigured[P]]:
+    """The evaluations of a policy for a request."""
     policy = bound.policy
     found: list[Invocation[P] | Misconfigured[P]] = []
     try:
         resource = await matched(policy.criteria, request)
         if resource is None:
             return []
-        kind = None if policy.param_kind is None else _param_resource(request.registry.catalog, policy.param_kind)
+        kind = None if policy.param_kind is None else _param_resource(request.catalog, policy.param_kind)
     except (ConfigurationError, ApiError) as error:
         return [_unusable(policy, None, error)]
     for binding in bound.bindings:
@@ -181,19 +180,18 @@ async def about(request: Attributes, bound: Bound[P]) -> list[Invocation[P] | Mi
 def _param_resource(catalog: Catalog, kind: Object) -> Resource:
     group, _, version = kind["apiVersion"].rpartition("/")
     for one in catalog.in_version(group, version):
-        if one.kind == kind["kind"] and one.stored:
+        if one.kind == kind["kind"] and one.is_stored:
             return one
-    named = GroupVersionKind(group, version, kind["kind"])
-    told = f"{named.group}/{named.version}, Kind={named.kind}"
-    raise ConfigurationError(f"failed to find resource referenced by paramKind: '{told}'")
+    name = f"{group}/{version}, Kind={kind['kind']}"
+    raise ConfigurationError(f"failed to find resource referenced by paramKind: '{name}'")
 
 
 async def _params(request: Attributes, kind: Resource | None, reference: Object | None) -> list[Object | None]:
-    """The params that a binding refers to: one that is None if it refers to none. Raises ConfigurationError and ApiError."""
+    """The params that a binding refers to; [None] if it refers to none. Raises ConfigurationError and ApiError."""
     if kind is None or reference is None:
         return [None]
     namespace = _namespace_of_params(kind, reference, request.namespace)
-    collection = await request.registry.collection(kind)
+    collection = await request.reader.collection(kind)
     if reference.get("name"):
         entry = collection.entries.get(key_of(kind, namespace, reference["name"]))
         found = [] if entry is None else [entry]
@@ -201,7 +199,7 @@ async def _params(request: Attributes, kind: Resource | None, reference: Object 
         found = _selected(list(collection.entries.values()), namespace, reference)
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError(_NONE_FOUND)
-    return [await work(len(entry.stored), object_at, entry, kind) for entry in await entries_at(found, kind)]
+    return [await offload(len(entry.stored), object_at, entry, kind) for entry in await entries_at(found, kind)]
 
 
 def _namespace_of_params(kind: Resource, reference: Object, namespace: str) -> str:
@@ -225,11 +223,11 @@ def _selected(entries: list[Entry], namespace: str, reference: Object) -> list[E
     return sorted(found, key=lambda one: one.key.name)
 
 
-# -- what expressions see ---------------------------------------------------------------------------------------------
+# -- inputs of expressions --------------------------------------------------------------------------------------------
 
 
 async def inputs(request: Attributes, resource: Resource, namespace: Object | None, authorize: Authorize) -> Inputs:
-    """For a policy whose rules name this version of the request's resource; params are still to come."""
+    """The inputs for a policy whose rules name this version of the request's resource, without params."""
     return Inputs(
         await request.new_at(resource),
         await request.old_at(resource),
@@ -237,18 +235,18 @@ async def inputs(request: Attributes, resource: Resource, namespace: Object | No
         (request.resource.group, request.resource.plural, request.subresource, request.namespace, request.name),
         namespace,
         None,
-        authorize(request.draft.user),
+        authorize(request.draft.request.user),
     )
 
 
 def for_conditions(seen: Inputs) -> Inputs:
-    """The same for match conditions: they see no namespace, and the resource as the request named it."""
+    """The inputs of match conditions: without namespace, and with the resource that the request named."""
     return seen._replace(namespace=None, request={**seen.request, "resource": seen.request["requestResource"]})
 
 
 def document(request: Attributes, resource: Resource) -> Object:
-    """The AdmissionRequest as expressions see it: nothing empty, no uid, no objects."""
-    user = request.draft.user
+    """The AdmissionRequest for expressions: without empty fields, uid and objects."""
+    user = request.draft.request.user
     own = request.resource
     kind, requested = request.kind_at(resource), request.kind
     shown: Object = {
@@ -275,26 +273,26 @@ def document(request: Attributes, resource: Resource) -> Object:
     return shown
 
 
-_UNSEEN: Final = ("managedFields", "ownerReferences", "selfLink")
+_HIDDEN_METADATA: Final = ("managedFields", "ownerReferences", "selfLink")
 
 
 async def namespace_of(request: Attributes) -> Object | None:
-    """The namespace of the request, as expressions see it; None for what is in none. Raises ApiError NotFound."""
+    """The namespace of the request for expressions, None for a cluster-scoped object. Raises ApiError NotFound."""
     if not request.namespace or is_namespace(request.resource):
         return None
-    namespaces = request.registry.catalog.find("", "v1", "namespaces")
+    namespaces = request.catalog.find("", "v1", "namespaces")
     assert namespaces is not None
-    entry = (await request.registry.collection(namespaces)).entries.get(key_of(namespaces, "", request.namespace))
+    entry = (await request.reader.collection(namespaces)).entries.get(key_of(namespaces, "", request.namespace))
     if entry is None:
         raise errors.not_found(Qualified("", "namespaces"), request.namespace)
-    value = await work(len(entry.stored), object_at, entry, namespaces)
-    metadata = {name: one for name, one in value["metadata"].items() if name not in _UNSEEN}
+    value = await offload(len(entry.stored), object_at, entry, namespaces)
+    metadata = {name: one for name, one in value["metadata"].items() if name not in _HIDDEN_METADATA}
     return {"metadata": metadata, "spec": value.get("spec", {}), "status": value.get("status", {})}
 
 
 def refusal(request: Attributes, why: str) -> ApiError:
     """admission.NewForbidden."""
-    return errors.forbidden(request.resource.what, request.name or _given_name(request), why)
+    return errors.forbidden(request.resource.group_resource, request.name or _given_name(request), why)
 
 
 def _given_name(request: Attributes) -> str:

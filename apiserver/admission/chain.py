@@ -1,32 +1,32 @@
-"""The admission chain: who judges a write, and in which order.
+"""The admission chain: the plug-ins that check a write, and their order.
 
     NamespaceLifecycle → MutatingAdmissionPolicy → MutatingAdmissionWebhook
     ValidatingAdmissionPolicy → ValidatingAdmissionWebhook
 
-If a mutating plug-in wants it all of them are asked once more (upstream's reinvoker). Policies are not judged
-themselves, nor are webhooks by webhooks.
+If a mutating plug-in requests it, all of them are called once more (upstream's reinvoker). Policies are not subject to
+admission themselves, webhook configurations not to webhooks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from apiserver.admission.attributes import Attributes
-from apiserver.admission.namespaces import NamespaceLifecycle
-from apiserver.api import unstructured
-from apiserver.api.errors import Qualified
-from apiserver.api.meta import OBJECT_META
-from apiserver.api.types import Json
-from apiserver.apply.entries import InvalidEntries, decode
-from apiserver.registry.cache import Collection
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.pipeline import Draft
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
+from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.namespaces import NamespaceLifecycle
+from noxu.apiserver.api.errors import Qualified
+from noxu.apiserver.api.meta import OBJECT_META
+from noxu.apiserver.apply.entries import InvalidEntries, decode
+from noxu.apiserver.go import unstructured
+from noxu.apiserver.registry.cache import Collection
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Json
 
 if TYPE_CHECKING:
-    from apiserver.admission.webhooks import Hook
+    from noxu.apiserver.admission.webhooks import Hook
 
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
 GROUP: Final = "admissionregistration.k8s.io"
@@ -35,24 +35,24 @@ _EXEMPT: Final = frozenset(
     for kind in ("validating", "mutating")
     for end in ("ies", "ybindings")
 )
-"""Nobody judges these; the configurations of webhooks are judged by policies, but not by webhooks."""
+"""Resources without admission. Webhook configurations are subject to policies, but not to webhooks."""
 
 
 class Plugin(Protocol):
-    """Judges requests as it is configured."""
+    """Checks requests by its configuration."""
 
-    def idle(self, registry: Registry) -> bool:
-        """Whether nothing is configured, for certain."""
+    def idle(self, reader: Reader) -> bool:
+        """Whether certainly nothing is configured."""
         ...
 
     async def prepare(self, resource: Resource) -> None:
-        """Objects of a resource are being written: get ready for them if they are this plug-in's configuration."""
+        """Called when objects of a resource are written: prepare for them if they configure this plug-in."""
         ...
 
 
 class Mutating(Plugin, Protocol):
     async def admit(self, request: Attributes) -> None:
-        """Change the object with `request.put`, or raise ApiError. Called twice if `request.reinvoke` was set."""
+        """Change the object with `request.put`, or raise ApiError. Called again if `request.reinvoke` was set."""
         ...
 
 
@@ -66,9 +66,7 @@ P = TypeVar("P", bound=Plugin)
 
 
 class Chain:
-    """The registry's `Admission`. It knows the registry, which does not know it: `registry` is set once both are there."""
-
-    registry: Registry
+    """The `Admission` of a server."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces"))
@@ -77,15 +75,22 @@ class Chain:
         self.mutating: list[Mutating] = []
         self.validating: list[Validating] = []
         self.local_mutating: list[Hook] = []
-        """Webhooks in this process, asked after those that are configured."""
+        """Webhooks in this process, called after configured ones."""
         self.local_validating: list[Hook] = []
 
-    async def mutate(self, draft: Draft) -> bool:
-        """Whether the object was changed. Raises ApiError to refuse."""
-        await self._lifecycle.admit(self.registry, draft)
-        if self._has_nothing() or not (plugins := await self._awake(draft, self.mutating)):
-            return False
-        request = draft.judged = Attributes(draft, self.registry)
+    def mutate(self, draft: Draft) -> Awaitable[None] | None:
+        """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
+        waits = self._lifecycle.admit(draft)
+        if waits is None and self._is_idle(draft.environment.reader):
+            return None
+        return self._mutate(draft, waits)
+
+    async def _mutate(self, draft: Draft, lifecycle: Awaitable[None] | None) -> None:
+        if lifecycle is not None:
+            await lifecycle
+        if not (plugins := await self._active(draft, self.mutating)):
+            return
+        request = draft.admission_state = Attributes(draft)
         owners = _owners(draft)
         for plugin in plugins:
             await plugin.admit(request)
@@ -96,38 +101,45 @@ class Chain:
         await request.settle()
         if request.changed:
             _keep_readable(draft, owners)
-        return request.changed
+        draft.mutated = request.changed
 
-    async def validate(self, draft: Draft) -> None:
-        """Raises ApiError to refuse."""
+    def validate(self, draft: Draft) -> Awaitable[None] | None:
+        """Raises ApiError to refuse. None: nothing is configured."""
+        if draft.resource.group != GROUP and self._is_idle(draft.environment.reader):
+            return None
+        return self._validate(draft)
+
+    async def _validate(self, draft: Draft) -> None:
         if draft.resource.group == GROUP:
             for one in (*self.mutating, *self.validating):
                 await one.prepare(draft.resource)
-        if self._has_nothing() or not (plugins := await self._awake(draft, self.validating)):
+        if not (plugins := await self._active(draft, self.validating)):
             return
-        request = draft.judged
+        request = draft.admission_state
         if not isinstance(request, Attributes):
-            request = draft.judged = Attributes(draft, self.registry)
+            request = draft.admission_state = Attributes(draft)
         request.refresh()
         for plugin in plugins:
             await plugin.validate(request)
 
-    def _has_nothing(self) -> bool:
-        """Whether nothing is configured, for certain. Every write asks this, so it is quick."""
+    def _is_idle(self, reader: Reader) -> bool:
+        """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""
         collections = self._collections
-        if not collections or self.registry.cache.peek(self._kinds[0].collection) is not collections[0]:
-            return False  # not looked at yet, or the cache was emptied, which it is as a whole
+        loaded = reader.cache.collections
+        if not collections or loaded.get(self._kinds[0].collection) is not collections[0]:
+            return False  # not loaded yet, or the cache was cleared, which affects all collections
         for collection in collections:
             if collection.entries:
                 return False
         return not self.local_mutating and not self.local_validating
 
-    async def _awake(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
-        """The plug-ins that have anything to say about a request."""
-        if draft.resource.what in _EXEMPT or not draft.resource.stored:
-            return []  # nor are questions judged: asking who may do what is how a cluster is repaired
-        self._collections = [await self.registry.collection(kind) for kind in self._kinds]
-        return [plugin for plugin in plugins if not plugin.idle(self.registry)]
+    async def _active(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
+        """The plug-ins that are configured, none for a resource without admission."""
+        if draft.resource.group_resource in _EXEMPT or not draft.resource.is_stored:
+            return []  # reviews are exempt: they are needed to repair a cluster
+        reader = draft.environment.reader
+        self._collections = [await reader.collection(kind) for kind in self._kinds]
+        return [plugin for plugin in plugins if not plugin.idle(reader)]
 
 
 def _owners(draft: Draft) -> Json:
@@ -136,14 +148,14 @@ def _owners(draft: Draft) -> Json:
 
 
 def _keep_readable(draft: Draft, before: Json) -> None:
-    """managedFields that admission has made unreadable are put back (fieldmanager's admission controller)."""
+    """Restore managedFields that admission has made unreadable (fieldmanager's admission controller)."""
     after = _owners(draft)
     if after is None or unstructured.mismatch(_MANAGED_FIELDS, after):
-        return  # nobody owns anything, or validation will tell
+        return  # there are no owners, or validation will report the error
     try:
         decode(after)
     except InvalidEntries as error:
-        draft.warnings.append(
+        draft.outcome.warnings.append(
             ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
             f"mutating admission controller; please fix your requests: {error}"
         )

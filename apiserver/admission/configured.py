@@ -1,6 +1,7 @@
-"""Configurations of admission: read from the registry, and compiled once for each of their revisions.
+"""Admission configurations: read from the registry, and compiled once per revision.
 
-What was written is in force when its answer leaves: the watch cache is asked each time, which costs two look-ups.
+A configuration is in force when the response to its write is sent: the watch cache is checked each time, at the cost of
+two look-ups.
 """
 
 from __future__ import annotations
@@ -8,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from apiserver.api.types import Object
-from apiserver.registry.cache import Collection
-from apiserver.registry.entry import object_at
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
-from storage.types import Key, Revision
+from noxu.apiserver.registry.cache import Collection
+from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
+from noxu.storage.types import Key, Revision
 
 T = TypeVar("T")
 
 
 class Configured(Generic[T]):
-    """All objects of one kind of configuration, by name, in the form that `compile_` makes of them."""
+    """All objects of one kind of configuration by name, compiled by `compile_`."""
 
     def __init__(self, resource: Resource, compile_: Callable[[Object], T]) -> None:
         self._resource = resource
@@ -28,9 +29,9 @@ class Configured(Generic[T]):
         self._current: list[T] = []
         self._seen: tuple[Collection, Revision] | None = None
 
-    async def all(self, registry: Registry) -> list[T]:
-        """Those in force now. The list is not to be changed."""
-        collection = registry.cache.peek(self._resource.collection) or await registry.collection(self._resource)
+    async def all(self, reader: Reader) -> list[T]:
+        """The configurations in force now. The list must not be changed."""
+        collection = await reader.collection(self._resource)
         if self._seen is None or self._seen[0] is not collection or self._seen[1] != collection.changed:
             self._seen = (collection, collection.changed)
             self._compiled = {key: self._form(key, collection) for key in collection.keys}

@@ -1,11 +1,11 @@
-"""Expressions of admission, evaluated (upstream's pkg/admission/plugin/cel and webhook/matchconditions).
+"""Evaluation of admission expressions (upstream's pkg/admission/plugin/cel and webhook/matchconditions).
 
-Expressions that are evaluated together share what they see, the variables that a policy composes, and a budget of cost.
-A variable is evaluated when an expression first looks at it; one that nobody looks at may be as wrong as it likes.
+Expressions that are evaluated together share their inputs, the variables that a policy composes, and a cost budget. A
+variable is evaluated when an expression first uses it; errors in unused variables have no effect.
 
-Expressions run where they stand as long as that takes no time to speak of. One that takes longer, or that looks at a
-large object, is run again from the beginning in the thread for heavy work: expressions have no side effects. So what
-answers for `authorizer` may be called from there.
+Expressions run on the event loop if that takes little time. One that takes longer, or that reads a large object, is run
+again from the beginning in the worker thread, because expressions have no side effects. So the function behind
+`authorizer` may be called from there.
 """
 
 from __future__ import annotations
@@ -15,52 +15,46 @@ from functools import partial
 from time import thread_time
 from typing import Final, NamedTuple, TypeVar
 
-from apiserver.api.types import Object
-from apiserver.cel.admission import (
-    AUTHORIZER,
-    CONDITION,
-    NAMESPACE,
-    OBJECT,
-    OLD_OBJECT,
-    PARAMS,
-    REQUEST,
-    REQUEST_AUTHORIZER,
-    VARIABLES,
+from noxu.apiserver.cel import (
+    PER_CALL_LIMIT,
+    Authorize,
+    AuthorizerDecision,
+    CelError,
     Composition,
+    CpuBudget,
     Expression,
+    Interrupted,
+    Outcome,
+    Purpose,
+    Value,
+    activation,
     match_condition,
 )
-from apiserver.cel.errors import CelError, Interrupted, Patience
-from apiserver.cel.library.authorization import Answer, Ask, Authorizer, resource_check
-from apiserver.cel.slow import Outcome
-from apiserver.cel.spending import PER_CALL_LIMIT
-from apiserver.cel.values import LazyMap, Value, untyped
-from apiserver.registry.heavy import LIGHT, work
-from apiserver.registry.patience import Impatience, TakesLong
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.values import Object
 
 BUDGET: Final = 10_000_000
-"""What the expressions of one kind may cost together, for each binding and param of a policy."""
+"""The total cost of the expressions of one kind, for each binding and param of a policy."""
 BUDGET_OF_CONDITIONS: Final = BUDGET // 4
 LONGEST: Final = 5.0
-"""Seconds for an evaluation, beside what it may cost: upstream is faster, so that costs suffice."""
+"""Seconds for an evaluation, in addition to its cost budget: upstream is faster, so that costs suffice there."""
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
-
-_TOO_DEEP: Final = "the value is nested too deeply"
 
 T = TypeVar("T")
 
 
-def allow_all(_: Mapping[str, str]) -> Answer:
-    """Everybody may do everything."""
-    return Answer(allowed=True)
+def allow_all(_: Mapping[str, str]) -> AuthorizerDecision:
+    """An authorizer that allows everything."""
+    return AuthorizerDecision(allowed=True)
 
 
 class Inputs(NamedTuple):
-    """What expressions see, as JSON.
+    """The inputs of expressions, as JSON.
 
-    `request` is an AdmissionRequest without uid and objects, and without what is empty; its `resource` may be the
-    equivalent one that a rule has matched. `about` is what the request is about, for `authorizer.requestResource`:
-    group, resource, subresource, namespace, name.
+    `request` is an AdmissionRequest without uid, objects and empty fields; its `resource` may be an equivalent one that a
+    rule has matched. `about` is the resource for `authorizer.requestResource`: group, resource, subresource, namespace,
+    name.
     """
 
     object: Object | None
@@ -69,22 +63,22 @@ class Inputs(NamedTuple):
     about: tuple[str, str, str, str, str] = ("", "", "", "", "")
     namespace: Object | None = None
     params: Object | None = None
-    ask: Ask = allow_all
+    authorize: Authorize = allow_all
 
 
 class OutOfBudget(Exception):
-    """The expressions together cost too much; nothing more is evaluated."""
+    """The expressions together exceed their cost budget; no more are evaluated."""
 
 
 class Result(NamedTuple):
-    """A value, or what went wrong."""
+    """A value or an error."""
 
     value: Value
     error: str = ""
 
 
 class Evaluation:
-    """Evaluates expressions that see the same, one after the other."""
+    """Evaluates expressions with the same inputs, one after the other."""
 
     def __init__(
         self,
@@ -92,31 +86,30 @@ class Evaluation:
         composition: Composition | None = None,
         *,
         budget: int | None = None,
-        patience: Patience | None = None,
+        cpu_budget: CpuBudget | None = None,
         authorizer: bool = True,
     ) -> None:
-        """Not `authorizer`: there is none, even if the expressions may name it."""
+        """Without `authorizer`, expressions that name it fail."""
         self.budget = BUDGET if budget is None else budget
-        self._patience = patience
-        self._composed = 0  # what variables have cost, that nobody was charged for
-        known: dict[str, Value] = {
-            OBJECT: untyped(inputs.object),
-            OLD_OBJECT: untyped(inputs.old_object),
-            REQUEST: untyped(inputs.request),
-            NAMESPACE: untyped(inputs.namespace),
-            PARAMS: untyped(inputs.params),
-        }
-        if authorizer:
-            known[AUTHORIZER] = Authorizer(inputs.ask)
-            known[REQUEST_AUTHORIZER] = resource_check(inputs.ask, *inputs.about)
-        if composition is not None:
-            compiled = composition.compiled.items()
-            known[VARIABLES] = LazyMap({name: partial(self._variable, name, one) for name, one in compiled})
-        self._known = known
+        self._cpu_budget = cpu_budget
+        self._composed = 0  # the cost of variables that is not yet charged
+        self._variables = activation(
+            object_=inputs.object,
+            old_object=inputs.old_object,
+            request=inputs.request,
+            namespace=inputs.namespace,
+            params=inputs.params,
+            authorize=inputs.authorize if authorizer else None,
+            resource=inputs.about,
+            variables=None if composition is None else self._composed_variables(composition),
+        )
+
+    def _composed_variables(self, composition: Composition) -> dict[str, Callable[[], Value]]:
+        return {name: partial(self._variable, name, one) for name, one in composition.variables.items()}
 
     def run(self, expression: Expression) -> Result:
-        """Raises OutOfBudget, and TakesLong if there is an end to patience."""
-        if expression.program is None:
+        """Raises OutOfBudget, and what the CPU budget raises (LoopBudgetExceeded)."""
+        if expression.error:
             return Result(None, f"compilation error: {expression.error}")
         outcome = self._evaluate(expression)
         for cost in (self._composed, outcome.cost):
@@ -129,7 +122,7 @@ class Evaluation:
         return Result(outcome.value)
 
     def _variable(self, name: str, expression: Expression) -> Value:
-        if expression.program is None:
+        if expression.error:
             raise CelError(f'composited variable "{name}" fails to compile: {expression.error}')
         outcome = self._evaluate(expression)
         self._composed += outcome.cost
@@ -138,42 +131,38 @@ class Evaluation:
         return outcome.value
 
     def _evaluate(self, expression: Expression) -> Outcome:
-        assert expression.program is not None
-        try:
-            return expression.program.evaluate(self._known, PER_CALL_LIMIT, self._patience)
-        except RecursionError:  # a value as deep as clients like, as text
-            return Outcome(None, _TOO_DEEP, PER_CALL_LIMIT)
+        return expression.evaluate(self._variables, PER_CALL_LIMIT, self._cpu_budget)
 
 
 class Deadline:
-    """For the thread: how long all expressions may take that are evaluated together. Made where they are."""
+    """The time limit, in the worker thread, of all expressions that are evaluated together. Created in that thread."""
 
     def __init__(self) -> None:
         self._end = thread_time() + LONGEST
 
     def begin(self) -> None:
-        """Each expression takes of the same time."""
+        """All expressions share the time."""
 
-    def check(self, ahead: int = 0) -> None:
+    def check(self, upcoming_cost: int = 0) -> None:
         if thread_time() > self._end:
             raise Interrupted
 
-    def rest(self) -> None:
-        """There is time enough."""
+    def checkpoint(self) -> None:
+        """Only evaluations are limited."""
 
 
-async def patiently(weight: int, evaluate: Callable[[Patience | None], T]) -> T:
-    """Evaluate here if that is quickly done, in the thread for heavy work if not. `weight`: bytes that are looked at."""
-    if weight <= LIGHT:
+async def run_within_budget(weight: int, evaluate: Callable[[CpuBudget | None], T]) -> T:
+    """Evaluate on the event loop if that is fast, else in the worker thread. `weight`: the bytes that are read."""
+    if weight <= LOOP_LIMIT:
         try:
-            return evaluate(Impatience())
-        except TakesLong:
+            return evaluate(LoopBudget())
+        except LoopBudgetExceeded:
             pass
-    return await work(max(weight, LIGHT + 1), lambda: evaluate(Deadline()))
+    return await offload(max(weight, LOOP_LIMIT + 1), lambda: evaluate(Deadline()))
 
 
 class ConditionError(Exception):
-    """Whether the conditions are met cannot be said."""
+    """It is unknown whether the conditions are met."""
 
 
 class MatchConditions:
@@ -184,24 +173,24 @@ class MatchConditions:
         self._expressions: Sequence[Expression] = [
             match_condition(one["expression"])
             if composition is None
-            else composition.expression(one["expression"], CONDITION)
+            else composition.expression(one["expression"], Purpose.CONDITION)
             for one in conditions
         ]
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are conditions."""
         return bool(self._expressions)
 
     async def met(self, inputs: Inputs, weight: int, *, fail: bool) -> bool:
-        """Whether all are true. One that is false decides, even if others cannot be evaluated.
+        """Whether all conditions are true. One that is false decides, even if others fail.
 
-        If none is false and some fail: raises ConditionError if the policy is to `fail`, else they are not met.
+        If none is false and some fail, raises ConditionError with `fail`, and returns False without.
         """
-        return await patiently(weight, lambda patience: self.met_within(patience, inputs, fail=fail))
+        return await run_within_budget(weight, lambda cpu_budget: self.met_within(cpu_budget, inputs, fail=fail))
 
-    def met_within(self, patience: Patience | None, inputs: Inputs, *, fail: bool) -> bool:
-        """`met`, as part of an evaluation. Raises ConditionError and TakesLong."""
-        evaluation = Evaluation(inputs, self._composition, budget=BUDGET_OF_CONDITIONS, patience=patience)
+    def met_within(self, cpu_budget: CpuBudget | None, inputs: Inputs, *, fail: bool) -> bool:
+        """`met` as part of a longer evaluation. Raises ConditionError and LoopBudgetExceeded."""
+        evaluation = Evaluation(inputs, self._composition, budget=BUDGET_OF_CONDITIONS, cpu_budget=cpu_budget)
         try:
             results = [evaluation.run(one) for one in self._expressions]
         except OutOfBudget as error:

@@ -1,7 +1,7 @@
-"""Which requests a webhook or a policy is asked about: rules and selectors (plugin/webhook/predicates, policy/matching).
+"""The requests for a webhook or policy: rules and selectors (plugin/webhook/predicates, policy/matching).
 
-A rule that does not name the request's version may name another one that serves the same objects: under matchPolicy
-Equivalent it is met, and the request is shown at that version.
+A rule that does not name the request's version may name another one that serves the same objects: with matchPolicy
+Equivalent it matches, and the objects are converted to that version.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from apiserver.admission.attributes import Attributes, is_namespace
-from apiserver.api import errors
-from apiserver.api.errors import Qualified
-from apiserver.api.selectors import EVERYTHING, LabelSelector, label_selector
-from apiserver.api.types import Object
-from apiserver.registry.resource import Resource
+from noxu.apiserver.admission.attributes import Attributes, is_namespace
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import Qualified
+from noxu.apiserver.api.selectors import EVERYTHING, LabelSelector, label_selector
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
 
 _ANY: Final = "*"
 
 
 class Rule(NamedTuple):
-    """A RuleWithOperations; of a policy with `names`, empty for any. `resources` are (resource, subresource)."""
+    """A RuleWithOperations. `resources` are (resource, subresource); `names` are for policies, empty for all names."""
 
     operations: frozenset[str]
     groups: frozenset[str]
@@ -32,7 +32,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(rule: Object) -> Rule:
-    """A decoded and defaulted rule."""
+    """Compile a decoded and defaulted rule."""
     resources = [one.partition("/") for one in rule.get("resources") or ()]
     return Rule(
         frozenset(rule.get("operations") or ()),
@@ -46,9 +46,9 @@ def rule_of(rule: Object) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """What a webhook, a policy or a binding is about.
+    """The requests that a webhook, policy or binding matches.
 
-    `everything`: without any rule every resource matches (policies; a webhook without rules is never called).
+    `everything`: without rules every resource matches (policies; a webhook without rules matches nothing).
     """
 
     rules: tuple[Rule, ...]
@@ -60,12 +60,12 @@ class Criteria:
 
 
 def criteria_of_webhook(hook: Object) -> Criteria:
-    """A decoded and defaulted webhook. Raises ValueError for a selector that is none."""
+    """The criteria of a decoded and defaulted webhook. Raises ValueError for an invalid selector."""
     return _criteria(hook, hook.get("rules"), None, everything=False)
 
 
 def criteria_of_policy(match: Object | None) -> Criteria:
-    """MatchResources, of a policy or of a binding; none matches everything. Raises ValueError."""
+    """The criteria in MatchResources of a policy or binding; None matches everything. Raises ValueError."""
     match = match or {"namespaceSelector": {}, "objectSelector": {}}
     return _criteria(match, match.get("resourceRules"), match.get("excludeResourceRules"), everything=True)
 
@@ -84,9 +84,9 @@ def _criteria(
 
 
 async def matched(criteria: Criteria, request: Attributes) -> Resource | None:
-    """The version at which the request is to be shown, None if the criteria do not match it.
+    """The version at which the objects are needed, None if the criteria do not match the request.
 
-    Raises ApiError: whether they match cannot be said, because the request's namespace is not there.
+    Raises ApiError if that is unknown because the request's namespace does not exist.
     """
     found = _by_rules(criteria, request)
     if found is None or not _by_object(criteria, request):
@@ -113,7 +113,7 @@ def _first(rules: tuple[Rule, ...], request: Attributes, *, equivalent: bool) ->
 
 
 def meets(rule: Rule, request: Attributes, resource: Resource) -> bool:
-    """Does a request meet a rule, taken for one of this resource?"""
+    """Whether a rule matches a request as one for this version of its resource."""
     return (
         _includes(rule.groups, resource.group)
         and _includes(rule.operations, request.operation)
@@ -136,12 +136,12 @@ def _in_scope(scope: str, request: Attributes) -> bool:
 
 
 def _by_object(criteria: Criteria, request: Attributes) -> bool:
-    """The new or the old object has the labels."""
+    """Whether the selector matches the new or the old object."""
     return criteria.objects.empty or any(map(criteria.objects.matches, request.labels))
 
 
 async def _by_namespace(criteria: Criteria, request: Attributes) -> bool:
-    """Raises ApiError NotFound."""
+    """Whether the selector matches the request's namespace. Raises ApiError NotFound."""
     if criteria.namespaces.empty or not request.namespace:
         return True
     labels = await request.namespace_labels()

@@ -1,8 +1,8 @@
 """MutatingAdmissionPolicy (upstream's pkg/admission/plugin/policy/mutating).
 
-A mutation is an expression that writes an apply configuration, merged without regard to who owns what, or a JSON patch;
-each sees what the one before it has done, with defaults filled in. What cannot be done is an error of the policy: under
-failurePolicy Fail all of them together refuse the request. There is nothing to change about a DELETE.
+A mutation is an expression for an apply configuration, which is merged regardless of ownership, or for a JSON patch; each
+sees the result of the previous one, with defaults filled in. A mutation that fails is an error of the policy: with
+failurePolicy Fail, all of them together refuse the request. A DELETE is not mutated.
 
 If the object was changed, here or by a webhook, policies whose reinvocationPolicy is IfNeeded are evaluated once more.
 """
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Final, NamedTuple
 
-from apiserver.admission.attributes import Attributes
-from apiserver.admission.bindings import (
+from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.bindings import (
     Authorize,
     Binding,
     Bound,
@@ -23,51 +23,46 @@ from apiserver.admission.bindings import (
     Misconfigured,
     Policies,
     Policy,
-    about,
     for_conditions,
     inputs,
+    matching_invocations,
     namespace_of,
     refusal,
 )
-from apiserver.admission.expressions import (
+from noxu.apiserver.admission.expressions import (
     ConditionError,
     Evaluation,
     Inputs,
     MatchConditions,
     OutOfBudget,
     allow_all,
-    patiently,
+    run_within_budget,
 )
-from apiserver.admission.patching import NotJson, configuration, patch_value
-from apiserver.api import errors
-from apiserver.api.difference import difference
-from apiserver.api.gotext import compact_json, quote
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy, equal
-from apiserver.apply.goprint import GoValue
-from apiserver.apply.merging import merge
-from apiserver.apply.patch import FailedTest, PatchFailed, apply_operations
-from apiserver.apply.typed import told, validate
-from apiserver.apply.types import Type
-from apiserver.cel.admission import APPLY_CONFIGURATION, JSON_PATCH, Expression
-from apiserver.cel.errors import Patience
-from apiserver.cel.library.patches import ObjectValue, Operation, misplaced
-from apiserver.cel.values import Value
-from apiserver.registry import ownership
-from apiserver.registry.resource import Resource
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.difference import difference
+from noxu.apiserver.apply.merging import merge
+from noxu.apiserver.apply.patch import FailedTest, PatchFailed, apply_operations
+from noxu.apiserver.apply.typed import join_errors, validate
+from noxu.apiserver.apply.types import Type
+from noxu.apiserver.cel import CpuBudget, Expression, PatchError, Purpose, Value, apply_configuration, json_patch
+from noxu.apiserver.go.fmt import GoValue
+from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.registry import ownership
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Json, Object, copy, equal
 
 _KINDS: Final = {
-    "JSONPatch": ("jsonPatch", JSON_PATCH),
-    "ApplyConfiguration": ("applyConfiguration", APPLY_CONFIGURATION),
+    "JSONPatch": ("jsonPatch", Purpose.JSON_PATCH),
+    "ApplyConfiguration": ("applyConfiguration", Purpose.APPLY_CONFIGURATION),
 }
 
 
 class MutationError(Exception):
-    """A mutation that cannot be done."""
+    """A mutation that cannot be applied."""
 
 
 class Mutation(NamedTuple):
-    """`patches`: the expression writes a JSON patch, not an apply configuration."""
+    """`patches`: the expression gives a JSON patch, not an apply configuration."""
 
     expression: Expression
     patches: bool
@@ -83,28 +78,30 @@ class MutatingPolicy(Policy):
         return [self._mutation(one) for one in self.spec.get("mutations") or ()]
 
     def _mutation(self, one: Object) -> Mutation:
-        field, wanted = _KINDS[one["patchType"]]
-        expression = self.composition.expression(one[field]["expression"], wanted, patches=True)
-        return Mutation(expression, wanted is JSON_PATCH)
+        field, purpose = _KINDS[one["patchType"]]
+        expression = self.composition.expression(one[field]["expression"], purpose)
+        return Mutation(expression, purpose is Purpose.JSON_PATCH)
 
     @property
     def again(self) -> bool:
-        """Whether it wants to see what others make of its work."""
+        """Whether it is evaluated again after changes by others."""
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
 
 # -- one mutation -----------------------------------------------------------------------------------------------------
 
 
-def mutated(policy: MutatingPolicy, mutation: Mutation, seen: Inputs, kind: Type, patience: Patience | None) -> Object:
-    """The object as the mutation makes it, not yet defaulted; it shares with the one that is seen.
+def mutated(
+    policy: MutatingPolicy, mutation: Mutation, seen: Inputs, kind: Type, cpu_budget: CpuBudget | None
+) -> Object:
+    """The object after the mutation, without defaults; it shares parts with the input.
 
-    Raises MutationError, and TakesLong.
+    Raises MutationError and LoopBudgetExceeded.
     """
     if mutation.expression.error:
         raise MutationError(mutation.expression.error)
     try:
-        result = Evaluation(seen, policy.composition, patience=patience).run(mutation.expression)
+        result = Evaluation(seen, policy.composition, cpu_budget=cpu_budget).run(mutation.expression)
     except OutOfBudget as error:
         raise MutationError(str(error)) from None
     if result.error:
@@ -116,10 +113,11 @@ def mutated(policy: MutatingPolicy, mutation: Mutation, seen: Inputs, kind: Type
 
 
 def _patched(value: Object, operations: list[Value]) -> Object:
-    """A JSON patch whose test fails changes nothing."""
-    patch = [_operation(one.operation) for one in operations]
+    """Apply a JSON patch; one whose test fails changes nothing."""
     try:
-        patched = apply_operations(value, patch)
+        patched = apply_operations(value, json_patch(operations))
+    except PatchError as error:
+        raise MutationError(str(error)) from None
     except FailedTest:
         return value
     except PatchFailed as failed:
@@ -129,54 +127,31 @@ def _patched(value: Object, operations: list[Value]) -> Object:
     return patched
 
 
-def _operation(given: Operation) -> Object:
-    operation: Object = {"op": given.op, "path": given.path}
-    if given.source:
-        operation["from"] = given.source
-    for value in given.value:
-        if isinstance(value, ObjectValue):
-            _check_places(value)
-        try:
-            operation["value"] = patch_value(value)
-        except NotJson as error:
-            why = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
-            raise MutationError(f"{why}: {error}") from None
-        if given.op == "test" and value is None:
-            operation["value"] = _NOTHING
-    return operation
-
-
-_NOTHING: Final = object()
-"""As upstream makes patches of expressions, nothing passes a test for null, not even null."""
-
-
-def _check_places(value: ObjectValue) -> None:
-    if wrong := list(misplaced(value)):
-        raise MutationError("type mismatch: " + "\n".join(wrong))
-
-
-def _applied(value: Object, written: ObjectValue, kind: Type) -> Object:
-    _check_places(written)
+def _applied(value: Object, written: Value, kind: Type) -> Object:
     try:
-        patch = configuration(written)
-    except NotJson:
-        raise MutationError("invalid return type: *dynamic.ObjectVal") from None
+        patch = apply_configuration(written)
+    except PatchError as error:
+        raise MutationError(str(error)) from None
     patch |= {name: value[name] for name in ("apiVersion", "kind") if name in value}
-    if wrong := validate(patch, kind):
-        raise MutationError(f"error applying patch: failed to convert patch object to typed object: {told(wrong)}")
-    if strange := next(_strange(patch), None):
-        raise MutationError(f"error applying patch: cannot use {strange.type} as JSON")  # upstream panics
+    if found := validate(patch, kind):
+        raise MutationError(
+            f"error applying patch: failed to convert patch object to typed object: {join_errors(found)}"
+        )
+    if other := next(_go_values(patch), None):
+        raise MutationError(f"error applying patch: cannot use {other.type} as JSON")  # upstream panics
     if atomics := list(_atomics(patch, kind)):
         why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
         raise MutationError(f"error applying patch: invalid ApplyConfiguration: {why}")
-    if wrong := validate(value, kind, duplicates=True):
-        raise MutationError(f"error applying patch: failed to convert original object to typed object: {told(wrong)}")
+    if found := validate(value, kind, duplicates=True):
+        raise MutationError(
+            f"error applying patch: failed to convert original object to typed object: {join_errors(found)}"
+        )
     merged: Object = merge(value, patch, kind)
     return merged
 
 
-def _strange(root: Json) -> Iterator[GoValue]:
-    """What is no JSON, where the type takes whatever comes."""
+def _go_values(root: Json) -> Iterator[GoValue]:
+    """The values that are not JSON, which an open type has accepted."""
     todo = [root]
     while todo:
         one = todo.pop()
@@ -187,9 +162,9 @@ def _strange(root: Json) -> Iterator[GoValue]:
 
 
 def _atomics(root: Json, kind: Type) -> Iterator[str]:
-    """Where a configuration sets something that is owned as a whole: what it does not say would be lost.
+    """The paths at which a configuration sets an atomic value, whose other parts would be lost.
 
-    As upstream has it the values of maps are not looked into.
+    As upstream, this ignores the values of maps.
     """
     todo = [("", root, kind)]
     while todo:
@@ -223,15 +198,15 @@ class _Failure(NamedTuple):
 
 
 _Key = tuple[str, str, str, str]
-"""A policy, its binding, and the namespace and name of the param."""
+"""(policy, binding, namespace of the param, name of the param)."""
 
 
 class _Rounds:
-    """Which policies are evaluated again in round 1 (upstream's policyReinvokeContext)."""
+    """The policies to evaluate again in round 1 (upstream's policyReinvokeContext)."""
 
     def __init__(self) -> None:
         self.output: Object | None = None
-        """The object as the policies left it in round 0."""
+        """The object after the policies of round 0."""
         self.again: set[_Key] = set()
         self._evaluated: set[_Key] = set()
 
@@ -239,7 +214,7 @@ class _Rounds:
         self._evaluated.add(key)
 
     def changed(self) -> None:
-        """Those evaluated so far get to see the change."""
+        """The policies evaluated so far are evaluated again."""
         self.again |= self._evaluated
         self._evaluated = set()
 
@@ -253,16 +228,16 @@ class MutatingPolicies:
 
     async def admit(self, request: Attributes) -> None:
         """Raises ApiError."""
-        if request.operation == "DELETE" or not request.resource.stored:
+        if request.operation == "DELETE" or not request.resource.is_stored:
             return
-        bounds = await self._policies.all(request.registry)
+        bounds = await self._policies.all(request.reader)
         found = await _about_all(request, bounds)
         failures = [_Failure(one.policy, one.binding, one.error) for one in found if isinstance(one, Misconfigured)]
         invocations = [one for one in found if isinstance(one, Invocation)]
         if any(one.params for one in invocations):
             failures += await self._mutate(request, invocations)
-        if told_ := [one for one in failures if one.policy.fails]:
-            raise _refused(request, told_)
+        if refusing := [one for one in failures if one.policy.fails]:
+            raise _refused(request, refusing)
 
     async def _mutate(self, request: Attributes, invocations: list[Invocation[MutatingPolicy]]) -> list[_Failure]:
         rounds: _Rounds = request.memory.setdefault(MutatingPolicies, _Rounds())
@@ -278,7 +253,7 @@ class MutatingPolicies:
         if request.changed:
             rounds.changed()
             await _settle(request)
-        rounds.output = await request.new_at(request.resource)  # nobody changes it: it is replaced
+        rounds.output = await request.new_at(request.resource)  # it is never changed in place
         return failures
 
     async def _invoke(
@@ -292,7 +267,7 @@ class MutatingPolicies:
         policy, binding, resource = found.policy, found.binding, found.resource
         seen = (await inputs(request, resource, namespace, self._authorize))._replace(params=params)
         try:
-            if not await patiently(policy.weight(request), partial(_concerns, policy, seen)):
+            if not await run_within_budget(policy.weight(request), partial(_meets_conditions, policy, seen)):
                 return []
         except ConditionError as error:
             return [_Failure(policy, binding, str(error), "Invalid")]
@@ -318,36 +293,36 @@ class MutatingPolicies:
             rounds.evaluated(key)
         if request.draft.trace is not None:
             seconds = time.perf_counter() - began
-            request.draft.did(f"policy {policy.name}", patch=difference(before, seen.object), seconds=seconds)
+            request.draft.record(f"policy {policy.name}", patch=difference(before, seen.object), seconds=seconds)
         return failures
 
     async def _mutated(
         self, request: Attributes, resource: Resource, policy: MutatingPolicy, mutation: Mutation, seen: Inputs
     ) -> Object:
-        """The object as the mutation makes it, with defaults. Raises MutationError and ApiError."""
+        """The object after the mutation, with defaults. Raises MutationError and ApiError."""
         scaling = request.subresource == "scale"
         kind = ownership.SCALE.type if scaling else ownership.tracker(resource, request.subresource).type
 
-        def work(patience: Patience | None) -> Object:
-            made = mutated(policy, mutation, seen, kind, patience)
+        def work(cpu_budget: CpuBudget | None) -> Object:
+            made = mutated(policy, mutation, seen, kind, cpu_budget)
             if made is seen.object or scaling:
                 return made
-            new: Object = copy(made)  # it shares with what others still look at
+            new: Object = copy(made)  # it shares parts with objects in use
             if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:
                 resource.behaviour.default(resource, new)
             return new
 
-        return await patiently(policy.weight(request), work)
+        return await run_within_budget(policy.weight(request), work)
 
 
-def _concerns(policy: MutatingPolicy, seen: Inputs, patience: Patience | None) -> bool:
-    """Whether its match conditions are met. Raises ConditionError and TakesLong."""
+def _meets_conditions(policy: MutatingPolicy, seen: Inputs, cpu_budget: CpuBudget | None) -> bool:
+    """Whether the policy's match conditions are met. Raises ConditionError and LoopBudgetExceeded."""
     conditions = policy.conditions
-    return not conditions or conditions.met_within(patience, for_conditions(seen), fail=policy.fails)
+    return not conditions or conditions.met_within(cpu_budget, for_conditions(seen), fail=policy.fails)
 
 
 async def _settle(request: Attributes) -> None:
-    """Raises ApiError if what the policies made is not of the request's group any more, or cannot be converted."""
+    """Put the object into the draft. Raises ApiError if it cannot be converted to the request's version."""
     try:
         await request.settle()
     except errors.ApiError as error:
@@ -357,7 +332,7 @@ async def _settle(request: Attributes) -> None:
 async def _about_all(
     request: Attributes, bounds: list[Bound[MutatingPolicy]]
 ) -> list[Invocation[MutatingPolicy] | Misconfigured[MutatingPolicy]]:
-    return [one for bound in bounds for one in await about(request, bound)]
+    return [one for bound in bounds for one in await matching_invocations(request, bound)]
 
 
 def _key(policy: MutatingPolicy, binding: Binding, params: Object | None) -> _Key:
@@ -366,7 +341,7 @@ def _key(policy: MutatingPolicy, binding: Binding, params: Object | None) -> _Ke
 
 
 def _refused(request: Attributes, failures: list[_Failure]) -> errors.ApiError:
-    """All of them are causes, the first one gives message and reason; the code stays that of Forbidden."""
+    """The error for failures: each is a cause, the first gives message and reason; the code is that of Forbidden."""
     error = refusal(request, "")
     error.message = str(failures[0])
     error.reason = failures[0].reason

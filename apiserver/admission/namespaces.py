@@ -1,39 +1,50 @@
-"""Objects live in namespaces that exist (upstream's NamespaceLifecycle)."""
+"""Namespaced objects need an existing namespace (upstream's NamespaceLifecycle)."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Final
 
-from apiserver.api import errors
-from apiserver.api.errors import ApiError
-from apiserver.api.types import Object
-from apiserver.registry.entry import key_of, object_at
-from apiserver.registry.pipeline import Draft
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry.cache import Collection
+from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
+from noxu.storage.types import Key
 
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
 class NamespaceLifecycle:
-    """Nothing is created in a namespace that is missing or terminating, and three namespaces are never deleted."""
+    """Refuses creation in a missing or terminating namespace, and deletion of three namespaces."""
 
     def __init__(self, namespaces: Resource) -> None:
         self._namespaces = namespaces
 
-    async def admit(self, registry: Registry, draft: Draft) -> None:
-        """Raises ApiError."""
+    def admit(self, draft: Draft) -> Awaitable[None] | None:
+        """Check a write; the result is awaitable if the namespaces are not loaded yet. Raises ApiError to refuse."""
         resource = draft.resource
         if resource is self._namespaces:
             if draft.operation == "DELETE" and draft.name in IMMORTAL:
-                raise errors.forbidden(resource.what, draft.name, "this namespace may not be deleted")
-            return
+                raise errors.forbidden(resource.group_resource, draft.name, "this namespace may not be deleted")
+            return None
         if draft.operation != "CREATE" or not resource.namespaced:
-            return
-        collection = await registry.collection(self._namespaces)
-        entry = collection.entries.get(key_of(self._namespaces, "", draft.namespace))
+            return None
+        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+        if collection is None:
+            return self._load_and_check(draft)
+        self._check(draft, collection)
+        return None
+
+    async def _load_and_check(self, draft: Draft) -> None:
+        self._check(draft, await draft.environment.reader.collection(self._namespaces))
+
+    def _check(self, draft: Draft, collection: Collection) -> None:
+        entry = collection.entries.get(Key(collection.name, "", draft.request.namespace))
         if entry is None:
-            raise errors.not_found(self._namespaces.what, draft.namespace)
+            raise errors.not_found(self._namespaces.group_resource, draft.request.namespace)
         if b"Terminating" in entry.stored and _is_terminating(object_at(entry, self._namespaces)):
             raise _terminating(draft)
 
@@ -43,9 +54,9 @@ def _is_terminating(namespace: Object) -> bool:
 
 
 def _terminating(draft: Draft) -> ApiError:
-    namespace = draft.namespace
+    namespace = draft.request.namespace
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
-    error = errors.forbidden(draft.resource.what, draft.metadata.get("name", ""), why)
+    error = errors.forbidden(draft.resource.group_resource, (draft.new.get("metadata") or {}).get("name", ""), why)
     cause = {
         "reason": "NamespaceTerminating",
         "message": f"namespace {namespace} is being terminated",

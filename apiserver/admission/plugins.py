@@ -1,7 +1,7 @@
-"""Plug-ins that are made when something is configured for them: what they import is large, and few need it.
+"""Plug-ins that are created when they are first configured: their imports are large, and few servers need them.
 
-They are made in a thread, for the imports take a tenth of a second: when the first configuration is written, or after a
-restart by the first write that they have to judge.
+They are created in a thread, because the imports take a tenth of a second: when the first configuration is written, or
+after a restart by the first write that they have to check.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from apiserver.admission.attributes import Attributes
-from apiserver.admission.chain import GROUP
-from apiserver.registry import damage
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.heavy import LIGHT, work
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
+from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.chain import GROUP
+from noxu.apiserver.registry import corrupt_objects
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.webhook.client import Caller
 
 if TYPE_CHECKING:
-    from apiserver.admission.webhooks import Hook
+    from noxu.apiserver.admission.webhooks import Hook
 
 
 class _Mutating(Protocol):
@@ -31,11 +32,11 @@ class _Validating(Protocol):
 
 P = TypeVar("P")
 
-IMPORTS: Final = LIGHT + 1  # they are heavy, whatever that is in bytes
+IMPORT_WEIGHT: Final = LOOP_LIMIT + 1  # enough to run in the worker thread
 
 
 class _Deferred(Generic[P]):
-    """A plug-in that has nothing to say unless there are objects of all these kinds, or it has something of its own."""
+    """A plug-in that is active if there are objects of all these kinds, or webhooks of its own."""
 
     def __init__(self, kinds: tuple[Resource, ...], make: Callable[..., P], own: Sequence[Hook] = ()) -> None:
         self._kinds = kinds
@@ -46,52 +47,52 @@ class _Deferred(Generic[P]):
 
     async def plugin(self) -> P:
         if self._made is None:
-            self._made = await work(IMPORTS, self._make, *self._kinds)
+            self._made = await offload(IMPORT_WEIGHT, self._make, *self._kinds)
         return self._made
 
     async def prepare(self, resource: Resource) -> None:
         if resource in self._kinds:
             await self.plugin()
 
-    def idle(self, registry: Registry) -> bool:
+    def idle(self, reader: Reader) -> bool:
         if self._own:
             return False
-        peek = registry.cache.peek
+        collections = reader.cache.collections
         for name in self._collections:
-            collection = peek(name)
-            if collection is not None and not collection.entries and not collection.damaged:
+            collection = collections.get(name)
+            if collection is not None and not collection.entries and not collection.corrupt:
                 return True
         return False
 
-    async def configured(self, registry: Registry) -> bool:
-        """Raises ApiError: nobody knows what a damaged configuration would have said."""
-        found = [await registry.collection(kind) for kind in self._kinds]
+    async def configured(self, reader: Reader) -> bool:
+        """Whether the plug-in is active. Raises ApiError if a configuration is corrupt."""
+        found = [await reader.collection(kind) for kind in self._kinds]
         for kind, collection in zip(self._kinds, found, strict=True):
-            if collection.damaged:
-                raise damage.unlistable(kind, collection.damaged)
+            if collection.corrupt:
+                raise corrupt_objects.unlistable(kind, collection.corrupt)
         return bool(self._own) or all(collection.entries for collection in found)
 
 
 class DeferredMutating(_Deferred[_Mutating]):
     async def admit(self, request: Attributes) -> None:
-        if await self.configured(request.registry):
+        if await self.configured(request.reader):
             await (await self.plugin()).admit(request)
 
 
 class DeferredValidating(_Deferred[_Validating]):
     async def validate(self, request: Attributes) -> None:
-        if await self.configured(request.registry):
+        if await self.configured(request.reader):
             await (await self.plugin()).validate(request)
 
 
 def _validating_policies(policies: Resource, bindings: Resource) -> _Validating:
-    from apiserver.admission.policies import ValidatingPolicies
+    from noxu.apiserver.admission.policies import ValidatingPolicies
 
     return ValidatingPolicies(policies, bindings)
 
 
 def _mutating_policies(policies: Resource, bindings: Resource) -> _Mutating:
-    from apiserver.admission.mutations import MutatingPolicies
+    from noxu.apiserver.admission.mutations import MutatingPolicies
 
     return MutatingPolicies(policies, bindings)
 
@@ -106,24 +107,24 @@ def validating_policies(catalog: Catalog) -> DeferredValidating:
     return DeferredValidating(_kinds(catalog, "validatingadmissionpolicies"), _validating_policies)
 
 
-def mutating_webhooks(catalog: Catalog, local: Sequence[Hook]) -> DeferredMutating:
-    """MutatingAdmissionWebhook. `local` are webhooks in this process."""
+def mutating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -> DeferredMutating:
+    """MutatingAdmissionWebhook. `caller` reaches webhooks; `local` are webhooks in this process."""
 
     def make(configurations: Resource) -> _Mutating:
-        from apiserver.admission.webhooks import MutatingWebhooks
+        from noxu.apiserver.admission.webhooks import MutatingWebhooks
 
-        return MutatingWebhooks(configurations, local)
+        return MutatingWebhooks(configurations, caller, local)
 
     return DeferredMutating((_kind(catalog, "mutatingwebhookconfigurations"),), make, local)
 
 
-def validating_webhooks(catalog: Catalog, local: Sequence[Hook]) -> DeferredValidating:
-    """ValidatingAdmissionWebhook. `local` are webhooks in this process."""
+def validating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -> DeferredValidating:
+    """ValidatingAdmissionWebhook. `caller` reaches webhooks; `local` are webhooks in this process."""
 
     def make(configurations: Resource) -> _Validating:
-        from apiserver.admission.webhooks import ValidatingWebhooks
+        from noxu.apiserver.admission.webhooks import ValidatingWebhooks
 
-        return ValidatingWebhooks(configurations, local)
+        return ValidatingWebhooks(configurations, caller, local)
 
     return DeferredValidating((_kind(catalog, "validatingwebhookconfigurations"),), make, local)
 

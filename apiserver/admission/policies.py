@@ -1,8 +1,8 @@
 """ValidatingAdmissionPolicy (upstream's pkg/admission/plugin/policy/validating).
 
-A policy is evaluated for each of its bindings that match, and for each param of these. Every validation that fails, and
-under failurePolicy Fail every one that cannot be evaluated, is a decision to deny; what becomes of it is the binding's
-to say: Deny refuses the request with the first one, Warn tells all of them, Audit keeps them for the audit log.
+A policy is evaluated for each of its matching bindings, and for each of their params. Every validation that is false, and
+with failurePolicy Fail every one that cannot be evaluated, is a decision to deny. The binding determines its effect: Deny
+refuses the request with the first one, Warn adds all of them as warnings, Audit to the audit log.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Final, NamedTuple
 
-from apiserver.admission.attributes import Attributes
-from apiserver.admission.bindings import (
+from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.bindings import (
     Authorize,
     Binding,
     Invocation,
     Misconfigured,
     Policies,
     Policy,
-    about,
     for_conditions,
     inputs,
+    matching_invocations,
     namespace_of,
     refusal,
 )
-from apiserver.admission.expressions import (
+from noxu.apiserver.admission.expressions import (
     ConditionError,
     Evaluation,
     Inputs,
@@ -34,18 +34,15 @@ from apiserver.admission.expressions import (
     OutOfBudget,
     Result,
     allow_all,
-    patiently,
+    run_within_budget,
 )
-from apiserver.api.gotext import compact_json
-from apiserver.api.types import Object
-from apiserver.cel.admission import AUDIT_VALUE, CONDITION, MESSAGE, Expression
-from apiserver.cel.errors import Patience
-from apiserver.cel.rules import spaceless
-from apiserver.cel.spending import PER_CALL_LIMIT
-from apiserver.registry.resource import Resource
-from apiserver.registry.trace import Note
+from noxu.apiserver.cel import PER_CALL_LIMIT, CpuBudget, Expression, Purpose
+from noxu.apiserver.go.text import compact_json, trim_space
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.trace import Note
+from noxu.apiserver.values import Object
 
-MAX_MESSAGE: Final = 5 * 1024  # bytes; longer ones are not told
+MAX_MESSAGE: Final = 5 * 1024  # bytes; longer messages are replaced by the default
 MAX_AUDIT_VALUE: Final = 10 * 1024
 MAX_AUDITED_FAILURES: Final = 50
 _AUDIT_KEY: Final = "validation.policy.admission.k8s.io/validation_failure"
@@ -73,34 +70,34 @@ class ValidatingPolicy(Policy):
 
     def _validation(self, one: Object) -> Validation:
         compose = self.composition.expression
-        telling = one.get("messageExpression")
+        message_expression = one.get("messageExpression")
         return Validation(
-            compose(one["expression"], CONDITION),
-            compose(telling, MESSAGE, authorizer=False) if telling else None,
+            compose(one["expression"], Purpose.CONDITION),
+            compose(message_expression, Purpose.MESSAGE, authorizer=False) if message_expression else None,
             one.get("message") or "",
             one.get("reason") or _DEFAULT_REASON,
         )
 
     @cached_property
     def annotations(self) -> list[tuple[str, Expression]]:
-        """Keys and values."""
+        """(key, expression) of the audit annotations."""
         compose = self.composition.expression
         given = self.spec.get("auditAnnotations") or ()
-        return [(one["key"], compose(one["valueExpression"], AUDIT_VALUE)) for one in given]
+        return [(one["key"], compose(one["valueExpression"], Purpose.AUDIT_VALUE)) for one in given]
 
 
 class Decision(NamedTuple):
-    """What a validation came to: a message to deny with, empty to admit."""
+    """The decision of a validation: the message of a denial, "" to admit."""
 
     message: str = ""
     reason: str = ""
 
 
-class Judgement(NamedTuple):
-    """What a policy has to say about a request, with one param.
+class PolicyResult(NamedTuple):
+    """The result of a policy for a request and one param.
 
-    `decisions` are those of the validations, in order. `annotations` are keys and values for the audit log, `failed`
-    why some could not be made, each a reason to deny whatever the binding says.
+    `decisions` are those of the validations, in order. `annotations` are (key, value) for the audit log; `failed` are the
+    errors of those that cannot be evaluated, each of which denies the request whatever the binding says.
     """
 
     decisions: list[Decision]
@@ -111,86 +108,90 @@ class Judgement(NamedTuple):
 ADMIT: Final = Decision()
 
 
-def judge(policy: ValidatingPolicy, seen: Inputs, patience: Patience | None) -> Judgement:
-    """Evaluate a policy. Raises TakesLong."""
+def evaluate(policy: ValidatingPolicy, seen: Inputs, cpu_budget: CpuBudget | None) -> PolicyResult:
+    """Evaluate a policy. Raises LoopBudgetExceeded."""
     conditions = policy.conditions
     try:
-        if conditions and not conditions.met_within(patience, for_conditions(seen), fail=policy.fails):
-            return Judgement([])
-        evaluation = Evaluation(seen, policy.composition, patience=patience)
+        if conditions and not conditions.met_within(cpu_budget, for_conditions(seen), fail=policy.fails):
+            return PolicyResult([])
+        evaluation = Evaluation(seen, policy.composition, cpu_budget=cpu_budget)
         results = [evaluation.run(one.expression) for one in policy.validations]
-        decisions = _decisions(policy, results, _Messages(policy, seen, evaluation.budget, patience))
-        annotations, failed = _annotations(policy, seen, patience)
+        decisions = _decisions(policy, results, _Messages(policy, seen, evaluation.budget, cpu_budget))
+        annotations, failed = _annotations(policy, seen, cpu_budget)
     except (ConditionError, OutOfBudget) as error:
-        return Judgement([Decision(str(error)) if policy.fails else ADMIT])
+        return PolicyResult([Decision(str(error)) if policy.fails else ADMIT])
     policy.compiled = True
-    return Judgement(decisions, annotations, failed)
+    return PolicyResult(decisions, annotations, failed)
 
 
 class _Messages:
-    """The messages that expressions make. All are made, or none if they cost too much together."""
+    """The results of messageExpressions. All are evaluated, or none counts if together they exceed the budget."""
 
-    def __init__(self, policy: ValidatingPolicy, seen: Inputs, budget: int, patience: Patience | None) -> None:
+    def __init__(self, policy: ValidatingPolicy, seen: Inputs, budget: int, cpu_budget: CpuBudget | None) -> None:
         self._policy = policy
         self._seen = seen
         self._budget = budget
-        self._patience = patience
+        self._cpu_budget = cpu_budget
 
     @property
-    def matter(self) -> bool:
-        """Whether they may cost too much together: then they are made even if nobody reads them."""
-        count = len(self._policy.composition.compiled) + sum(1 for one in self._policy.validations if one[1])
+    def may_exceed_budget(self) -> bool:
+        """Whether they may exceed the budget: then they are evaluated even if no message is needed."""
+        count = len(self._policy.composition.variables) + sum(1 for one in self._policy.validations if one[1])
         return count * PER_CALL_LIMIT > self._budget
 
     @cached_property
-    def made(self) -> list[Result] | str:
-        """An error if they cost too much."""
+    def results(self) -> list[Result] | str:
+        """The result for each validation, an error if they exceed the budget."""
         policy = self._policy
         evaluation = Evaluation(
-            self._seen, policy.composition, budget=self._budget, patience=self._patience, authorizer=False
+            self._seen, policy.composition, budget=self._budget, cpu_budget=self._cpu_budget, authorizer=False
         )
-        told = [one.message_expression for one in policy.validations]
+        expressions = [one.message_expression for one in policy.validations]
         try:
-            return [Result(None) if one is None else evaluation.run(one) for one in told]
+            return [Result(None) if one is None else evaluation.run(one) for one in expressions]
         except OutOfBudget as error:
             return f"failed messageExpression: {error}"
 
 
 def _decisions(policy: ValidatingPolicy, results: list[Result], messages: _Messages) -> list[Decision]:
     decisions = []
-    told = messages.made if messages.matter or not all(one.value is True or one.error for one in results) else []
+    texts = (
+        messages.results
+        if messages.may_exceed_budget or not all(one.value is True or one.error for one in results)
+        else []
+    )
     for n, (validation, result) in enumerate(zip(policy.validations, results, strict=True)):
         if result.error:
             decisions.append(Decision(result.error) if policy.fails else ADMIT)
-        elif isinstance(told, str):
-            decisions.append(Decision(told) if policy.fails else ADMIT)
+        elif isinstance(texts, str):
+            decisions.append(Decision(texts) if policy.fails else ADMIT)
         elif result.value is True:
             decisions.append(ADMIT)
         else:
-            message = _usable(told[n]) or spaceless(validation.message)
-            message = message or f"failed expression: {spaceless(validation.expression.text)}"
+            message = _usable(texts[n]) or trim_space(validation.message)
+            message = message or f"failed expression: {trim_space(validation.expression.text)}"
             decisions.append(Decision(message, validation.reason))
     return decisions
 
 
 def _usable(result: Result) -> str:
-    """What a messageExpression says, if that can be told."""
+    """The message of a messageExpression, "" if it cannot be used."""
     if not isinstance(result.value, str):
         return ""
-    message = spaceless(result.value)
+    message = trim_space(result.value)
     return "" if "\n" in message or len(message.encode("utf-8", "replace")) > MAX_MESSAGE else message
 
 
 def _annotations(
-    policy: ValidatingPolicy, seen: Inputs, patience: Patience | None
+    policy: ValidatingPolicy, seen: Inputs, cpu_budget: CpuBudget | None
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Keys and values, and why some could not be made."""
+    """((key, value) of annotations, the errors of those that cannot be evaluated)."""
     if not policy.annotations:
         return [], []
-    evaluation = Evaluation(seen, policy.composition, patience=patience, authorizer=False)
+    evaluation = Evaluation(seen, policy.composition, cpu_budget=cpu_budget, authorizer=False)
     results = [(key, evaluation.run(one)) for key, one in policy.annotations]
     failed = [result.error for _, result in results if result.error and policy.fails]
-    values = [(key, spaceless(result.value)) for key, result in results if isinstance(result.value, str)]
+    values = [(key, trim_space(result.value)) for key, result in results if isinstance(result.value, str)]
     return [(key, value) for key, value in values if value], failed
 
 
@@ -203,8 +204,8 @@ class _Denial(NamedTuple):
     decision: Decision
 
 
-class _Ruling:
-    """What all policies together make of one request."""
+class _RequestResult:
+    """The effects of all policies on one request."""
 
     def __init__(self, request: Attributes, authorize: Authorize) -> None:
         self.request = request
@@ -214,18 +215,18 @@ class _Ruling:
         self._seen: dict[Resource, Inputs] = {}
 
     async def seen(self, resource: Resource) -> Inputs:
-        """What policies see whose rules name this version."""
+        """The inputs for policies whose rules name this version."""
         if resource not in self._seen:
             namespace = await namespace_of(self.request)
             self._seen[resource] = await inputs(self.request, resource, namespace, self._authorize)
         return self._seen[resource]
 
-    def add(self, found: Invocation[ValidatingPolicy], judgement: Judgement) -> None:
+    def add(self, found: Invocation[ValidatingPolicy], result: PolicyResult) -> None:
         policy, binding = found.policy, found.binding
-        for n, decision in enumerate(judgement.decisions):
+        for n, decision in enumerate(result.decisions):
             if decision.message:
                 self._deny(policy, binding, n, decision)
-        self.denials += [_Denial(policy, binding, Decision(error)) for error in judgement.failed]
+        self.denials += [_Denial(policy, binding, Decision(error)) for error in result.failed]
 
     def _deny(self, policy: ValidatingPolicy, binding: Binding, index: int, decision: Decision) -> None:
         for action in binding.actions:
@@ -233,8 +234,10 @@ class _Ruling:
                 case "Deny":
                     self.denials.append(_Denial(policy, binding, decision))
                 case "Warn":
-                    told = f"Validation failed for ValidatingAdmissionPolicy '{policy.name}'"
-                    self.request.draft.warnings.append(f"{told} with binding '{binding.name}': {decision.message}")
+                    prefix = f"Validation failed for ValidatingAdmissionPolicy '{policy.name}'"
+                    self.request.draft.outcome.warnings.append(
+                        f"{prefix} with binding '{binding.name}': {decision.message}"
+                    )
                 case "Audit":
                     failure = {
                         "message": decision.message,
@@ -246,15 +249,15 @@ class _Ruling:
                     self.audited.append(failure)
 
     def misconfigured(self, found: Misconfigured[ValidatingPolicy]) -> None:
-        """Whatever the binding says, a request is denied."""
+        """Deny the request, whatever the binding says, unless the failurePolicy is Ignore."""
         if found.policy.fails:
             self.denials.append(_Denial(found.policy, found.binding, Decision(found.error)))
 
-    def carry_out(self) -> None:
-        """Raises ApiError."""
+    def apply(self) -> None:
+        """Add audit annotations, and refuse a denied request. Raises ApiError."""
         if self.audited:
             shown = compact_json(self.audited[:MAX_AUDITED_FAILURES], sort_keys=False)
-            self.request.draft.audit[_AUDIT_KEY] = shown
+            self.request.draft.outcome.audit_annotations[_AUDIT_KEY] = shown
         if not self.denials:
             return
         policy, binding, decision = self.denials[0]
@@ -276,37 +279,36 @@ class ValidatingPolicies:
 
     async def validate(self, request: Attributes) -> None:
         """Raises ApiError."""
-        if not request.resource.stored:
-            return  # questions are not policed: who may ask what is how clusters are repaired
-        ruling = _Ruling(request, self._authorize)
-        for bound in await self._policies.all(request.registry):
+        if not request.resource.is_stored:
+            return  # reviews are exempt: they are needed to repair a cluster
+        request_result = _RequestResult(request, self._authorize)
+        for bound in await self._policies.all(request.reader):
             annotations: dict[str, list[str]] = {}
-            for found in await about(request, bound):
+            for found in await matching_invocations(request, bound):
                 if isinstance(found, Misconfigured):
-                    ruling.misconfigured(found)
+                    request_result.misconfigured(found)
                     continue
                 for params in found.params:
-                    judgement = await _judged(
-                        request, found, (await ruling.seen(found.resource))._replace(params=params)
-                    )
-                    ruling.add(found, judgement)
-                    _collect(annotations, judgement)
-            _publish(request.draft.audit, bound.policy.name, annotations)
-        ruling.carry_out()
+                    seen = (await request_result.seen(found.resource))._replace(params=params)
+                    result = await _evaluated(request, found, seen)
+                    request_result.add(found, result)
+                    _collect(annotations, result)
+            _publish(request.draft.outcome.audit_annotations, bound.policy.name, annotations)
+        request_result.apply()
 
 
-async def _judged(request: Attributes, found: Invocation[ValidatingPolicy], seen: Inputs) -> Judgement:
+async def _evaluated(request: Attributes, found: Invocation[ValidatingPolicy], seen: Inputs) -> PolicyResult:
     began = time.perf_counter()
-    judgement = await patiently(found.policy.weight(request), partial(judge, found.policy, seen))
+    result = await run_within_budget(found.policy.weight(request), partial(evaluate, found.policy, seen))
     if request.draft.trace is not None:
-        notes = [Note("", one.message) for one in judgement.decisions if one.message]
-        request.draft.did(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - began)
-    return judgement
+        notes = [Note("", one.message) for one in result.decisions if one.message]
+        request.draft.record(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - began)
+    return result
 
 
-def _collect(annotations: dict[str, list[str]], judgement: Judgement) -> None:
+def _collect(annotations: dict[str, list[str]], result: PolicyResult) -> None:
     """Several bindings and params may give several values for a key."""
-    for key, value in judgement.annotations:
+    for key, value in result.annotations:
         values = annotations.setdefault(key, [])
         if value not in values:
             values.append(value)

@@ -1,6 +1,6 @@
-"""AdmissionReview: what a webhook is asked, and what it may answer (admission.k8s.io; plugin/webhook/request).
+"""AdmissionReview: the request to a webhook, and its answer (admission.k8s.io; plugin/webhook/request).
 
-Both versions have the same fields. An answer in v1 must repeat the uid and say what it is, one in v1beta1 need not.
+Both versions have the same fields. An answer in v1 must have the uid, apiVersion and kind; one in v1beta1 need not.
 """
 
 from __future__ import annotations
@@ -8,22 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from apiserver.admission.attributes import Attributes
-from apiserver.admission.bindings import document
-from apiserver.api import codec, errors, gobase64
-from apiserver.api.errors import ApiError
-from apiserver.api.gotext import quote
-from apiserver.api.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, json_type, named
-from apiserver.api.types import Json, Object
-from apiserver.apply.patch import PatchFailed, apply_operations
-from apiserver.registry.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
-from apiserver.registry.resource import Resource
-from apiserver.webhook.client import CallFailed, Reply, ReviewKind, read_review
+from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.bindings import document
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
+from noxu.apiserver.apply.patch import PatchFailed, apply_operations
+from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.go.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, json_type, named
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Json, Object
+from noxu.apiserver.webhook.client import CallFailed, Reply, ReviewKind, read_review
 
 GROUP: Final = "admission.k8s.io"
 VERSIONS: Final = ("v1", "v1beta1")
 JSON_PATCH: Final = "JSONPatch"
-_MAX_CODE: Final = 999  # more digits are no HTTP; upstream hangs up
+_MAX_CODE: Final = 999  # HTTP has three digits; upstream closes the connection
 
 _RESPONSE: Final = Struct("AdmissionResponse").define(
     Field("uid", UID, 1, ALWAYS),
@@ -36,33 +38,33 @@ _RESPONSE: Final = Struct("AdmissionResponse").define(
 )
 _REVIEW: Final = Struct("AdmissionReview").define(
     *TYPE_META,
-    Field("request", Map(JSON, "v1.AdmissionRequest"), 1, POINTER),  # nobody looks at it
+    Field("request", Map(JSON, "v1.AdmissionRequest"), 1, POINTER),  # ignored
     Field("response", _RESPONSE, 2, POINTER),
 )
 _KINDS: Final = {version: ReviewKind(GROUP, version, _REVIEW) for version in VERSIONS}
 
 
-# -- the question -----------------------------------------------------------------------------------------------------
+# -- request ----------------------------------------------------------------------------------------------------
 
 
 def question(request: Attributes, resource: Resource, uid: str, new: Object | None, old: Object | None) -> Object:
-    """The AdmissionRequest about a request, whose objects are given at this version of its resource."""
+    """The AdmissionRequest for a request, with objects at this version of its resource."""
     shown = document(request, resource)
     trailing = {name: shown.pop(name) for name in ("dryRun", "options")}
     return {"uid": uid, **shown, "object": new, "oldObject": old, **trailing}
 
 
 def written(request: Object, version: str) -> bytes:
-    """The review that asks it, as JSON."""
+    """The AdmissionReview with an AdmissionRequest, as JSON."""
     review = {"kind": _REVIEW.name, "apiVersion": f"{GROUP}/{version}", "request": request}
     return codec.encode(review, sort_keys=False)
 
 
-# -- the answer -------------------------------------------------------------------------------------------------------
+# -- answer ------------------------------------------------------------------------------------------------------
 
 
 class Response(NamedTuple):
-    """What a webhook decided. `status` says why it denies, `operations` are a JSON patch."""
+    """The decision of a webhook. `status` explains a denial, `operations` are a JSON patch."""
 
     allowed: bool
     status: Object
@@ -72,7 +74,7 @@ class Response(NamedTuple):
 
 
 def read(reply: Reply, version: str, uid: str, *, mutating: bool) -> Response:
-    """The answer to a review. Raises CallFailed."""
+    """Read the answer to a review. Raises CallFailed."""
     try:
         review = read_review(reply, _KINDS[version])
     except CallFailed as failed:
@@ -85,7 +87,7 @@ def read(reply: Reply, version: str, uid: str, *, mutating: bool) -> Response:
     patch, kind = response.get("patch"), response.get("patchType")
     operations: Sequence[Object] = ()
     if mutating and patch and response["allowed"]:
-        operations = _operations(gobase64.decode(patch))
+        operations = _operations(go_base64.decode(patch))
         if operations and version == "v1" and kind != JSON_PATCH:
             raise CallFailed(f"unsupported patch type {quote(str(kind))}")
     return Response(
@@ -102,7 +104,7 @@ def _invalid(why: str) -> CallFailed:
 
 
 def _check(review: Object, response: Object, uid: str, *, mutating: bool) -> None:
-    """Raises CallFailed."""
+    """Check an answer in v1. Raises CallFailed."""
     if response["uid"] != uid:
         raise _invalid(f"expected response.uid={quote(uid)}, got {quote(response['uid'])}")
     group, _, version = review.get("apiVersion", "").rpartition("/")
@@ -137,8 +139,8 @@ def _operations(patch: bytes) -> Sequence[Object]:
     for operation in operations:
         if operation is not None and not isinstance(operation, dict):
             raise _undecodable(_not_go(operation, "Operation"))
-    if len(operations) > codec.MAX_JSON_PATCH_OPERATIONS:  # ours: upstream has no bound here
-        limit = codec.MAX_JSON_PATCH_OPERATIONS
+    if len(operations) > MAX_JSON_PATCH_OPERATIONS:  # ours: upstream has no bound here
+        limit = MAX_JSON_PATCH_OPERATIONS
         raise _invalid(f"the patch has {len(operations)} operations, at most {limit} are applied")
     return operations
 
@@ -152,20 +154,20 @@ def _not_go(value: Json, name: str) -> str:
 
 
 def denial(name: str, status: Object) -> ApiError:
-    """What a client is told if a webhook denies its request (plugin/webhook/errors)."""
+    """The error for a request that a webhook denies (plugin/webhook/errors)."""
     message, reason = status.get("message"), status.get("reason") or ""
-    told = f"admission webhook {quote(name)} denied the request"
+    text = f"admission webhook {quote(name)} denied the request"
     why = message or reason
-    told = f"{told}: {why}" if why else f"{told} without explanation"
+    text = f"{text}: {why}" if why else f"{text} without explanation"
     code = min(max(status.get("code", 0), 400), _MAX_CODE)
-    error = ApiError(code, told, reason, status.get("details"))
+    error = ApiError(code, text, reason, status.get("details"))
     error.metadata = status.get("metadata") or {}
     if status.get("status") not in (None, "", "Success"):
         error.outcome = status["status"]
     return error
 
 
-# -- the patch --------------------------------------------------------------------------------------------------------
+# -- patch -------------------------------------------------------------------------------------------------------
 
 
 def patched(request: Attributes, resource: Resource, new: Object, operations: Sequence[Object]) -> Object:
@@ -181,14 +183,14 @@ def patched(request: Attributes, resource: Resource, new: Object, operations: Se
 
 
 def _typed(request: Attributes, resource: Resource, value: Json) -> Object:
-    """What a patch has made, decoded again. Raises ValueError in Go's words."""
+    """Decode the patched object again. Raises ValueError with Go's message."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str) or not kind or not isinstance(value.get("apiVersion", ""), str):
         text = codec.encode(value, sort_keys=True)
         codec.identify(text, request.kind_at(resource))
-        if resource.behaviour.struct is None:
+        if resource.is_custom:
             raise ValueError(f"Object 'Kind' is missing in '{text.decode()}'")
-    if resource.behaviour.struct is not None and request.subresource != "scale":
+    if not resource.is_custom and request.subresource != "scale":
         value = {**value, "kind": kind or resource.kind, "apiVersion": value.get("apiVersion") or resource.api_version}
         if (value["kind"], value["apiVersion"]) != (resource.kind, resource.api_version):
             raise ValueError(errors.no_kind_registered(value["kind"], value["apiVersion"]))

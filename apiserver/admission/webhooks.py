@@ -1,8 +1,8 @@
-"""Admission webhooks: who is asked about a request, in which order, and what follows (plugin/webhook/{mutating,validating}).
+"""Admission webhooks: which are called for a request, in which order, and the effect (plugin/webhook/{mutating,validating}).
 
-Mutating webhooks are asked one after the other: configurations by name, webhooks as listed; each sees what the former
-did, the first denial ends it. If one has changed the object, those before it with reinvocationPolicy IfNeeded are asked
-once more in a second round. Validating webhooks are asked all at once.
+Mutating webhooks are called one after the other: configurations by name, webhooks as listed; each sees the changes of
+those before, and the first denial ends the calls. If one has changed the object, those before it with reinvocationPolicy
+IfNeeded are called once more in a second round. Validating webhooks are called concurrently.
 """
 
 from __future__ import annotations
@@ -16,28 +16,27 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Final
 
-from apiserver.admission import reviews
-from apiserver.admission.attributes import Attributes
-from apiserver.admission.bindings import Authorize, for_conditions, inputs, refusal
-from apiserver.admission.chain import GROUP
-from apiserver.admission.configured import Configured
-from apiserver.admission.expressions import ConditionError, MatchConditions, allow_all
-from apiserver.admission.matching import Criteria, criteria_of_webhook, matched
-from apiserver.admission.reviews import Response
-from apiserver.api import errors
-from apiserver.api.errors import ApiError
-from apiserver.api.gotext import compact_json, quote
-from apiserver.api.names import qualified_name
-from apiserver.api.types import Object
-from apiserver.api.values import equal
-from apiserver.apply.patch import MAX_COPIED
-from apiserver.registry.heavy import work
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
-from apiserver.registry.trace import Note
-from apiserver.webhook.client import Caller, CallFailed, Endpoint, Unusable, endpoint_of
+from noxu.apiserver.admission import reviews
+from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.bindings import Authorize, for_conditions, inputs, refusal
+from noxu.apiserver.admission.chain import GROUP
+from noxu.apiserver.admission.configured import Configured
+from noxu.apiserver.admission.expressions import ConditionError, MatchConditions, allow_all
+from noxu.apiserver.admission.matching import Criteria, criteria_of_webhook, matched
+from noxu.apiserver.admission.reviews import Response
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.names import qualified_name
+from noxu.apiserver.apply.patch import MAX_COPIED
+from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.trace import Note
+from noxu.apiserver.values import Object, equal
+from noxu.apiserver.webhook.client import Caller, CallFailed, Endpoint, Unusable, endpoint_of
 
-_LONGEST: Final = 30  # seconds of a timeout
+_MAX_TIMEOUT: Final = 30  # seconds
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _MUTATION: Final = "mutation.webhook.admission.k8s.io"
 _PATCH: Final = "patch.webhook.admission.k8s.io"
@@ -48,7 +47,7 @@ log = logging.getLogger("noxu")
 
 @dataclass(eq=False)
 class Hook:
-    """One webhook, as it is configured. `caller` None: it is called over the network."""
+    """One configured webhook. It is called by `caller`, over the network if that is None."""
 
     uid: str
     configuration: str
@@ -56,9 +55,9 @@ class Hook:
     criteria: Criteria
     endpoint: Endpoint | None = None
     unusable: str = ""
-    """Why it cannot be called, if it has no endpoint."""
+    """The error of its client configuration, if it has no endpoint."""
     unclear: str = ""
-    """Why its selectors are none: who meets its rules cannot be told whether it is to be asked."""
+    """The error of its selectors: a request that matches its rules fails."""
     caller: Caller | None = None
     conditions: Sequence[Object] = ()
     fails: bool = True
@@ -75,7 +74,7 @@ class Hook:
 
 
 def hooks_of(configuration: Object) -> list[Hook]:
-    """The webhooks of a decoded and defaulted configuration."""
+    """Compile the webhooks of a decoded and defaulted configuration."""
     name, seen = configuration["metadata"]["name"], dict[str, int]()
     hooks = []
     for hook in configuration.get("webhooks") or ():
@@ -113,25 +112,30 @@ def _hook(hook: Object, configuration: str, uid: str) -> Hook:
 
 
 class _Webhooks:
-    """What both plug-ins have in common. `local` are the webhooks in this process; they come last."""
+    """The common parts of both plug-ins. `local` are the webhooks in this process, which come last."""
 
     mutating: bool
 
     def __init__(
-        self, configurations: Resource, local: Sequence[Hook] = (), authorize: Authorize = lambda _: allow_all
+        self,
+        configurations: Resource,
+        caller: Caller,
+        local: Sequence[Hook] = (),
+        authorize: Authorize = lambda _: allow_all,
     ) -> None:
+        self._caller = caller
         self._configured = Configured(configurations, hooks_of)
         self._local = local
         self._authorize = authorize
 
-    async def _hooks(self, registry: Registry) -> Iterable[Hook]:
-        configured = await self._configured.all(registry)
+    async def _hooks(self, reader: Reader) -> Iterable[Hook]:
+        configured = await self._configured.all(reader)
         return [*(hook for hooks in configured for hook in hooks), *self._local]
 
     async def _matched(self, hook: Hook, request: Attributes) -> Resource | None:
-        """The version at which the webhook is to be asked, None if it is not. Raises ApiError."""
+        """The version at which the webhook needs the objects, None if it is not called. Raises ApiError."""
         if request.resource.group == GROUP:
-            return None  # who configures webhooks is not at their mercy
+            return None  # webhooks must not prevent changes of their configuration
         resource = await matched(hook.criteria, request)
         if resource is not None and hook.unclear:
             raise errors.internal_error(hook.unclear)
@@ -148,7 +152,7 @@ Objects = tuple[Object | None, Object | None]
 
 
 async def _objects(request: Attributes, resource: Resource, *, mutating: bool) -> Objects:
-    """The new and the old object. Raises ApiError if they cannot be converted; upstream wraps that once or twice."""
+    """(new object, old object). Raises ApiError if they cannot be converted; upstream wraps that error once or twice."""
     try:
         return await request.new_at(resource), await request.old_at(resource)
     except ApiError as error:
@@ -156,10 +160,12 @@ async def _objects(request: Attributes, resource: Resource, *, mutating: bool) -
         raise errors.internal_error(wrapped.message) if mutating else wrapped from None
 
 
-async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Objects, *, mutating: bool) -> Response:
-    """Ask a webhook that is shown `objects`, which are at this version of the request's resource.
+async def _review(
+    hook: Hook, caller: Caller, request: Attributes, resource: Resource, objects: Objects, *, mutating: bool
+) -> Response:
+    """Call a webhook with `objects`, which are at this version of the request's resource.
 
-    Raises CallFailed, and ApiError if it denies the request or cannot be asked in a dry run.
+    Raises CallFailed, and ApiError if it denies the request or does not support a dry run.
     """
     if request.dry_run:
         if hook.side_effects is None:
@@ -173,20 +179,19 @@ async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Obj
         raise CallFailed(f"could not create admission objects: {text}")
     if hook.endpoint is None:
         raise CallFailed(f"could not get REST client: {hook.unusable}")
-    uid = request.draft.sources.new_uid()
-    body = await work(request.draft.weight, _written, request, resource, uid, *objects, version)
-    caller = hook.caller or request.registry.caller
+    uid = request.draft.environment.identifiers.new_uid()
+    body = await offload(request.draft.weight, _written, request, resource, uid, *objects, version)
     try:
-        reply = await caller(hook.endpoint, body, timeout=min(hook.timeout, _left(request)))
+        reply = await (hook.caller or caller)(hook.endpoint, body, timeout=min(hook.timeout, _left(request)))
     except Unusable as error:
         raise CallFailed(f"could not get REST client: {error.text}") from None
     except CallFailed as error:
         raise CallFailed(f"failed to call webhook: {error.text}") from None
-    response = await work(len(reply.body), partial(reviews.read, mutating=mutating), reply, version, uid)
+    response = await offload(len(reply.body), partial(reviews.read, mutating=mutating), reply, version, uid)
     draft = request.draft
     for key, value in response.annotations:
         _annotate(request, f"{hook.name}/{key}", value)
-    draft.warnings += response.warnings
+    draft.outcome.warnings += response.warnings
     if response.operations:
         draft.weight += _weight(response.operations, len(reply.body), draft.weight)
     if not response.allowed:
@@ -195,13 +200,13 @@ async def _ask(hook: Hook, request: Attributes, resource: Resource, objects: Obj
 
 
 def _left(request: Attributes) -> int:
-    """The seconds that there are until the request must be answered, rounded up as upstream does."""
-    left = request.draft.deadline - asyncio.get_running_loop().time()
-    return max(math.ceil(min(left, _LONGEST)), 1)
+    """The seconds until the request's deadline, rounded up as upstream does."""
+    left = request.draft.request.deadline - asyncio.get_running_loop().time()
+    return max(math.ceil(min(left, _MAX_TIMEOUT)), 1)
 
 
 def _weight(operations: Sequence[Object], length: int, weight: int) -> int:
-    """By how many bytes an object of that weight may grow through a patch of that length, at most."""
+    """The maximum number of bytes by which a patch of that length lets an object of that weight grow."""
     copies = sum(1 for one in operations if one and one.get("op") == "copy")
     return length + min(copies * (weight + length), MAX_COPIED)
 
@@ -213,23 +218,23 @@ def _written(
 
 
 def _failed(hook: Hook, failure: CallFailed) -> ApiError | None:
-    """What a failed call leads to: None under failurePolicy Ignore."""
+    """The error after a failed call, None with failurePolicy Ignore."""
     text = f"failed calling webhook {quote(hook.name)}: {failure.text}"
-    told = quote(failure.text)  # it may have lines
-    log.warning("Failed calling webhook, failing %s %s: %s", "closed" if hook.fails else "open", hook.name, told)
+    quoted = quote(failure.text)  # it may have several lines
+    log.warning("Failed calling webhook, failing %s %s: %s", "closed" if hook.fails else "open", hook.name, quoted)
     return errors.internal_error(text) if hook.fails else None
 
 
 def _annotate(request: Attributes, key: str, value: str) -> None:
-    """For an audit log; what has a name that annotations cannot have, or is there already, is not told."""
+    """Add an audit annotation, unless its key is invalid or exists already."""
     if key.count("/") == 1 and not qualified_name(key):
-        request.draft.audit.setdefault(key, value)
+        request.draft.outcome.audit_annotations.setdefault(key, value)
 
 
-def _told(request: Attributes, hook: Hook, began: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
-    """Tell the trace of the write."""
+def _trace(request: Attributes, hook: Hook, began: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
+    """Add a call to the write's trace."""
     if request.draft.trace is not None:
-        request.draft.did(
+        request.draft.record(
             f"webhook {hook.name}",
             patch=operations,
             notes=[Note("", outcome)] if outcome else (),
@@ -242,17 +247,17 @@ def _told(request: Attributes, hook: Hook, began: float, outcome: str = "", oper
 
 @dataclass
 class _Reinvocation:
-    """Which webhooks are to be asked again."""
+    """The webhooks to call again."""
 
-    asked: set[str] = field(default_factory=set)
-    wanted: set[str] = field(default_factory=set)
-    left: Object | None = None
-    """The object as the webhooks left it."""
+    called: set[str] = field(default_factory=set)
+    to_reinvoke: set[str] = field(default_factory=set)
+    output: Object | None = None
+    """The object after the webhooks."""
 
     def changed(self) -> None:
-        """Those that were asked so far, and want it, are asked again."""
-        self.wanted |= self.asked
-        self.asked = set()
+        """The webhooks called so far with reinvocationPolicy IfNeeded are called again."""
+        self.to_reinvoke |= self.called
+        self.called = set()
 
 
 class MutatingWebhooks(_Webhooks):
@@ -263,13 +268,13 @@ class MutatingWebhooks(_Webhooks):
     async def admit(self, request: Attributes) -> None:
         """Raises ApiError."""
         memory: _Reinvocation = request.memory.setdefault(MutatingWebhooks, _Reinvocation())
-        if request.round and not equal(memory.left, await request.new_at(request.resource)):
+        if request.round and not equal(memory.output, await request.new_at(request.resource)):
             memory.changed()
-        for n, hook in enumerate(await self._hooks(request.registry)):
+        for n, hook in enumerate(await self._hooks(request.reader)):
             resource = await self._matched(hook, request)
-            if resource is not None and (not request.round or hook.uid in memory.wanted):
+            if resource is not None and (not request.round or hook.uid in memory.to_reinvoke):
                 await self._call(hook, request, resource, memory, f"round_{request.round}_index_{n}")
-        memory.left = await request.new_at(request.resource)
+        memory.output = await request.new_at(request.resource)
 
     async def _call(
         self, hook: Hook, request: Attributes, resource: Resource, memory: _Reinvocation, place: str
@@ -277,17 +282,17 @@ class MutatingWebhooks(_Webhooks):
         began, changed = time.perf_counter(), False
         try:
             objects = await _objects(request, resource, mutating=True)
-            response = await _ask(hook, request, resource, objects, mutating=True)
+            response = await _review(hook, self._caller, request, resource, objects, mutating=True)
             changed = await self._patch(hook, request, resource, response, place)
-            _told(request, hook, began, operations=response.operations)
+            _trace(request, hook, began, operations=response.operations)
         except CallFailed as failure:
-            _told(request, hook, began, failure.text)
+            _trace(request, hook, began, failure.text)
             error = _failed(hook, failure)
             if error is not None:
                 raise error from None
             _annotate(request, f"failed-open.{_MUTATION}/{place}", hook.name)
         except ApiError as error:
-            _told(request, hook, began, error.message)
+            _trace(request, hook, began, error.message)
             raise
         finally:
             about: Object = {"configuration": hook.configuration, "webhook": hook.name}
@@ -296,7 +301,7 @@ class MutatingWebhooks(_Webhooks):
             memory.changed()
             request.reinvoke = True
         if hook.again:
-            memory.asked.add(hook.uid)
+            memory.called.add(hook.uid)
 
     async def _patch(self, hook: Hook, request: Attributes, resource: Resource, response: Response, place: str) -> bool:
         """Whether the object is another one now. Raises ApiError."""
@@ -307,7 +312,7 @@ class MutatingWebhooks(_Webhooks):
         if before is None:
             why = f"admission webhook {quote(hook.name)} attempted to modify the object, which is not supported for this operation"
             raise errors.internal_error(why)
-        new = await work(request.draft.weight, reviews.patched, request, resource, before, operations)
+        new = await offload(request.draft.weight, reviews.patched, request, resource, before, operations)
         about = {"configuration": hook.configuration, "webhook": hook.name, "patch": list(operations)}
         _annotate(request, f"{_PATCH}/{place}", _json({**about, "patchType": reviews.JSON_PATCH}))
         if equal(before, new):
@@ -330,12 +335,12 @@ class ValidatingWebhooks(_Webhooks):
 
     async def validate(self, request: Attributes) -> None:
         """Raises ApiError: the first in the order of the configurations."""
-        asked: list[tuple[Hook, Resource, Objects]] = []
-        for hook in await self._hooks(request.registry):
+        calls: list[tuple[Hook, Resource, Objects]] = []
+        for hook in await self._hooks(request.reader):
             resource = await self._matched(hook, request)
             if resource is not None:
-                asked.append((hook, resource, await _objects(request, resource, mutating=False)))
-        outcomes = await asyncio.gather(*(self._call(n, *one, request) for n, one in enumerate(asked)))
+                calls.append((hook, resource, await _objects(request, resource, mutating=False)))
+        outcomes = await asyncio.gather(*(self._call(n, *one, request) for n, one in enumerate(calls)))
         for error in outcomes:
             if error is not None:
                 raise error
@@ -343,18 +348,18 @@ class ValidatingWebhooks(_Webhooks):
     async def _call(
         self, n: int, hook: Hook, resource: Resource, objects: Objects, request: Attributes
     ) -> ApiError | None:
-        """Why the request is refused, if it is."""
+        """The error that refuses the request, None if it is admitted."""
         began = time.perf_counter()
         try:
-            await _ask(hook, request, resource, objects, mutating=False)
-            _told(request, hook, began)
+            await _review(hook, self._caller, request, resource, objects, mutating=False)
+            _trace(request, hook, began)
         except CallFailed as failure:
-            _told(request, hook, began, failure.text)
+            _trace(request, hook, began, failure.text)
             error = _failed(hook, failure)
             if error is None:
                 _annotate(request, f"failed-open.{_VALIDATION}/round_0_index_{n}", hook.name)
             return error
         except ApiError as error:
-            _told(request, hook, began, error.message)
+            _trace(request, hook, began, error.message)
             return error
         return None

@@ -1,36 +1,36 @@
-"""Bytes to objects and back: request bodies, stored bytes, answers.
+"""Bytes to values and back: request bodies, stored bytes, responses.
 
-Reading: `orjson` reads what is clean; at any doubt `gojson` reads again, exactly as Go does. orjson refuses whatever Go
-refuses (NaN, byte order marks, numbers beyond float64, control characters) and more (bad UTF-8, lone surrogates, more
-than 1024 levels), but it says nothing of repeated keys and knows integers beyond int64. Both show when the value is
-written again: a repeated key is lost then, and with it a colon.
+Reading: `orjson` decodes nearly everything; where its result may differ from Go's, `go.json` decodes again, exactly as
+Go does. orjson refuses what Go refuses (NaN, byte order marks, numbers beyond float64, control characters) and more (bad
+UTF-8, lone surrogates, more than 1024 levels), but it does not report repeated keys, and accepts integers beyond int64.
+Counting colons finds repeated keys, because only one of several equal keys is in the decoded value:
 
-Writing: what encoding/json would write. orjson writes the same but for HTML characters and some floats.
+    body    {"a": 1, "b": ":", "a": 2}      4 colons
+    value   {"a": 2, "b": ":"}              3 colons when it is encoded: read again by `go.json`
 
-Refusals are upstream's, word for word; each function says which. What is big is slow: callers decode bodies beyond
-some 100 KB, above all YAML, in a thread.
+Writing: what encoding/json writes. orjson writes the same, except for HTML characters and some floats.
+
+Errors are upstream's, word for word. Decoding is slow for large bodies: callers decode more than some 100 KB, above all
+YAML, in a thread.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from types import NoneType
 from typing import Final, NamedTuple
 
 import orjson
 
-from apiserver.api import gojson
-from apiserver.api.errors import ApiError, bad_request, too_large
-from apiserver.api.gojson import JsonSyntaxError, string_of
-from apiserver.api.gotext import compact_json, quote
-from apiserver.api.meta import GroupVersionKind, parse_api_version
-from apiserver.api.structs import JSON as JSON_VALUE
-from apiserver.api.structs import STRING, Field, List, Struct, decode, json_type
-from apiserver.api.types import Json
+from noxu.apiserver.api.errors import ApiError, bad_request, too_large
+from noxu.apiserver.api.meta import GroupVersionKind, parse_api_version
+from noxu.apiserver.go import json as go_json
+from noxu.apiserver.go.json import JsonSyntaxError, string_of
+from noxu.apiserver.go.structs import json_type
+from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.values import Json
 
 MAX_BODY: Final = 3 * 1024 * 1024  # upstream's MaxRequestBodyBytes
-MAX_JSON_PATCH_OPERATIONS: Final = 10_000
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 
@@ -42,10 +42,10 @@ _zeros: Final = re.compile(b"0*").match
 
 
 class Decoded(NamedTuple):
-    """A value, and what a strict decoder has to say of repeated keys.
+    """A value, and the messages about repeated keys.
 
-    `duplicates` is for warnings (`duplicate field "spec.a"`, or YAML's `line 7: key "a" already set in map`), `strict`
-    for refusals, where YAML's complaints are one text of several lines.
+    `duplicates` is for warnings (`duplicate field "spec.a"`, or YAML's `line 7: key "a" already set in map`). `strict`
+    is for errors, where YAML's messages are one text of several lines.
     """
 
     value: Json
@@ -60,45 +60,46 @@ class Decoded(NamedTuple):
 
 
 def decode_json(body: bytes) -> Decoded:
-    """Read JSON as sigs.k8s.io/json does; raises ValueError with Go's message."""
-    value = _read_clean(body)
-    if value is not _DOUBT:
+    """Decode JSON as sigs.k8s.io/json does. Raises ValueError with Go's message."""
+    value = decode_fast(body)
+    if value is not UNCERTAIN:
         return Decoded(value)
-    document = gojson.read(body)
+    document = go_json.read(body)
     if document.error:
         raise ValueError(document.error)
-    return Decoded(document.value, _told(document.duplicates))
+    return Decoded(document.value, duplicate_field_messages(document.duplicates))
 
 
-def _told(duplicates: Sequence[str]) -> list[str]:
-    return [f"duplicate field {quote(path)}" for path in duplicates]
+def duplicate_field_messages(paths: Sequence[str]) -> list[str]:
+    """sigs.k8s.io/json's messages about repeated keys."""
+    return [f"duplicate field {quote(path)}" for path in paths]
 
 
-_DOUBT: Final = object()
-_SMALL: Final = 64 * 1024  # writing takes up to a hundred times as much memory as the body for a moment
+UNCERTAIN: Final = object()
+_SMALL: Final = 64 * 1024  # bytes; encoding again takes up to a hundred times as much memory for a moment
 
 
-def _read_clean(body: bytes) -> Json:
-    """The value of a body that orjson reads as Go does, _DOUBT if that is not sure."""
+def decode_fast(body: bytes) -> Json:
+    """The value of a JSON body if orjson certainly decodes it as Go does, else UNCERTAIN."""
     try:
         value = orjson.loads(body)
     except ValueError:
-        return _DOUBT
+        return UNCERTAIN
     try:
         colons = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER).count(b":") if len(body) <= _SMALL else -1
     except TypeError:  # an integer beyond 2**53, or too deep
         colons = -1
     if colons < 0:
         if _may_be_beyond_int64(body):
-            return _DOUBT
+            return UNCERTAIN
         colons = _count_colons(value)
     if colons != body.count(b":") or (b"\\" in body and _escaped_colon(body)):
-        return _DOUBT
+        return UNCERTAIN
     return value
 
 
 def _count_colons(value: Json) -> int:
-    """How many colons there would be if the value were written."""
+    """The number of colons in the value's JSON."""
     colons = 0
     todo = [value]
     while todo:
@@ -119,16 +120,23 @@ _escaped_colon: Final = re.compile(rb"\\u003[aA]").search
 
 
 def decode_stored(data: bytes) -> Json:
-    """Read what `encode` wrote."""
+    """Decode what `encode` has written."""
     try:
         value = orjson.loads(data)
     except ValueError:
-        return gojson.read(data).value
-    return gojson.read(data).value if _may_be_beyond_int64(data) else value
+        return go_json.read(data).value
+    return go_json.read(data).value if _may_be_beyond_int64(data) else value
 
 
 def _may_be_beyond_int64(text: bytes) -> bool:
-    """Is there an integer with so many digits, and not only a text or a fraction? (Or a text that looks like one.)"""
+    """Whether there is an integer of more than 18 digits, or a string that looks like one.
+
+    All digits become 0, so that one search finds a run of 19. The character before it distinguishes an integer from the
+    digits of a fraction, an exponent or a string:
+
+        {"a": 12345678901234567890}     the run follows a space, that a colon: an integer
+        {"a": 0.1234567890123456789}    the run follows a point
+    """
     digits = text.translate(_AS_ZEROS)
     at = digits.find(_ZEROS)
     while at >= 0:
@@ -143,47 +151,50 @@ def _may_be_beyond_int64(text: bytes) -> bool:
 
 
 def decode_yaml(body: bytes) -> Decoded:
-    """Read YAML as sigs.k8s.io/yaml turns it into JSON; raises ValueError with go-yaml's message.
+    """Decode YAML as sigs.k8s.io/yaml converts it to JSON. Raises ValueError with go-yaml's message.
 
-    A MiB takes about a second: run what is big in a thread. JSON in a YAML body is read as fast as JSON.
+    A MiB takes about a second: run large bodies in a thread. JSON in a YAML body is decoded as fast as JSON.
     """
-    if body.startswith(b"{") and not _odd_in_yaml(body):
-        value = _read_clean(body)
-        if value is _DOUBT:
+    if body.startswith(b"{") and not _may_differ_in_yaml(body):
+        value = decode_fast(body)
+        if value is UNCERTAIN:
             value = _read_deep(body)
-        if value is not _DOUBT and _same_in_yaml(body, value):
+        if value is not UNCERTAIN and _same_in_yaml(body, value):
             return Decoded(value)
-    from apiserver.api import goyaml  # most servers never read YAML
+    from noxu.apiserver.go import yaml as go_yaml  # imported late: most servers never read YAML
 
-    document = goyaml.read(body)
+    document = go_yaml.read(body)
     return Decoded(document.value, document.duplicates, yaml=True)
 
 
-def _odd_in_yaml(body: bytes) -> bool:
-    r"""Is there anything in the bytes of a JSON text that YAML may read otherwise: tabs, \u, \/, what is not printable?"""
+def _may_differ_in_yaml(body: bytes) -> bool:
+    r"""Whether a JSON text has bytes that YAML may read differently: tabs, \u, \/, or anything but printable ASCII."""
     return bool(body.translate(None, _PRINTABLE)) or b"\\u" in body or b"\\/" in body
 
 
 def _read_deep(body: bytes) -> Json:
-    """JSON that only its depth keeps from orjson. libyaml's time is quadratic in it."""
+    """The value of JSON that is too deep for orjson, else UNCERTAIN. libyaml takes quadratic time for depth."""
     if body.count(b"{") + body.count(b"[") <= _DEEP:
-        return _DOUBT
+        return UNCERTAIN
     try:
-        document = gojson.read(body)
+        document = go_json.read(body)
     except JsonSyntaxError as error:
         if str(error).endswith("exceeded max depth") and b"\n" not in body:
-            raise ValueError(f"yaml: exceeded max depth of {gojson.MAX_DEPTH}") from None
-        return _DOUBT
-    return _DOUBT if document.error or document.duplicates else document.value
+            raise ValueError(f"yaml: exceeded max depth of {go_json.MAX_DEPTH}") from None
+        return UNCERTAIN
+    return UNCERTAIN if document.error or document.duplicates else document.value
 
 
 def _same_in_yaml(body: bytes, value: Json) -> bool:
-    """YAML makes an integer of 1.0, and allows neither space before a colon nor keys of more than 1024 characters."""
+    """Whether YAML reads a JSON text as the same value.
+
+    YAML reads 1.0 as an integer, and allows neither space before a colon nor keys of more than 1024 characters.
+    """
     try:
         written = orjson.dumps(value)
     except TypeError:  # too deep
-        written = _encode_exactly(value, sort_keys=False)
-    if written.count(b'":') != body.count(b'":') or _written_otherwise(written):
+        written = _encode_in_python(value, sort_keys=False)
+    if written.count(b'":') != body.count(b'":') or _may_have_go_floats(written):
         return False
     if _LONG_TEXT not in body.translate(_TEXT):
         return True
@@ -196,7 +207,7 @@ def _same_in_yaml(body: bytes, value: Json) -> bool:
 _DEEP: Final = 1000
 _PRINTABLE: Final = bytes(range(0x20, 0x7F)) + b"\n"
 _LONG_TEXT: Final = b"x" * 1000
-_TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # everything but quotation marks is text
+_TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # maps every byte but the quotation mark to x
 
 
 # Writing
@@ -204,35 +215,44 @@ _TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # everything but quotation marks i
 _HTML: Final = {b"<": rb"\u003c", b">": rb"\u003e", b"&": rb"\u0026"}
 _FOR_FLOATS: Final = bytes.maketrans(b"+-123456789,[", b"00000000000::")
 _float: Final = re.compile(rb":0+[.e]0*(?=[:}\]e])")  # in JSON translated by _FOR_FLOATS
-_odd_float: Final = re.compile(rb"[:,\[]-?[0-9]+(?:\.0[,}\]]|(?:\.[0-9]+)?e)").match  # 1.0 and 1e16
+_go_float: Final = re.compile(rb"[:,\[]-?[0-9]+(?:\.0[,}\]]|(?:\.[0-9]+)?e)").match  # 1.0 and 1e16
 
 
-def _written_otherwise(written: bytes) -> bool:
-    """Might there be a float that Go writes in another form than orjson did?"""
+def _may_have_go_floats(written: bytes) -> bool:
+    """Whether orjson may have written a float in another form than Go does: `1.0` is `1` in Go, `1e16` is written out.
+
+    Strings may look like floats, too. After the translation, every digit is 0 and every value follows a colon, so that
+    few candidates have to be looked at closely:
+
+        {"a":[1.5,1.0],"b":"x:1.0,"}
+        {"a"::0.0:0.0]:"b":"x:0.0:"}
+             ^--- ^---        ^---      1.5 is written alike in Go; 1.0 is not; the string merely looks like it
+    """
     translated = written.translate(_FOR_FLOATS)
     if not _float.search(translated):
         return False
-    return any(_odd_float(written, found.start()) for found in _float.finditer(translated))
+    return any(_go_float(written, found.start()) for found in _float.finditer(translated))
 
 
 def encode(value: Json, *, sort_keys: bool) -> bytes:
-    """What encoding/json writes, in one line and without a line end."""
+    """The value as encoding/json writes it, on one line without a line end."""
     written = _encode_fast(value, _SORTED if sort_keys else 0)
-    return written if written is not None else _encode_exactly(value, sort_keys=sort_keys)
+    return written if written is not None else _encode_in_python(value, sort_keys=sort_keys)
 
 
 def _encode_fast(value: Json, option: int) -> bytes | None:
-    """None where orjson writes something else than Go: whole floats, floats with an exponent, great depth."""
+    """None if orjson may write something else than Go: whole floats, floats with an exponent, great depth."""
     try:
         written = orjson.dumps(value, option=option)
     except TypeError:
         return None
-    if _written_otherwise(written) or isinstance(value, float):
+    if _may_have_go_floats(written) or isinstance(value, float):
         return None
     return _escape(written)
 
 
 def _escape(written: bytes) -> bytes:
+    """JSON with the escapes of encoding/json. These characters occur in strings only, so all of them are replaced."""
     for char, escaped in _HTML.items():
         if char in written:
             written = written.replace(char, escaped)
@@ -241,28 +261,31 @@ def _escape(written: bytes) -> bytes:
     return written
 
 
-def _encode_exactly(value: Json, *, sort_keys: bool) -> bytes:
+def _encode_in_python(value: Json, *, sort_keys: bool) -> bytes:
     text = compact_json(value, sort_keys=sort_keys)
     return string_of(text.encode("utf-8", "surrogatepass")).encode()
 
 
 def pretty(value: Json, *, sort_keys: bool) -> bytes:
-    """What Go's MarshalIndent writes with two spaces, without a line end."""
+    """The value as Go's MarshalIndent writes it, with two spaces per level and without a line end."""
     option = _SORTED if sort_keys else 0
     written = _encode_fast(value, option)
     if written is not None:
         return _escape(orjson.dumps(value, option=option | orjson.OPT_INDENT_2))
-    return _indent(_encode_exactly(value, sort_keys=sort_keys))
+    return _indent(_encode_in_python(value, sort_keys=sort_keys))
 
 
 _token: Final = re.compile(rb'([{\[])([}\]])?|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+"|[^{}\[\],:"]++)').finditer
 
 
-MAX_INDENTED: Final = 1000  # levels; with 10,000 of them 200 MB of spaces would be written
+MAX_INDENTED: Final = 1000  # levels; 10,000 would take 200 MB of spaces
 
 
 def _indent(written: bytes) -> bytes:
-    """encoding/json's Indent of compact JSON; what is too deep stays compact."""
+    """encoding/json's Indent of compact JSON, which is returned unchanged beyond MAX_INDENTED levels.
+
+    `{"a":[1,{}]}` consists of the tokens { "a" : [ 1 , {} ] }; an empty container is one token.
+    """
     out: list[bytes] = []
     depth = 0
     for token in _token(written):
@@ -285,10 +308,10 @@ def _indent(written: bytes) -> bytes:
 
 
 def to_yaml(value: Json) -> bytes:
-    """What sigs.k8s.io/yaml writes: keys sorted, with a line end."""
-    from apiserver.api import goyaml_writer  # most servers never write YAML
+    """The value as sigs.k8s.io/yaml writes it: keys sorted, with a line end."""
+    from noxu.apiserver.go import yaml_writer  # imported late: most servers never write YAML
 
-    return goyaml_writer.write(value)
+    return yaml_writer.write(value)
 
 
 # Objects in requests
@@ -297,18 +320,18 @@ def to_yaml(value: Json) -> bytes:
 def read_object(
     body: bytes, media_type: str, expected: GroupVersionKind, *, strict: bool = True, typed: bool = False
 ) -> Decoded:
-    """Read the object that a request brings; `media_type` is JSON or YAML, `expected` the kind that the URL stands for.
+    """Decode the object in a request body; `media_type` is JSON or YAML, `expected` the kind of the URL's resource.
 
-    Raises ApiError: 413 for what is too big, 400 for what is no object or, unless it is `typed` (a built-in kind, whose
-    kind and apiVersion may be left out), has no kind. Whether kind and apiVersion are right is not checked here.
-    `strict` is for fieldValidation Strict and Warn; without it repeated keys are nobody's business.
+    Raises ApiError: 413 for a body that is too large, 400 for one that is not an object or has no kind. With `typed` (a
+    built-in kind), kind and apiVersion may be missing. Whether they are right is not checked here. `strict` collects
+    repeated keys, for fieldValidation Strict and Warn.
     """
     check_size(body)
-    if media_type == JSON and (value := _read_clean(body)) is not _DOUBT and _names_itself(value):
+    if media_type == JSON and (value := decode_fast(body)) is not UNCERTAIN and _has_identity(value):
         return Decoded(value)
     try:
         parsed = _parse(body, media_type)
-        sent = _interpret(parsed)
+        sent = _identity_of(parsed)
     except ValueError as error:
         raise _unrecognized(expected.kind, str(error), body) from None
     sent = _with_defaults(sent, expected)
@@ -324,49 +347,49 @@ def read_object(
 
 
 def identify(body: bytes, expected: GroupVersionKind) -> tuple[GroupVersionKind, Json]:
-    """What a webhook sent, and what that says it is; what it leaves out it is taken to be as `expected`.
+    """(the kind of an object that a webhook sent, the object); what it does not say is taken from `expected`.
 
-    Upstream takes for YAML what does not begin like a JSON object. Raises ValueError in Go's words, but for what is
-    too long to be looked at so closely.
+    As upstream, a body that does not begin like a JSON object is read as YAML. Raises ValueError, with Go's message
+    unless the body is too long to be read in Python.
     """
-    if (value := _read_clean(body)) is not _DOUBT and _names_itself(value):
+    if (value := decode_fast(body)) is not UNCERTAIN and _has_identity(value):
         return GroupVersionKind(*parse_api_version(value["apiVersion"]), value["kind"]), value
-    if len(body) > _CLOSELY_READ:
+    if len(body) > _MAX_READ_IN_PYTHON:
         parsed = _parse_quickly(body)
     else:
         parsed = _parse(body, JSON if body.lstrip(b" \t\r\n").startswith(b"{") else YAML)
-    sent = _with_defaults(_interpret(parsed), expected)
+    sent = _with_defaults(_identity_of(parsed), expected)
     if parsed.error:
         raise ValueError(parsed.error)
     return sent, parsed.value
 
 
 def unidentified(value: Json, text: Callable[[], str], *, typed: bool) -> str:
-    """What keeps a JSON value, written as `text`, from being an object of some kind; an empty text if nothing does.
+    """Why a JSON value is not an object of some kind, "" if it is; `text` gives the value's JSON for the message.
 
-    `typed`: built-in kinds may leave out which they are.
+    With `typed` (built-in kinds), kind and apiVersion may be missing.
     """
-    if _names_itself(value):
+    if _has_identity(value):
         return ""
     try:
-        sent = _interpret(_Parsed(value, [], list(value.items()) if type(value) is dict else []))
+        sent = _identity_of(_Parsed(value, [], list(value.items()) if type(value) is dict else []))
     except ValueError as error:
         return str(error)
     return "" if typed or sent.kind else f"Object 'Kind' is missing in '{text()}'"
 
 
-_CLOSELY_READ: Final = 64 * 1024  # bytes of an odd answer
+_MAX_READ_IN_PYTHON: Final = 64 * 1024  # bytes of a webhook's answer
 
 
 def decode_answer(body: bytes) -> Json:
-    """A JSON text that a webhook sent. Raises ValueError, in Go's words unless it is too long for that."""
-    if len(body) > _CLOSELY_READ:
+    """Decode JSON that a webhook sent. Raises ValueError, with Go's message unless it is too long to be read in Python."""
+    if len(body) > _MAX_READ_IN_PYTHON:
         try:
             return orjson.loads(body)
         except ValueError as error:
             if "limit" not in str(error):  # of depth, which is a tenth of Go's
                 raise
-    return gojson.read(body).value
+    return go_json.read(body).value
 
 
 def _parse_quickly(body: bytes) -> _Parsed:
@@ -378,19 +401,20 @@ def _parse_quickly(body: bytes) -> _Parsed:
 
 
 def check_size(body: bytes) -> None:
-    """Raises ApiError."""
+    """Raises ApiError 413 for a body that is too large."""
     if len(body) > MAX_BODY:
         raise too_large(f"limit is {MAX_BODY}")
 
 
 def cannot_be_handled(sent: GroupVersionKind, kind: str, why: str) -> ApiError:
-    """An object that says what it is, but cannot be decoded as `kind`; `why` may be the `strict_decoding_error`."""
+    """The error for an object of the kind `sent` that cannot be decoded as `kind`; `why` may be the `strict_decoding_error`."""
     text = f"{sent.kind} in version {quote(sent.version)} cannot be handled as a {kind}: {why}"
     return bad_request(text)
 
 
-def strict_decoding_error(complaints: Sequence[str]) -> str:
-    return f"strict decoding error: {', '.join(complaints)}"
+def strict_decoding_error(messages: Sequence[str]) -> str:
+    """Upstream's message about unknown and repeated fields."""
+    return f"strict decoding error: {', '.join(messages)}"
 
 
 def _unrecognized(kind: str, why: str, body: bytes) -> ApiError:
@@ -398,7 +422,7 @@ def _unrecognized(kind: str, why: str, body: bytes) -> ApiError:
 
 
 def _excerpt(body: bytes) -> str:
-    """Enough of a body to know it by: text if it may be a JSON object, else hexadecimal."""
+    """The beginning of a body: text if it may be a JSON object, else hexadecimal."""
     if not body:
         return "<empty>"
     shown = body[:_EXCERPT]
@@ -410,7 +434,7 @@ _EXCERPT: Final = 30
 
 
 class _Parsed(NamedTuple):
-    """`members` are the root's, with repetitions; `error` tells of a number that no float64 holds."""
+    """`members` are the root's, repetitions included; `error` is about a number that no float64 holds."""
 
     value: Json
     duplicates: Sequence[str]
@@ -423,21 +447,21 @@ def _parse(body: bytes, media_type: str) -> _Parsed:
         if media_type == YAML:
             value, duplicates, _ = decode_yaml(body)
             return _Parsed(value, duplicates, list(value.items()) if type(value) is dict else [])
-        document = gojson.read(body)
+        document = go_json.read(body)
     except JsonSyntaxError as error:
         raise ValueError(f"{_NO_KIND}: {error}") from None
-    return _Parsed(document.value, _told(document.duplicates), document.members, document.error)
+    return _Parsed(document.value, duplicate_field_messages(document.duplicates), document.members, document.error)
 
 
-def _names_itself(value: Json) -> bool:
-    """Is this an object with a kind and an apiVersion, so that `_interpret` has nothing to add?"""
+def _has_identity(value: Json) -> bool:
+    """Whether a value is an object whose kind and apiVersion are certainly what `_identity_of` would find."""
     if type(value) is not dict:
         return False
     kind, api_version = value.get("kind"), value.get("apiVersion")
     if type(kind) is not str or type(api_version) is not str or not kind or api_version.count("/") > 1:
         return False
     for name in value:
-        if len(name) in _IDENTITY_LENGTHS and name not in _EVERYDAY and name.casefold() in _IDENTITY:
+        if len(name) in _IDENTITY_LENGTHS and name not in _COMMON_NAMES and name.casefold() in _IDENTITY:
             return False
     return True
 
@@ -449,8 +473,8 @@ _TYPE_META: Final = (
 _IDENTITY: Final = {"apiversion": "apiVersion", "kind": "kind"}
 
 
-def _interpret(parsed: _Parsed) -> GroupVersionKind:
-    """What the object says it is. Upstream looks without regard to case here, though nowhere else."""
+def _identity_of(parsed: _Parsed) -> GroupVersionKind:
+    """The kind that an object claims. Upstream ignores the case of member names here, and nowhere else."""
     value = parsed.value
     if value is not None and type(value) is not dict:
         raise ValueError(f"{_NO_KIND}: json: cannot unmarshal {json_type(value)} into Go value of type {_TYPE_META}")
@@ -460,14 +484,14 @@ def _interpret(parsed: _Parsed) -> GroupVersionKind:
         if field is None or item is None:
             continue
         if type(item) is not str:
-            what = f"json: cannot unmarshal {json_type(item)} into Go struct field .{field} of type string"
-            raise ValueError(f"{_NO_KIND}: {what}")
+            why = f"json: cannot unmarshal {json_type(item)} into Go struct field .{field} of type string"
+            raise ValueError(f"{_NO_KIND}: {why}")
         found[field] = item
     return GroupVersionKind(*parse_api_version(found["apiVersion"]), found["kind"])
 
 
 _IDENTITY_LENGTHS: Final = frozenset(map(len, _IDENTITY))
-_EVERYDAY: Final = frozenset({"apiVersion", "kind", "spec", "data"})
+_COMMON_NAMES: Final = frozenset({"apiVersion", "kind", "spec", "data"})
 
 
 def _with_defaults(sent: GroupVersionKind, expected: GroupVersionKind) -> GroupVersionKind:
@@ -475,113 +499,3 @@ def _with_defaults(sent: GroupVersionKind, expected: GroupVersionKind) -> GroupV
     if not version and group in ("", expected.group):
         group, version = expected.group, expected.version
     return GroupVersionKind(group, version, kind or expected.kind)
-
-
-# Patches in requests
-
-
-class PatchBody(NamedTuple):
-    """A JSON text that is a patch of some kind. `duplicates` are paths."""
-
-    value: Json
-    error: str
-    duplicates: Sequence[str]
-
-
-class Patch(NamedTuple):
-    """A patch that can be applied, and what a strict decoder has to say of it."""
-
-    value: Json
-    strict: Sequence[str]
-
-
-def read_patch(body: bytes) -> PatchBody:
-    """The body of a JSON or merge patch; raises ApiError.
-
-    This happens before the object is looked up, what `json_patch` and `merge_patch` do happens after it.
-    """
-    check_size(body)
-    value = _read_clean(body)
-    if value is not _DOUBT:
-        return PatchBody(value, "", ())
-    try:
-        document = gojson.read(body)
-    except JsonSyntaxError:
-        raise bad_request("invalid JSON patch") from None
-    return PatchBody(document.value, document.error, document.duplicates)
-
-
-_JSON_PATCH_OP: Final = Struct("jsonPatchOp", package="handlers").define(
-    Field("op", STRING), Field("path", STRING), Field("from", STRING), Field("value", JSON_VALUE)
-)
-
-
-def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
-    """The operations of a JSON patch, as they were sent; raises ApiError.
-
-    Without `strict` (fieldValidation=Ignore) only the operations' being objects is checked.
-    """
-    operations = [] if patch.value is None else patch.value
-    complaints: list[str] = []
-    if strict:
-        decoded = decode(List(_JSON_PATCH_OP), operations)
-        error = decoded.error or patch.error.replace("Go value", "Go struct field jsonPatchOp.value")
-        if error:
-            raise bad_request(f"error decoding patch: {error}")
-        known = [path for path in patch.duplicates if _operation_field(path) in _JSON_PATCH_OP.fields]
-        complaints = [f"json patch {told}" for told in _told(known)]
-        complaints += [f"json patch unknown field {quote(path)}" for path in decoded.unknown]
-    elif type(operations) is not list:
-        raise bad_request(_no_go_value(operations, "jsonpatch.Patch"))
-    for operation in operations:
-        if operation is not None and type(operation) is not dict:
-            raise bad_request(_no_go_value(operation, "jsonpatch.Operation"))
-    if len(operations) > MAX_JSON_PATCH_OPERATIONS:
-        limit = f"is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
-        raise too_large(f"The allowed maximum operations in a JSON patch {limit}")
-    return Patch([operation or {} for operation in operations], complaints)
-
-
-def merge_patch(patch: PatchBody, *, strict: bool) -> Patch:
-    """A merge patch: an object, or without `strict` also a list; raises ApiError."""
-    if strict and (patch.error or type(patch.value) not in (dict, NoneType)):
-        raise bad_request(f"error decoding patch: {patch.error or _no_go_value(patch.value, _GO_MAP)}")
-    if type(patch.value) not in (dict, list):
-        raise bad_request("Invalid JSON Patch")
-    return Patch(patch.value, _told(patch.duplicates) if strict else ())
-
-
-def read_apply(body: bytes) -> Decoded:
-    """The body of a server-side apply, an object in YAML or JSON; raises ApiError. Null is empty."""
-    check_size(body)
-    try:
-        decoded = decode_yaml(body)
-    except JsonSyntaxError as error:
-        raise bad_request(f"error decoding patch: {_NO_OBJECT}: {error}") from None
-    except ValueError as error:
-        if body.lstrip().startswith(b"{"):
-            raise bad_request(f"error decoding patch: error converting YAML to JSON: {error}") from None
-        raise bad_request(f"error encoding patch: {error}") from None
-    if decoded.value is None:
-        return Decoded({}, (), decoded.yaml)
-    if type(decoded.value) is not dict:
-        raise bad_request(f"error decoding patch: {_NO_OBJECT}: {_no_go_value(decoded.value, _GO_MAP)}")
-    return decoded
-
-
-def refuse_repeated_keys(applied: Decoded) -> ApiError:
-    """What fieldValidation=Strict says to an apply whose `duplicates` are not empty."""
-    return bad_request(f"error strict decoding patch: error converting YAML to JSON: {applied.strict[0]}")
-
-
-_GO_MAP: Final = "map[string]interface {}"
-_NO_OBJECT: Final = "error unmarshaling JSON: while decoding JSON"
-
-
-def _no_go_value(value: Json, go: str) -> str:
-    return f"json: cannot unmarshal {json_type(value)} into Go value of type {go}"
-
-
-def _operation_field(path: str) -> str:
-    """`[0].value.a` is in the field `value`."""
-    return path.partition(".")[2].partition(".")[0].partition("[")[0]

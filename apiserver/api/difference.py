@@ -1,15 +1,18 @@
-"""What one JSON value has that another has not, as a JSON patch (RFC 6902) for people to read.
+"""The difference of two JSON values as a JSON patch (RFC 6902), for people to read.
 
-Items of lists are compared by position, after the equal ones at both ends are set aside. Values may be as deep as
-clients like.
+Items of lists are compared by position, after equal ones at both ends have been set aside. Nothing recurses: clients
+choose the depth of values.
+
+    old    {"a": [1, 2, 3], "b": "x"}
+    new    {"a": [1, 3], "c": "y"}
+    patch  remove /b, add /c "y", remove /a/1
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apiserver.api.types import Json, Object
-from apiserver.api.values import equal
+from noxu.apiserver.values import Json, Object, equal
 
 
 def pointer(above: str, step: str | int) -> str:
@@ -22,16 +25,16 @@ def steps(path: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
 
 
-def field_path(place: Sequence[str]) -> str:
-    """The same place as messages about fields write it: `spec.ports[0].name`."""
+def field_path(steps: Sequence[str]) -> str:
+    """The steps of a JSON pointer as a field path: `spec.ports[0].name`."""
     path = ""
-    for step in place:
+    for step in steps:
         path += f"[{step}]" if step.isdigit() else f".{step}" if path else step
     return path
 
 
 def difference(old: Json, new: Json, path: str = "") -> list[Object]:
-    """A JSON patch of add, remove and replace that makes `new` of `old`."""
+    """A JSON patch of add, remove and replace operations that changes `old` to `new`."""
     patch: list[Object] = []
     todo = [(path, old, new)]
     while todo:
@@ -46,7 +49,7 @@ def difference(old: Json, new: Json, path: str = "") -> list[Object]:
 
 
 def _members(where: str, before: Object, after: Object, patch: list[Object]) -> list[tuple[str, Json, Json]]:
-    """The members that both have; what one of them lacks is added to the patch."""
+    """The members of both; those of one side only are added to the patch."""
     patch += [{"op": "remove", "path": pointer(where, name)} for name in before if name not in after]
     both = []
     for name, value in after.items():
@@ -58,7 +61,11 @@ def _members(where: str, before: Object, after: Object, patch: list[Object]) -> 
 
 
 def _items(where: str, before: list[Json], after: list[Json], patch: list[Object]) -> list[tuple[str, Json, Json]]:
-    """The items that stand at the same place but may differ; items that came or went are added to the patch."""
+    """The items at equal positions that may differ; surplus items of one side are added to the patch.
+
+    [1, 2, 3] and [1, 3]: one equal item at the start, one at the end; of the middles [2] and [] nothing is common, so 2
+    is removed. Removals go backwards, so that they do not move the positions of those that follow.
+    """
     shorter = min(len(before), len(after))
     start = 0
     while start < shorter and equal(before[start], after[start]):
@@ -67,7 +74,7 @@ def _items(where: str, before: list[Json], after: list[Json], patch: list[Object
     while end < shorter - start and equal(before[-1 - end], after[-1 - end]):
         end += 1
     middle = shorter - end
-    gone, come = reversed(range(middle, len(before) - end)), range(middle, len(after) - end)
-    patch += [{"op": "remove", "path": pointer(where, n)} for n in gone]
-    patch += [{"op": "add", "path": pointer(where, n), "value": after[n]} for n in come]
+    removed, added = reversed(range(middle, len(before) - end)), range(middle, len(after) - end)
+    patch += [{"op": "remove", "path": pointer(where, n)} for n in removed]
+    patch += [{"op": "add", "path": pointer(where, n), "value": after[n]} for n in added]
     return [(pointer(where, n), before[n], after[n]) for n in reversed(range(start, middle))]

@@ -1,7 +1,7 @@
 """The one exception that becomes a response: `ApiError` carries a metav1.Status.
 
-Constructors mirror k8s.io/apimachinery/pkg/api/errors in texts, reasons and details. `what` is a qualified name as
-upstream prints it, `resource.group` or `Kind.group` (just the name in the core group).
+Constructors mirror k8s.io/apimachinery/pkg/api/errors in messages, reasons and details. `resource` is a qualified name as
+upstream prints it: `resource.group` or `Kind.group`, only the name in the core group.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from apiserver.api.field import NIL, FieldError
-from apiserver.api.gotext import quote
-from apiserver.api.types import Object
+from noxu.apiserver.api.field import NIL, FieldError
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.values import Object
 
-MAX_TOLD_ERRORS: Final = 10_000  # beyond it a 422 says how many more there are; upstream has no limit and takes minutes
+MAX_REPORTED_ERRORS: Final = 10_000  # a 422 only counts the others; upstream has no limit, and takes minutes
 
 
 class Qualified(NamedTuple):
-    """A resource or a kind with its group, as error texts and details name it."""
+    """A resource or a kind with its group, as messages and details name it."""
 
     group: str
     name: str
@@ -27,10 +27,10 @@ class Qualified(NamedTuple):
 
 
 class ApiError(Exception):
-    """A request that failed, told as a Status.
+    """A request that failed.
 
-    `code` is the HTTP code. `status` is the metav1.Status, or None where upstream answers in plain text: then the body
-    is `text`. `retry_after` becomes a Retry-After header.
+    `code` is the HTTP code, `status` the metav1.Status. Where upstream answers in plain text, `text` is the body
+    instead. `retry_after` (seconds) becomes a Retry-After header.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ApiError(Exception):
         self.text = text
         self.metadata: Object = {}  # a list that expired carries a fresh continue token here
         self.retry_after: int | None = (details or {}).get("retryAfterSeconds")
-        self.outcome = "Failure"  # an admission webhook may call it otherwise
+        self.outcome = "Failure"  # an admission webhook may set another `status`
 
     @property
     def status(self) -> Object:
@@ -60,75 +60,82 @@ class ApiError(Exception):
         return status
 
 
-def _details(what: Qualified | None, name: str = "", **more: object) -> Object:
-    details: Object = {"name": name, "group": what.group if what else "", "kind": what.name if what else "", **more}
+def _details(resource: Qualified | None, name: str = "", **more: object) -> Object:
+    details: Object = {
+        "name": name,
+        "group": resource.group if resource else "",
+        "kind": resource.name if resource else "",
+        **more,
+    }
     return {k: v for k, v in details.items() if v}
 
 
 def no_kind_registered(kind: str, api_version: str) -> str:
-    """What upstream says of a kind that it does not know."""
+    """Upstream's message about a kind that it does not know."""
     return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
 
 
 def page_not_found() -> ApiError:
-    """What is not served at all: Go's plain `404 page not found`, not a Status."""
+    """404 for a path that is not served at all: Go's plain `404 page not found`, not a Status."""
     return ApiError(404, "the server could not find the requested resource", "NotFound", text="404 page not found\n")
 
 
 def no_route() -> ApiError:
-    """What a web service of upstream says of a path that it does not have."""
+    """404 for an unknown path below a served prefix."""
     return ApiError(404, "the server could not find the requested resource", "NotFound", {})
 
 
 def no_route_with_method() -> ApiError:
-    """What it says if it has the path, but not with this method."""
+    """405 for a known path with another method."""
     return ApiError(405, "the server does not allow this method on the requested resource", "MethodNotAllowed", {})
 
 
-def not_found(what: Qualified, name: str) -> ApiError:
-    return ApiError(404, f"{what} {quote(name)} not found", "NotFound", _details(what, name))
+def not_found(resource: Qualified, name: str) -> ApiError:
+    return ApiError(404, f"{resource} {quote(name)} not found", "NotFound", _details(resource, name))
 
 
-def already_exists(what: Qualified, name: str) -> ApiError:
-    return ApiError(409, f"{what} {quote(name)} already exists", "AlreadyExists", _details(what, name))
+def already_exists(resource: Qualified, name: str) -> ApiError:
+    return ApiError(409, f"{resource} {quote(name)} already exists", "AlreadyExists", _details(resource, name))
 
 
-def generate_name_conflict(what: Qualified, name: str) -> ApiError:
-    message = f"{what} {quote(name)} already exists, the server was not able to generate a unique name for the object"
-    return ApiError(409, message, "AlreadyExists", _details(what, name, retryAfterSeconds=1))
+def generate_name_conflict(resource: Qualified, name: str) -> ApiError:
+    message = (
+        f"{resource} {quote(name)} already exists, the server was not able to generate a unique name for the object"
+    )
+    return ApiError(409, message, "AlreadyExists", _details(resource, name, retryAfterSeconds=1))
 
 
-def forbidden(what: Qualified, name: str, why: str) -> ApiError:
-    subject = f"{what} {quote(name)}" if name else str(what)
-    return ApiError(403, f"{subject} is forbidden: {why}", "Forbidden", _details(what, name))
+def forbidden(resource: Qualified, name: str, why: str) -> ApiError:
+    subject = f"{resource} {quote(name)}" if name else str(resource)
+    return ApiError(403, f"{subject} is forbidden: {why}", "Forbidden", _details(resource, name))
 
 
-def conflict(what: Qualified, name: str, why: str) -> ApiError:
-    message = f"Operation cannot be fulfilled on {what} {quote(name)}: {why}"
-    return ApiError(409, message, "Conflict", _details(what, name))
+def conflict(resource: Qualified, name: str, why: str) -> ApiError:
+    message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
+    return ApiError(409, message, "Conflict", _details(resource, name))
 
 
-def modified(what: Qualified, name: str) -> ApiError:
+def modified(resource: Qualified, name: str) -> ApiError:
     """The optimistic lock failed."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(what, name, why)
+    return conflict(resource, name, why)
 
 
 def expired(message: str) -> ApiError:
     return ApiError(410, message, "Expired")
 
 
-def invalid(what: Qualified, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """422. Each error is a cause; in the message texts that repeat are told once."""
-    causes = [{"reason": e.reason, "message": e.body, "field": e.field or NIL} for e in errors[:MAX_TOLD_ERRORS]]
-    message = f"{what} {quote(name)} is invalid"
+def invalid(resource: Qualified, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """422. Each error is a cause; the message has equal texts once."""
+    causes = [{"reason": e.reason, "message": e.body, "field": e.field or NIL} for e in errors[:MAX_REPORTED_ERRORS]]
+    message = f"{resource} {quote(name)} is invalid"
     if errors:
-        message += ": " + aggregate(map(str, errors[:MAX_TOLD_ERRORS]), more=len(errors) - MAX_TOLD_ERRORS)
-    return ApiError(422, message, "Invalid", _details(what, name, causes=causes))
+        message += ": " + aggregate(map(str, errors[:MAX_REPORTED_ERRORS]), more=len(errors) - MAX_REPORTED_ERRORS)
+    return ApiError(422, message, "Invalid", _details(resource, name, causes=causes))
 
 
 def aggregate(texts: Iterable[str], *, more: int = 0) -> str:
-    """Upstream's utilerrors.Aggregate: one text bare, several as `[a, b]`, each once."""
+    """Upstream's utilerrors.Aggregate: `a` for one text, `[a, b]` for several; equal texts once. `more` are only counted."""
     unique = list(dict.fromkeys(texts))
     if more > 0:
         unique.append(f"and {more} more errors")
@@ -139,17 +146,9 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, message, "BadRequest")
 
 
-def too_many_requests(message: str, retry_after: int) -> ApiError:
-    return ApiError(429, message, "TooManyRequests", {"retryAfterSeconds": retry_after})
-
-
-def service_unavailable(message: str) -> ApiError:
-    return ApiError(503, message, "ServiceUnavailable")
-
-
-def method_not_allowed(what: Qualified, action: str) -> ApiError:
-    message = f'{action} is not supported on resources of kind "{what}"'
-    return ApiError(405, message, "MethodNotAllowed", _details(what))
+def method_not_allowed(resource: Qualified, action: str) -> ApiError:
+    message = f'{action} is not supported on resources of kind "{resource}"'
+    return ApiError(405, message, "MethodNotAllowed", _details(resource))
 
 
 def internal_error(message: str) -> ApiError:
@@ -158,7 +157,7 @@ def internal_error(message: str) -> ApiError:
 
 
 def plain_error(message: str, code: int = 500) -> ApiError:
-    """An error that upstream passes on as it is: no reason, no details."""
+    """An error without reason and details, as upstream makes it from a plain Go error."""
     return ApiError(code, message)
 
 
@@ -181,5 +180,5 @@ def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
 
 
 def unprocessable() -> ApiError:
-    """422 without words: what upstream answers when a JSON patch does not apply."""
+    """422 for a JSON patch that does not apply: upstream gives no details."""
     return ApiError(422, "the server rejected our request due to an error in our request", "Invalid", {})

@@ -1,15 +1,15 @@
 """Field errors, rendered as upstream's k8s.io/apimachinery/pkg/util/validation/field does.
 
-`<field>: <type text>[: <value>][: <detail>]`. A field path is a plain string; the root is "" and prints as `<nil>`
-where a whole object is meant (a nil *field.Path in Go). Required, Forbidden, TooLong and Internal never print a value.
+`<field>: <type text>[: <value>][: <detail>]`. A field path is a plain string; the root is "" and prints as `<nil>` (a
+nil *field.Path in Go). Required, Forbidden, TooLong and Internal never print a value.
 """
 
 from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from apiserver.api.gotext import compact_json, plain, quote
-from apiserver.api.types import Json
+from noxu.apiserver.go.text import compact_json, plain, quote
+from noxu.apiserver.values import Json
 
 Path: TypeAlias = str
 ROOT: Final[Path] = ""
@@ -22,10 +22,12 @@ def child(path: Path, *names: str) -> Path:
 
 
 def index(path: Path, position: int) -> Path:
+    """`spec.a` + 0 → `spec.a[0]`."""
     return f"{path}[{position}]"
 
 
 def key(path: Path, name: str) -> Path:
+    """`labels` + `a.b` → `labels[a.b]`."""
     return f"{path}[{name}]"
 
 
@@ -58,7 +60,7 @@ _VALUELESS: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "Fie
 
 
 class _Omit:
-    """Stands for "say nothing about the value" (Go's field.OmitValueType)."""
+    """Stands for "do not print a value" (Go's field.OmitValueType)."""
 
     def __repr__(self) -> str:
         return "OMIT"
@@ -68,13 +70,13 @@ OMIT: Final = _Omit()
 
 
 class Verbatim(str):
-    """A value that is told as it stands: JSON text of a Go struct, whose fields keep their order."""
+    """A value that is printed unchanged: JSON of a Go struct, whose fields keep their order."""
 
     __slots__ = ()
 
 
 class FieldError(NamedTuple):
-    """One thing wrong with one field. `reason` is what a Status cause carries."""
+    """An error in one field. `reason` is that of a Status cause."""
 
     reason: Reason
     field: Path
@@ -83,7 +85,7 @@ class FieldError(NamedTuple):
 
     @property
     def body(self) -> str:
-        """The text without the field."""
+        """The message without the field."""
         text = _TEXT[self.reason]
         if self.reason not in _VALUELESS and self.value is not OMIT:
             text += f": {printed(self.value)}"
@@ -94,7 +96,7 @@ class FieldError(NamedTuple):
 
 
 def printed(value: Json) -> str:
-    """Numbers and booleans as %v, strings as %q, everything else as JSON."""
+    """A value in a message: numbers and booleans as %v, strings as %q, everything else as JSON."""
     if isinstance(value, str):
         return value if isinstance(value, Verbatim) else quote(value)
     return plain(value) if isinstance(value, (bool, int, float)) else compact_json(value)
@@ -127,14 +129,14 @@ def duplicate(field: Path, value: Json) -> FieldError:
 
 
 def too_long(field: Path, limit: int) -> FieldError:
-    """Upstream says bytes even where it counts runes, and does not say a limit that is below zero."""
-    told = f"may not be more than {limit} byte{'' if limit == 1 else 's'}"
-    return FieldError("FieldValueTooLong", field, "", told if limit >= 0 else "value is too long")
+    """Upstream says bytes even where it counts runes, and omits a limit below zero."""
+    detail = f"may not be more than {limit} byte{'' if limit == 1 else 's'}"
+    return FieldError("FieldValueTooLong", field, "", detail if limit >= 0 else "value is too long")
 
 
 def too_many(field: Path, actual: int, limit: int) -> FieldError:
-    told = f"must have at most {limit} item{'' if limit == 1 else 's'}"
-    return FieldError("FieldValueTooMany", field, actual, told if limit >= 0 else "has too many items")
+    detail = f"must have at most {limit} item{'' if limit == 1 else 's'}"
+    return FieldError("FieldValueTooMany", field, actual, detail if limit >= 0 else "has too many items")
 
 
 def not_found(field: Path, value: Json) -> FieldError:

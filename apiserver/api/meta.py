@@ -1,17 +1,16 @@
-"""ObjectMeta: its shape, how it is coerced, and what may stand in it.
+"""ObjectMeta: its fields, coercion, validation and warnings.
 
 Coercion is apiextensions' objectmeta package, validation k8s.io/apimachinery's api/validation, the warnings are those
-of the custom resource strategy and of the request handlers; texts, order and repetitions are upstream's. Everything
-expects coerced metadata, a dict in which no field has the wrong type.
+of the custom resource strategy and of the request handlers; messages, order and repetitions are upstream's. Everything
+but `coerce` expects coerced metadata, a dict in which no field has the wrong type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
-from apiserver.api import gojson
-from apiserver.api.field import (
+from noxu.apiserver.api.field import (
     FieldError,
     Path,
     Verbatim,
@@ -23,10 +22,19 @@ from apiserver.api.field import (
     required,
     too_long,
 )
-from apiserver.api.gotext import compact_json, quote
-from apiserver.api.gotime import is_normal_time
-from apiserver.api.names import NameRule, label_name, label_value, path_segment_name, qualified_name, subdomain_name
-from apiserver.api.structs import (
+from noxu.apiserver.api.meta_shape import is_coerced
+from noxu.apiserver.api.names import (
+    NameRule,
+    is_label,
+    is_subdomain,
+    label_name,
+    label_value,
+    path_segment_name,
+    qualified_name,
+    subdomain_name,
+)
+from noxu.apiserver.go import json as go_json
+from noxu.apiserver.go.structs import (
     BOOL,
     INT64,
     JSON,
@@ -42,7 +50,8 @@ from apiserver.api.structs import (
     decode,
     named,
 )
-from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
+from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.values import Json, Object
 
 METADATA: Final[Path] = "metadata"
 
@@ -95,7 +104,7 @@ _STANDARD_FINALIZERS: Final = frozenset({FINALIZER_ORPHAN, FINALIZER_FOREGROUND,
 MAX_ANNOTATIONS: Final = 256 * 1024  # bytes of all keys and values
 MAX_MANAGER: Final = 128  # bytes of a field manager's name
 MAX_SUBRESOURCE: Final = 256
-MAX_GENERATED_BASE: Final = 58  # bytes of a generateName that survive; five random characters follow
+MAX_GENERATED_BASE: Final = 58  # bytes of a generateName that are kept; five random characters follow
 SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 IMMUTABLE: Final = "field is immutable"
 
@@ -121,25 +130,25 @@ def parse_api_version(text: str) -> tuple[str, str]:
 
 
 class Coerced(NamedTuple):
-    """Metadata in declaration order without what is empty, and the paths of the fields that it does not have."""
+    """Metadata in the order of declaration without empty fields, and the paths of unknown fields that were dropped."""
 
     metadata: Object
     unknown: list[str]
 
 
 def coerce(metadata: Json, *, path: Path = METADATA, drop_malformed: bool = False) -> Coerced:
-    """Bring metadata into the shape of ObjectMeta: null is empty metadata, and what is in shape is given back itself.
+    """Bring metadata into the form of ObjectMeta; null is empty metadata. Metadata in that form is returned itself.
 
-    Raises ValueError with Go's message for what has the wrong type; with `drop_malformed` (objects read from storage)
-    such a field is left out instead, and only metadata that is no object at all is an error.
+    Raises ValueError with Go's message for a field of the wrong type. With `drop_malformed` (objects read from storage)
+    such a field is dropped, and only metadata that is not an object is an error.
     """
-    if type(metadata) is dict and _in_shape(metadata, _SHAPE):
+    if is_coerced(metadata):
         return Coerced(metadata, [])
     result = decode(OBJECT_META, metadata)
     if not result.error and not result.unknown:
         return Coerced(result.value or {}, [])
     # Upstream goes through JSON with sorted keys: that decides which error comes first, and makes 3.0 an integer.
-    rewritten = gojson.read(compact_json(metadata).encode()).value
+    rewritten = go_json.read(compact_json(metadata).encode()).value
     result = decode(OBJECT_META, rewritten)
     if result.error and not drop_malformed:
         raise ValueError(result.error)
@@ -152,69 +161,6 @@ def coerce(metadata: Json, *, path: Path = METADATA, drop_malformed: bool = Fals
     return Coerced(result.value, [child(path, unknown) for unknown in result.unknown])
 
 
-def _in_shape(value: Object, shape: Shape) -> bool:
-    """Is every field known and as coercion would leave it? (Their order does not matter: custom resources are sorted.)"""
-    for name, item in value.items():
-        check = shape.get(name)
-        if check is None or not check(item):
-            return False
-    return True
-
-
-def _is_text(value: Json) -> bool:
-    return type(value) is str and value != ""
-
-
-def _is_texts(value: Json) -> bool:
-    return type(value) is list and {*map(type, value)} == {str}
-
-
-def _is_text_map(value: Json) -> bool:
-    return type(value) is dict and {*map(type, value.values())} == {str}
-
-
-def _is_moment(value: Json) -> bool:
-    return type(value) is str and is_normal_time(value)
-
-
-def _is_owners(value: Json) -> bool:
-    return (
-        type(value) is list
-        and len(value) > 0
-        and all(type(owner) is dict and owner.keys() >= _OWNER_IDENTITY and _in_shape(owner, _OWNER) for owner in value)
-    )
-
-
-def _is_managers(value: Json) -> bool:
-    return type(value) is list and len(value) > 0 and all(type(e) is dict and _in_shape(e, _MANAGER) for e in value)
-
-
-Shape: TypeAlias = dict[str, Callable[[Json], bool]]
-_OWNER_IDENTITY: Final = frozenset({"apiVersion", "kind", "name", "uid"})
-_OWNER: Final[Shape] = {
-    **dict.fromkeys(_OWNER_IDENTITY, _is_text),
-    "controller": lambda value: type(value) is bool,
-    "blockOwnerDeletion": lambda value: type(value) is bool,
-}
-_MANAGER: Final[Shape] = {
-    **dict.fromkeys(["manager", "operation", "apiVersion", "fieldsType", "subresource"], _is_text),
-    "time": _is_moment,
-    "fieldsV1": lambda value: type(value) is dict,
-}
-_SHAPE: Final[Shape] = {
-    **dict.fromkeys(["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"], _is_text),
-    "generation": lambda value: type(value) is int and MIN_INT64 <= value <= MAX_INT64 and value != 0,
-    "creationTimestamp": _is_moment,
-    "deletionTimestamp": _is_moment,
-    "deletionGracePeriodSeconds": lambda value: type(value) is int and MIN_INT64 <= value <= MAX_INT64,
-    "labels": _is_text_map,
-    "annotations": _is_text_map,
-    "ownerReferences": _is_owners,
-    "finalizers": _is_texts,
-    "managedFields": _is_managers,
-}
-
-
 def _go_type(value: Json) -> str:
     if isinstance(value, list):
         return "[]interface {}"
@@ -224,36 +170,35 @@ def _go_type(value: Json) -> str:
 def generate_name(base: str, suffix: str) -> str:
     """A name from `generateName`; `suffix` is five random characters of SUFFIX_ALPHABET."""
     if len(base) > MAX_GENERATED_BASE or not base.isascii():
-        base = gojson.string_of(base.encode("utf-8", "surrogatepass")[:MAX_GENERATED_BASE])
+        base = go_json.string_of(base.encode("utf-8", "surrogatepass")[:MAX_GENERATED_BASE])
     return base + suffix
 
 
 def validate_object_meta(
     metadata: Object, *, namespaced: bool, name_rule: NameRule = subdomain_name, path: Path = METADATA
 ) -> list[FieldError]:
-    """What is wrong with the metadata of a new object, whose name has been generated already."""
+    """The errors in the metadata of a new object, whose name has been generated already."""
     return _validate_identity(metadata, namespaced, name_rule, path) + _validate_parts(metadata, path, _PARTS)
 
 
 def validate_object_meta_update(new: Object, old: Object, *, path: Path = METADATA) -> list[FieldError]:
-    """What is wrong with the metadata of an update of a built-in object. Custom resources: `validate_update`."""
+    """The errors in the metadata of an updated built-in object. Custom resources: `validate_update`."""
     return _validate_change(new, old, path) + _validate_parts(new, path, _UPDATED_PARTS)
 
 
 class UpdateErrors(NamedTuple):
-    """`generic` comes first. `own` comes after the object's kind and apiVersion have been found right, and before the
-    schema's errors."""
+    """`generic` errors come first; `own` ones after the checks of kind and apiVersion, before the schema's errors."""
 
     generic: list[FieldError]
     own: list[FieldError]
 
 
 def validate_update(new: Object, old: Object, *, namespaced: bool, path: Path = METADATA) -> UpdateErrors:
-    """What is wrong with the metadata of an update of a custom resource.
+    """The errors in the metadata of an updated custom resource.
 
-    Upstream checks it three times over and tells each finding as often: as if it were new (with the rule for path
-    segments), as an update, and as an update once more in the resource's own strategy. A Status has each as a cause of
-    its own, and its message tells each text once.
+    Upstream checks it three times and reports each error as often: as if the object were new (with the rule for path
+    segments), as an update, and again as an update in the resource's own strategy. A Status has a cause for each; its
+    message has equal texts once.
     """
     change = _validate_change(new, old, path)
     parts = _validate_parts(new, path, _UPDATED_PARTS)
@@ -263,6 +208,34 @@ def validate_update(new: Object, old: Object, *, namespaced: bool, path: Path = 
     if not (own or identity or finalizers):
         return UpdateErrors([], [])
     return UpdateErrors(identity + _validate_parts(new, path, _PARTS) + own, own)
+
+
+def is_sound(metadata: Object, *, namespaced: bool) -> bool:
+    """The fast path of `validate_object_meta`: True if one look shows that it would find nothing; False says nothing.
+
+    It knows what most objects have: a name, a namespace, and managedFields as this server writes them.
+    """
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if type(name) is not str or not is_subdomain(name) or not _COMMON_METADATA.issuperset(metadata):
+        return False
+    if namespaced:
+        if type(namespace) is not str or not is_label(namespace):
+            return False
+    elif namespace:
+        return False
+    for entry in metadata.get("managedFields") or ():
+        if entry.get("operation") not in _FIELD_OPERATIONS or entry.get("fieldsType") != "FieldsV1":
+            return False
+        manager = entry.get("manager") or ""
+        if len(manager) > MAX_MANAGER or not (manager.isascii() and manager.isprintable()) or "subresource" in entry:
+            return False
+    return bool((metadata.get("generation") or 0) >= 0)
+
+
+_COMMON_METADATA: Final = frozenset({
+    "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"
+})  # fmt: skip
+_FIELD_OPERATIONS: Final = frozenset({"Apply", "Update"})
 
 
 def _validate_identity(metadata: Object, namespaced: bool, name_rule: NameRule, path: Path) -> list[FieldError]:
@@ -331,10 +304,8 @@ def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[Field
 def validate_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, value in labels.items():
-        if complaints := qualified_name(name):
-            errors += [invalid(path, name, why) for why in complaints]
-        if complaints := label_value(value):
-            errors += [invalid(path, value, why) for why in complaints]
+        errors += [invalid(path, name, why) for why in qualified_name(name)]
+        errors += [invalid(path, value, why) for why in label_value(value)]
     return errors
 
 
@@ -342,8 +313,7 @@ def validate_annotations(annotations: dict[str, str], path: Path) -> list[FieldE
     errors: list[FieldError] = []
     size = 0
     for name, value in annotations.items():
-        if complaints := qualified_name(name.lower()):
-            errors += [invalid(path, name, why) for why in complaints]
+        errors += [invalid(path, name, why) for why in qualified_name(name.lower())]
         size += _bytes(name) + _bytes(value)
     if size > MAX_ANNOTATIONS:
         errors.append(too_long(path, MAX_ANNOTATIONS))
@@ -393,7 +363,7 @@ def _validate_owner_reference(reference: Object, path: Path) -> list[FieldError]
 
 
 def _as_declared(value: Json) -> Json:
-    """One or several owner references as Go prints the structs: fields in the order of declaration."""
+    """One or more owner references as Go prints the structs: fields in the order of declaration."""
     kind = List(OWNER_REFERENCE) if isinstance(value, list) else OWNER_REFERENCE
     return Verbatim(compact_json(decode(kind, value).value, sort_keys=False))
 
@@ -409,23 +379,23 @@ def validate_finalizers(finalizers: list[str], path: Path) -> list[FieldError]:
 def validate_managed_fields(entries: list[Object], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     for n, entry in enumerate(entries):
-        at = index(path, n)
+        where = index(path, n)
         operation = entry.get("operation")
         if not operation:
-            errors.append(required(child(at, "operation"), "must not be empty"))
+            errors.append(required(child(where, "operation"), "must not be empty"))
         elif operation not in ("Apply", "Update"):
-            errors.append(not_supported(child(at, "operation"), operation, ["Apply", "Update"]))
+            errors.append(not_supported(child(where, "operation"), operation, ["Apply", "Update"]))
         fields_type = entry.get("fieldsType")
         if fields_type and fields_type != "FieldsV1":
-            errors.append(invalid(child(at, "fieldsType"), fields_type, "must be `FieldsV1`"))
-        errors += validate_field_manager(entry.get("manager") or "", child(at, "manager"))
+            errors.append(invalid(child(where, "fieldsType"), fields_type, "must be `FieldsV1`"))
+        errors += validate_field_manager(entry.get("manager") or "", child(where, "manager"))
         if _bytes(entry.get("subresource") or "") > MAX_SUBRESOURCE:
-            errors.append(too_long(child(at, "subresource"), MAX_SUBRESOURCE))
+            errors.append(too_long(child(where, "subresource"), MAX_SUBRESOURCE))
     return errors
 
 
 def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
-    """Also the rule for the `fieldManager` parameter."""
+    """The rule for a manager's name, also in the `fieldManager` parameter."""
     errors = [too_long(path, MAX_MANAGER)] if _bytes(manager) > MAX_MANAGER else []
     if manager.isprintable():
         return errors
@@ -464,7 +434,7 @@ def _validate_parts(metadata: Object, path: Path, parts: dict[str, _Part]) -> li
 
 
 def finalizer_warnings(new: Object, old: Object | None = None) -> list[str]:
-    """Advice on the names of finalizers that this write adds."""
+    """Warnings about the names of finalizers that a write adds."""
     warnings = []
     for name in sorted(set(new.get("finalizers") or []).difference((old or {}).get("finalizers") or [])):
         about = f"metadata.finalizers: {quote(name)}"
@@ -479,9 +449,9 @@ def finalizer_warnings(new: Object, old: Object | None = None) -> list[str]:
 
 
 def drop_duplicate_owners(metadata: Object, *, after_admission: bool) -> list[str]:
-    """Remove owner references that occur twice, in place; the warning about it, if there is one.
+    """Remove repeated owner references, in place; a list with the warning about it, or without.
 
-    Creates and updates do this before and after mutating admission, patches only after it.
+    Creates and updates do this before and after mutating admission, patches only afterwards.
     """
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:

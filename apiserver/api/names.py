@@ -1,6 +1,6 @@
-"""What a name may look like: labels and subdomains of DNS, label keys and values, path segments.
+"""The syntax of names: DNS labels and subdomains, label keys and values, path segments.
 
-Every rule returns its complaints, an empty list where there is none; the texts are those of k8s.io/apimachinery
+Every rule returns error messages, an empty list for a valid name. The messages are those of k8s.io/apimachinery
 (util/validation, api/validate/content, api/validation). Lengths are counted in bytes of UTF-8.
 """
 
@@ -11,13 +11,20 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-NameRule: TypeAlias = Callable[[str, bool], list[str]]  # (name, is it the prefix of a name yet to be generated?)
+NameRule: TypeAlias = Callable[
+    [str, bool], list[str]
+]  # (name, whether it is the prefix of a name to be generated) → messages
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_KEY})?"
+
+is_label: Final = re.compile(rf"(?=.{{1,63}}\Z){_LABEL}").fullmatch
+"""The fast path of `label_name`: a match is a label; None says nothing."""
+is_subdomain: Final = re.compile(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}").fullmatch
+"""The fast path of `subdomain_name`: a match is a subdomain; None says nothing."""
 
 _is_label: Final = re.compile(_LABEL).fullmatch
 _is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
@@ -67,6 +74,7 @@ def _longer_than(limit: int, text: str) -> bool:
 
 
 def dns1123_label(value: str) -> list[str]:
+    """A DNS label as in RFC 1123."""
     errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
     if not _is_label(value):
         errors.append("must not contain dots" if _is_subdomain(value) else _NOT_A_LABEL)
@@ -74,7 +82,7 @@ def dns1123_label(value: str) -> list[str]:
 
 
 def dns1123_subdomain(value: str, *, unit: str = "characters") -> list[str]:
-    """Upstream says characters here, and bytes where it checks the prefix of a label key."""
+    """A DNS subdomain as in RFC 1123. Upstream calls the unit characters, and bytes in the prefix of a label key."""
     errors = [f"must be no more than 253 {unit}"] if _longer_than(253, value) else []
     if not _is_subdomain(value):
         errors.append(_NOT_A_SUBDOMAIN)
@@ -82,6 +90,7 @@ def dns1123_subdomain(value: str, *, unit: str = "characters") -> list[str]:
 
 
 def dns1035_label(value: str) -> list[str]:
+    """A DNS label as in RFC 1035, which begins with a letter."""
     errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
     if not _is_label_1035(value):
         errors.append(_NOT_A_1035_LABEL)
@@ -90,7 +99,7 @@ def dns1035_label(value: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _qualifies(value: str) -> bool:
-    """The same keys come again and again."""
+    """Cached: the same keys are checked again and again."""
     return _is_qualified(value) is not None
 
 
@@ -120,6 +129,7 @@ def qualified_name(value: str) -> list[str]:
 
 
 def label_value(value: str) -> list[str]:
+    """The value of a label."""
     if len(value) <= 63 and _is_value(value):
         return []
     errors = ["must be no more than 63 bytes"] if _longer_than(63, value) else []
@@ -129,7 +139,7 @@ def label_value(value: str) -> list[str]:
 
 
 def path_segment_name(name: str, prefix: bool = False) -> list[str]:
-    """What may stand in a URL path. A prefix may be `.` or `..`: what follows can make it valid."""
+    """A name that may be a segment of a URL path. A prefix may be `.` or `..`: the suffix can make it valid."""
     if name in (".", "..") and not prefix:
         return [f"may not be '{name}'"]
     return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in name]
@@ -151,5 +161,8 @@ def label_1035_name(name: str, prefix: bool = False) -> list[str]:
 
 
 def _mask_trailing_dash(name: str) -> str:
-    """A prefix may end with a dash. Upstream replaces two bytes by one, and checks the length as it is then."""
+    """A prefix may end with a dash. Upstream replaces the last two bytes by one, and checks the length afterwards:
+
+    `my-` becomes `ma`.
+    """
     return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") and name.isascii() else name

@@ -1,7 +1,7 @@
 """Label and field selectors: parsed once, matched against many objects.
 
-The grammars, the canonical strings and the error texts are those of k8s.io/apimachinery (labels, fields). What does
-not parse raises ValueError with upstream's whole message; requests answer it with 400.
+The grammars, the canonical strings and the messages are those of k8s.io/apimachinery (labels, fields). A selector that
+does not parse raises ValueError with upstream's whole message; requests are answered with 400.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from apiserver.api.errors import aggregate
-from apiserver.api.field import ROOT, FieldError, index, invalid, key
-from apiserver.api.gotext import quote
-from apiserver.api.names import label_value, qualified_name
-from apiserver.api.types import MAX_INT64, MIN_INT64, Object
+from noxu.apiserver.api.errors import aggregate
+from noxu.apiserver.api.field import ROOT, FieldError, index, invalid, key
+from noxu.apiserver.api.names import label_value, qualified_name
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.values import MAX_INT64, MIN_INT64, Object
 
 EXISTS: Final = "exists"
 MISSING: Final = "!"
@@ -91,7 +91,7 @@ def _int64(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All requirements must hold; without any, everything matches. `nothing` never matches."""
+    """Matches if all requirements hold; without requirements it matches everything. `nothing` never matches."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
@@ -100,11 +100,11 @@ class LabelSelector:
 
     def __post_init__(self) -> None:
         exact, others = [], []
-        for one in self.requirements:
-            if len(one.values) == 1 and one.operator in (IN, EQUAL, DOUBLE_EQUAL):
-                exact.append((one.key, one.values[0]))
+        for requirement in self.requirements:
+            if len(requirement.values) == 1 and requirement.operator in (IN, EQUAL, DOUBLE_EQUAL):
+                exact.append((requirement.key, requirement.values[0]))
             else:
-                others.append(one)
+                others.append(requirement)
         object.__setattr__(self, "_exact", tuple(exact))
         object.__setattr__(self, "_others", tuple(others))
 
@@ -114,8 +114,8 @@ class LabelSelector:
 
     @property
     def cost(self) -> int:
-        """How many comparisons `matches` takes, at most."""
-        return sum([1 + len(one.values) for one in self.requirements])
+        """The number of comparisons that `matches` takes at most."""
+        return sum([1 + len(requirement.values) for requirement in self.requirements])
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         for name, value in self._exact:
@@ -135,7 +135,7 @@ NOTHING: Final = LabelSelector(nothing=True)
 
 
 def parse_labels(text: str) -> LabelSelector:
-    """Parse a `labelSelector`; requirements are sorted by key, as upstream does."""
+    """Parse a `labelSelector`; requirements are sorted by key, as upstream does. Raises ValueError."""
     if not text:
         return EVERYTHING
     requirements = sorted(_LabelParser(text).parse(), key=lambda requirement: requirement.key)
@@ -146,7 +146,10 @@ _OBJECT_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNo
 
 
 def label_selector(selector: Object | None) -> LabelSelector:
-    """A metav1.LabelSelector (`matchLabels`, `matchExpressions`): none matches nothing, `{}` everything."""
+    """A metav1.LabelSelector (`matchLabels`, `matchExpressions`): None matches nothing, `{}` everything.
+
+    Raises ValueError.
+    """
     if selector is None:
         return NOTHING
     requirements = [_requirement(k, EQUAL, [v]) for k, v in (selector.get("matchLabels") or {}).items()]
@@ -160,10 +163,10 @@ def label_selector(selector: Object | None) -> LabelSelector:
 
 
 def _requirement(name: str, operator: str, values: Collection[str]) -> Requirement:
-    """labels.NewRequirement."""
+    """labels.NewRequirement. Raises ValueError."""
     errors: list[FieldError] = []
-    if complaints := qualified_name(name):
-        errors.append(invalid("key", name, "; ".join(complaints)))
+    if messages := qualified_name(name):
+        errors.append(invalid("key", name, "; ".join(messages)))
     if operator in (IN, NOT_IN) and not values:
         errors.append(invalid("values", list(values), "for 'in', 'notin' operators, values set can't be empty"))
     elif operator in (EXISTS, MISSING) and values:
@@ -172,8 +175,8 @@ def _requirement(name: str, operator: str, values: Collection[str]) -> Requireme
         must = "for 'Gt', 'Lt' operators, the value must be an integer"
         errors += [invalid(index("values", n), v, must) for n, v in enumerate(values) if _int64(v) is None]
     for n, value in enumerate(values):
-        if complaints := label_value(value):
-            errors.append(invalid(key(index("values", n), name), value, "; ".join(complaints)))
+        if messages := label_value(value):
+            errors.append(invalid(key(index("values", n), name), value, "; ".join(messages)))
     if errors:
         raise ValueError(aggregate(map(str, errors)))
     return Requirement(name, operator, tuple(sorted(set(values))))
@@ -185,7 +188,13 @@ _END: Final = ""
 
 
 class _LabelParser:
-    """A token is its own text, the end is empty. `in` and `notin` are operators only where one is expected."""
+    """A cursor over tokens, which are their own text; the end is "". `in` and `notin` are words until an operator is due.
+
+    a in (x,),!b      a | in | ( | x | , | ) | , | ! | b | ""
+    requirement()     ^   takes `a`, sees that the next token is no comma, takes the operator,
+                               and values() takes `(` to `)`: ["x", ""]
+    parse()                                   ^ takes the comma; `!` may begin a requirement
+    """
 
     def __init__(self, text: str) -> None:
         self.tokens = _tokens(text)
@@ -224,8 +233,8 @@ class _LabelParser:
             name = self.take()
         if name == _END or name in _SYMBOLS:
             raise ValueError(f"found '{name}', expected: identifier")
-        if complaints := qualified_name(name):
-            raise ValueError(str(invalid(ROOT, name, "; ".join(complaints))))
+        if messages := qualified_name(name):
+            raise ValueError(str(invalid(ROOT, name, "; ".join(messages))))
         if absent:
             return _requirement(name, MISSING, [])
         if self.look() in (_END, ","):
@@ -246,7 +255,7 @@ class _LabelParser:
         return word
 
     def values(self) -> list[str]:
-        """`(a,b)`; an empty place between parentheses and commas is the empty value."""
+        """`(a,b)`. Nothing between parentheses and commas is the empty value: `(a,)` is ["a", ""], `(,a)` is ["", "a"]."""
         word = self.take()
         if word != "(":
             raise ValueError(f"found '{word}' expected: '('")
@@ -268,7 +277,7 @@ class _LabelParser:
 
 
 def _tokens(text: str) -> list[str]:
-    """NUL ends the text, unless it directly follows a token: then upstream's lexer steps over it."""
+    """The tokens of a selector. NUL ends the text, unless it directly follows a token: upstream's lexer skips it there."""
     tokens = []
     position = 0
     while match := _TOKEN.match(text, position):
@@ -294,7 +303,7 @@ _BACKSLASHED: Final = r"\\\g<0>"
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """All terms must hold."""
+    """Matches if all terms hold."""
 
     terms: tuple[Term, ...] = ()
 
@@ -304,21 +313,15 @@ class FieldSelector:
 
     @property
     def cost(self) -> int:
-        """How many comparisons `matches` takes, at most."""
+        """The number of comparisons that `matches` takes at most."""
         return len(self.terms)
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         return all((fields.get(name, "") == value) is equal for name, equal, value in self.terms)
 
     def exact(self, name: str) -> str | None:
-        """The value that `name` must have, if the selector asks for one."""
+        """The value that the selector requires of the field `name`, None if it requires none."""
         return next((term.value for term in self.terms if term.field == name and term.equal), None)
-
-    def require_known(self, known: Collection[str]) -> None:
-        """Raises ValueError for the first field that cannot be selected by."""
-        for term in self.terms:
-            if term.field not in known:
-                raise ValueError(f"field label not supported: {term.field}")
 
     def __str__(self) -> str:
         return ",".join(map(str, self.terms))
@@ -329,12 +332,13 @@ _split: Final = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
 
 
 def parse_fields(text: str) -> FieldSelector:
-    r"""Parse a `fieldSelector`. In values `\`, `,` and `=` are escaped by a backslash."""
+    r"""Parse a `fieldSelector`. In values `\`, `,` and `=` are escaped by a backslash. Raises ValueError."""
     terms = [_term(text, piece) for piece in sorted(_pieces(text)) if piece]
     return FieldSelector(tuple(term for term in terms if term.field or term.value))
 
 
 def _pieces(text: str) -> list[str]:
+    r"""The text split at commas that are not escaped: `a=b\,c,d=e` is [`a=b\,c`, `d=e`]."""
     pieces = []
     position = 0
     while position <= len(text):

@@ -1,11 +1,17 @@
-"""What changed between two values of one type (structured-merge-diff's Compare).
+"""The changes between two values of one type, as field sets (structured-merge-diff's Compare).
 
-A leaf — a scalar, an atomic map or list, a map or list that is empty on both sides — is added, removed or modified as
-one. Maps are compared key by key, associative lists item by item, their order meaning nothing. A value that stands on
-one side only counts itself and everything in it: that is why updates own the structs that they bring.
+A leaf (a scalar, an atomic map or list, a map or list that is empty on both sides) is added, removed or modified as a
+whole. Maps are compared key by key, associative lists item by item, regardless of order. A value on one side only is
+added or removed itself, with everything in it; therefore updates own the structs that they add.
 
-Recursion follows the type; where types end, loops follow the data. Most writes change little: in the upper levels what
-is written alike on both sides is passed over.
+    old         {"spec": {"a": 1, "b": 2}}
+    new         {"spec": {"a": 7, "c": {"d": 3}}}
+    removed     {f:spec: {f:b}}
+    modified    {f:spec: {f:a}}
+    added       {f:spec: {f:c: {., f:d}}}
+
+Recursion follows the type; where types end, loops follow the data. Most writes change little, so in the upper levels
+values with equal JSON are skipped.
 """
 
 from __future__ import annotations
@@ -14,14 +20,14 @@ from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
-from apiserver.api.types import Json, Object
-from apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, recursive_difference, union
-from apiserver.apply.typed import deduced, item_of, whole
-from apiserver.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, recursive_difference, union
+from noxu.apiserver.apply.typed import deduced, item_of, whole
+from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.apiserver.values import Json, Object
 
 
 class Comparison(NamedTuple):
-    """No field is in more than one of these sets."""
+    """Three disjoint sets of fields."""
 
     removed: FieldSet
     modified: FieldSet
@@ -29,35 +35,35 @@ class Comparison(NamedTuple):
 
     @property
     def written(self) -> FieldSet:
-        """What the new value says anew."""
+        """The fields that the new value has set."""
         return union(self.modified, self.added)
 
     def without(self, fields: FieldSet | None) -> Comparison:
-        """Blind to these fields and everything in them."""
+        """The comparison without these fields and everything in them."""
         return Comparison(*(recursive_difference(one, fields) for one in self)) if fields else self
 
 
-LEVELS: Final = 2
-"""Below the root; each level may be written once more."""
+JSON_LEVELS: Final = 2
+"""Levels below the root in which the JSON of values is compared; each level may be encoded once more."""
 
 NO_CHANGE: Final = Comparison(EMPTY, EMPTY, EMPTY)
 
 _Nodes: TypeAlias = tuple[FieldSet | None, FieldSet | None, FieldSet | None]
-"""removed, modified and added below one place; None where there is nothing."""
+"""(removed, modified, added) below one node; None for an empty set."""
 
 _LEAF: Final[_Nodes] = (None, MEMBER, None)
 
 
 def compare(old: Json, new: Json, kind: Type) -> Comparison:
-    """Both values are of the type; lists may have duplicates."""
-    nodes = _differ(old, new, kind, LEVELS)
+    """Compare values of the type; lists may have duplicates."""
+    nodes = _differ(old, new, kind, JSON_LEVELS)
     return NO_CHANGE if nodes is None else Comparison(*(node or EMPTY for node in nodes))
 
 
 def _differ(old: Json, new: Json, kind: Type, levels: int = 0) -> _Nodes | None:
-    """None: they are the same. Where the kind of value changed it is seen as both kinds.
+    """None if the values are equal. If one is a map and the other a list, they are compared as both.
 
-    In so many levels below this one it is worth while to look whether values are written alike.
+    `levels` is the number of levels below this one in which the JSON of values is compared.
     """
     if old is new:
         return None
@@ -84,7 +90,7 @@ def _differ(old: Json, new: Json, kind: Type, levels: int = 0) -> _Nodes | None:
 
 
 def _both(left: _Nodes | None, right: _Nodes | None) -> _Nodes | None:
-    """One view tells what is gone, the other one what is new, and each that the value itself is another."""
+    """The union of comparisons as a map and as a list: one has what is removed, the other what is added."""
     if left is None or right is None:
         return left or right
     removed, modified, added = (b if a is None else a for a, b in zip(left, right, strict=True))
@@ -101,7 +107,7 @@ def _maps_differ(before: Object, after: Object, kind: MapType, levels: int) -> _
         if old is new:
             continue
         if type(old) is type(new) and (
-            old == new if type(old) not in _CONTAINERS else levels and _written_alike(old, new)
+            old == new if type(old) not in _CONTAINERS else levels and _has_equal_json(old, new)
         ):
             continue
         known = fields.get(name)
@@ -118,8 +124,8 @@ def _maps_differ(before: Object, after: Object, kind: MapType, levels: int) -> _
     return _nodes(removed, modified, added)
 
 
-def _written_alike(old: Json, new: Json) -> bool:
-    """Whether two values are surely the same."""
+def _has_equal_json(old: Json, new: Json) -> bool:
+    """Whether two values are certainly equal."""
     try:
         return orjson.dumps(old) == orjson.dumps(new)
     except TypeError:  # too deep, or an integer that is too large
@@ -127,7 +133,7 @@ def _written_alike(old: Json, new: Json) -> bool:
 
 
 def _lists_differ(before: list[Json], after: list[Json], kind: ListType) -> _Nodes | None:
-    """Items that stand more than once on a side count as one leaf there."""
+    """Items that occur more than once on a side are one leaf there."""
     olds, news = _by_element(before, kind), _by_element(after, kind)
     removed: FieldSet = {}
     modified: FieldSet = {}
@@ -152,8 +158,8 @@ def _lists_differ(before: list[Json], after: list[Json], kind: ListType) -> _Nod
 
 def _by_element(items: list[Json], kind: ListType) -> dict[Element, list[Json]]:
     found: dict[Element, list[Json]] = {}
-    for one in items:
-        found.setdefault(item_of(kind, one), []).append(one)
+    for item in items:
+        found.setdefault(item_of(kind, item), []).append(item)
     return found
 
 
@@ -170,7 +176,11 @@ def _nodes(removed: FieldSet, modified: FieldSet, added: FieldSet) -> _Nodes | N
 
 
 def _deduced_differ(before: Object, after: Object) -> _Nodes | None:
-    """_maps_differ where nothing is declared, without recursion."""
+    """_maps_differ for maps without a declared type, without recursion.
+
+    A frame is (old map, new map, its three sets, those of its parent, its element in the parent). See `fieldset` for the
+    second loop, which attaches the sets to those of the parents.
+    """
     frames: list[tuple[Object, Object, tuple[FieldSet, ...], tuple[FieldSet, ...], Element]]
     frames = [(before, after, ({}, {}, {}), ({}, {}, {}), SELF)]
     for olds, news, sets, _, _ in frames:
@@ -201,7 +211,7 @@ _ABSENT: Final = object()
 
 
 def same(left: Json, right: Json) -> bool:
-    """structured-merge-diff's equality: the order of keys means nothing, 1 and 1.0 are the same, 1 and true are not."""
+    """structured-merge-diff's equality: regardless of the order of keys; 1 and 1.0 are equal, 1 and true are not."""
     todo = [(left, right)]
     while todo:
         a, b = todo.pop()

@@ -1,10 +1,14 @@
-"""The fast path of ownership: one pass over a value says that it is of its type, and gives its `typed.whole`.
+"""The fast path of ownership: one pass over a value checks that it is of its type, and returns its `typed.whole`.
 
-Objects of a kind look alike. For every map type the shapes met so far — which keys there are, with values of which
-Python types — are remembered with what they come to: the node with all its leaves, and the children that need a look of
-their own. A map of leaves is then one dictionary lookup, and its node is shared by all objects.
+Objects of a kind have similar shapes. For every map type, the shapes seen so far (the keys, and the Python types of their
+values) are cached with their result: the node with all leaves, and the children that have to be visited. So a map of
+leaves is one dictionary lookup, and its node is shared by all objects:
 
-At any doubt (a value that does not fit, an item twice or without a place) `Unsure` is raised, and `typed.validate` and
+    {"name": "a", "port": 80, "args": ["x"]}
+    shape     ("name", "port", "args", str, int, list)
+    cached    {".": {}, "f:name": {}, "f:port": {}, "f:args": {}}, and the child args with the function for its type
+
+In doubt (a value that does not fit, an item that repeats or has no keys) `Unsure` is raised, and `typed.validate` and
 `typed.whole` decide. That they never disagree is a property test.
 """
 
@@ -13,69 +17,70 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from apiserver.api.types import Json, Object
-from apiserver.apply.fieldset import MEMBER, SELF, Element, FieldSet, value
-from apiserver.apply.typed import BadItem, deduced, item_of
-from apiserver.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.apiserver.apply.fieldset import MEMBER, SELF, Element, FieldSet, value
+from noxu.apiserver.apply.typed import BadItem, deduced, item_of
+from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.apiserver.values import Json, Object
 
 MAX_SHAPES: Final = 1000
+"""Cached shapes of a map type."""
 MAX_NAMES: Final = 4096
-"""Of a map type, and characters of all keys of a shape. Keys are the client's to choose: the memory of them ends."""
+"""Characters in all keys of a cached shape. Clients choose the keys, so the cache is bounded."""
 
-Look: TypeAlias = Callable[[Json], FieldSet]
-"""The node of a non-empty map (or of a non-empty list) of a type, itself included. Raises Unsure."""
+NodeOf: TypeAlias = Callable[[Json], FieldSet]
+"""Returns the node of a non-empty map (or list) of a type, itself included. Raises Unsure."""
 
 
 class Unsure(Exception):
     """The value may not be of its type."""
 
 
-class Looks(NamedTuple):
-    """How values of a type are looked at."""
+class NodeFunctions(NamedTuple):
+    """The functions of a type."""
 
-    map: Look
-    list: Look
-
-
-def accept(one: Object, kind: Type) -> FieldSet:
-    """The node of an object of the type, itself included. Raises Unsure."""
-    return _looks(kind).map(one)
+    map: NodeOf
+    list: NodeOf
 
 
-def _looks(kind: Type) -> Looks:
-    """The functions of a type, made once."""
-    if kind.looks is None:
+def accept(obj: Object, kind: Type) -> FieldSet:
+    """The node of an object of the type, itself included. Raises Unsure if it may not be of the type."""
+    return _functions(kind).map(obj)
+
+
+def _functions(kind: Type) -> NodeFunctions:
+    """The functions of a type, created once."""
+    if kind.node_functions is None:
         if kind.open:
-            kind.looks = Looks(deduced if kind is DEDUCED else _leaf, _leaf)
+            kind.node_functions = NodeFunctions(deduced if kind is DEDUCED else _leaf, _leaf)
         else:
-            kind.looks = Looks(_of_map(kind.map), _of_list(kind.list))
-    made: Looks = kind.looks
-    return made
+            kind.node_functions = NodeFunctions(_of_map(kind.map), _of_list(kind.list))
+    functions: NodeFunctions = kind.node_functions
+    return functions
 
 
 def _leaf(_: Json) -> FieldSet:
     return MEMBER
 
 
-def _refused(_: Json) -> FieldSet:
+def _not_of_type(_: Json) -> FieldSet:
     raise Unsure
 
 
-_Child: TypeAlias = tuple[str, Element, Look]
+_Child: TypeAlias = tuple[str, Element, NodeOf]  # (name, element, function)
 
 
-def _of_map(kind: MapType | None) -> Look:
+def _of_map(kind: MapType | None) -> NodeOf:
     if kind is None:
-        return _refused
+        return _not_of_type
     shapes: dict[tuple[object, ...], tuple[FieldSet, list[_Child]]] = {}
     atomic = kind.atomic
 
-    def of_map(one: Object) -> FieldSet:
-        key = (*one, *map(type, one.values()))
+    def of_map(mapping: Object) -> FieldSet:
+        key = (*mapping, *map(type, mapping.values()))
         shape = shapes.get(key)
         if shape is None:
-            shape = _shape(one, kind)
-            if sum(map(len, one)) <= MAX_NAMES:
+            shape = _shape(mapping, kind)
+            if sum(map(len, mapping)) <= MAX_NAMES:
                 if len(shapes) == MAX_SHAPES:
                     shapes.clear()
                 shapes[key] = shape
@@ -83,73 +88,73 @@ def _of_map(kind: MapType | None) -> Look:
         if not children:
             return MEMBER if atomic else leaves
         node = leaves.copy()
-        for name, element, look in children:
-            if child := one[name]:
-                node[element] = look(child)
+        for name, element, node_of in children:
+            if child := mapping[name]:
+                node[element] = node_of(child)
         return MEMBER if atomic else node
 
     return of_map
 
 
-def _shape(one: Object, kind: MapType) -> tuple[FieldSet, list[_Child]]:
-    """Every key as a leaf, and the children that are not, unless they are empty. Raises Unsure."""
+def _shape(mapping: Object, kind: MapType) -> tuple[FieldSet, list[_Child]]:
+    """(a node with every key as a leaf, the children that are containers). Raises Unsure."""
     node: FieldSet = {SELF: MEMBER}
     children: list[_Child] = []
-    for name, child in one.items():
+    for name, child in mapping.items():
         known = kind.fields.get(name)
         element, inner = ("f:" + name, kind.values) if known is None else known
         if inner is None:
             raise Unsure
         node[element] = MEMBER
         if type(child) is dict or type(child) is list:
-            children.append((name, element, _look(inner, child)))
+            children.append((name, element, _node_function(inner, child)))
         elif child is not None and type(child) not in inner.scalars:
             raise Unsure
     return node, children
 
 
-def _look(kind: Type, one: Json) -> Look:
-    """The function for a map or a list of that type. Raises Unsure if the type has none."""
-    of_map, of_list = _looks(kind)
-    look = of_map if type(one) is dict else of_list
-    if look is _refused:
+def _node_function(kind: Type, container: Json) -> NodeOf:
+    """The function for a map or list of that type. Raises Unsure if the type has none."""
+    of_map, of_list = _functions(kind)
+    function = of_map if type(container) is dict else of_list
+    if function is _not_of_type:
         raise Unsure
-    return look
+    return function
 
 
-def _of_list(kind: ListType | None) -> Look:
+def _of_list(kind: ListType | None) -> NodeOf:
     if kind is None:
-        return _refused
+        return _not_of_type
     if not kind.associative:
         return _of_atomic_list(kind.items)
     return _of_list_map(kind) if kind.keys else _of_set(kind.items)
 
 
-def _of_atomic_list(items: Type) -> Look:
+def _of_atomic_list(items: Type) -> NodeOf:
     fitting = items.scalars | {type(None)}
 
-    def of_atomic_list(many: Json) -> FieldSet:
-        if not fitting.issuperset(map(type, many)):
-            for one in many:
-                if type(one) is dict or type(one) is list:
-                    look = _look(items, one)
-                    if one:
-                        look(one)
-                elif type(one) not in fitting:
+    def of_atomic_list(values: Json) -> FieldSet:
+        if not fitting.issuperset(map(type, values)):
+            for item in values:
+                if type(item) is dict or type(item) is list:
+                    node_of = _node_function(items, item)
+                    if item:
+                        node_of(item)
+                elif type(item) not in fitting:
                     raise Unsure
         return MEMBER
 
     return of_atomic_list
 
 
-def _of_set(items: Type) -> Look:
+def _of_set(items: Type) -> NodeOf:
     fitting = items.scalars
 
-    def of_set(many: Json) -> FieldSet:
-        if not fitting.issuperset(map(type, many)):
+    def of_set(values: Json) -> FieldSet:
+        if not fitting.issuperset(map(type, values)):
             raise Unsure
-        node = dict.fromkeys(map(value, many), MEMBER)
-        if len(node) != len(many):
+        node = dict.fromkeys(map(value, values), MEMBER)
+        if len(node) != len(values):
             raise Unsure
         node[SELF] = MEMBER
         return node
@@ -157,18 +162,18 @@ def _of_set(items: Type) -> Look:
     return of_set
 
 
-def _of_list_map(kind: ListType) -> Look:
-    def of_list_map(many: Json) -> FieldSet:
-        look = _looks(kind.items).map
+def _of_list_map(kind: ListType) -> NodeOf:
+    def of_list_map(values: Json) -> FieldSet:
+        node_of = _functions(kind.items).map
         node: FieldSet = {SELF: MEMBER}
-        for one in many:
+        for item in values:
             try:
-                element = item_of(kind, one)
+                element = item_of(kind, item)
             except BadItem:
                 raise Unsure from None
             if element in node:
                 raise Unsure
-            node[element] = look(one) if one else MEMBER
+            node[element] = node_of(item) if item else MEMBER
         return node
 
     return of_list_map

@@ -1,7 +1,7 @@
-"""metadata.managedFields read and written: who owns which fields, in which version, since when.
+"""metadata.managedFields: which manager owns which fields, in which version, since when.
 
-An entry is known by manager, operation, subresource and, for updates only, apiVersion: whoever applies is the same
-manager at every version. Entries are sorted by operation, time (in whole seconds, none first), manager, apiVersion and
+An entry is identified by manager, operation, subresource and, for updates only, apiVersion: a manager that applies is the
+same at every version. Entries are sorted by operation, time (in whole seconds, none first), manager, apiVersion and
 subresource. (apimachinery's managedfields/internal/managedfields.go.)
 """
 
@@ -12,16 +12,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from apiserver.api.gotext import compact_json, quote
-from apiserver.api.gotime import parse_time
-from apiserver.api.types import Json, Object
-from apiserver.apply.fieldset import FieldSet, MalformedFields, ordered, parse
+from noxu.apiserver.apply.fieldset import FieldSet, MalformedFields, ordered, parse
+from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.go.time import parse_time
+from noxu.apiserver.values import Json, Object
 
 Operation = Literal["Apply", "Update"]
 
 
 class Manager(NamedTuple):
-    """Who owns fields. `version` is an apiVersion, empty for those who apply."""
+    """An owner of fields. `version` is an apiVersion, "" for the operation Apply."""
 
     name: str
     operation: Operation
@@ -30,7 +30,7 @@ class Manager(NamedTuple):
 
     @property
     def identifier(self) -> str:
-        """Upstream's key for it, by which some things are sorted: an entry with only these members, as JSON."""
+        """Upstream's identifier, by which conflicts are sorted: an entry with only these members, as JSON."""
         members = {
             "manager": self.name,
             "operation": self.operation,
@@ -40,7 +40,7 @@ class Manager(NamedTuple):
         return compact_json({name: text for name, text in members.items() if text}, sort_keys=False)
 
     def __str__(self) -> str:
-        """As conflicts name it."""
+        """The manager in the messages of conflicts."""
         text = quote(self.name)
         if self.subresource:
             text += f" with subresource {quote(self.subresource)}"
@@ -49,7 +49,7 @@ class Manager(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Owned:
-    """What a manager owns. `time` is a text in whole seconds, empty if there is none."""
+    """The fields of a manager. `time` is an RFC 3339 text in whole seconds, "" if there is none."""
 
     fields: FieldSet
     version: str
@@ -60,14 +60,14 @@ Managers: TypeAlias = dict[Manager, Owned]
 
 
 class InvalidEntries(ValueError):
-    """managedFields that cannot be read; the message is upstream's where it is ever seen."""
+    """managedFields that cannot be decoded; the message is upstream's if clients can see it."""
 
 
 _OPERATIONS: Final = frozenset({"Apply", "Update"})
 
 
 def decode(entries: Json) -> Managers:
-    """managedFields as a dict. One entry that cannot be read makes all of them unreadable: InvalidEntries."""
+    """managedFields as a dict. Raises InvalidEntries if one entry cannot be decoded."""
     managers: Managers = {}
     if entries is None:
         return managers
@@ -95,27 +95,27 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
     time = _text(entry, "time")
     try:
         fields = _interned(entry.get("fieldsV1"))
-        if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # as decoding leaves them
+        if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # the form of decoded times
             time = parse_time(time)
     except MalformedFields as error:
         raise InvalidEntries(f"error decoding versioned set: error decoding set: {error}") from None
     except ValueError as error:
         raise InvalidEntries(str(error)) from None
-    known_by = version if operation == "Update" else ""
-    return Manager(_text(entry, "manager"), operation, known_by, _text(entry, "subresource")), Owned(
+    identity = version if operation == "Update" else ""
+    return Manager(_text(entry, "manager"), operation, identity, _text(entry, "subresource")), Owned(
         fields, version, time
     )
 
 
 MAX_INTERNED: Final = 256
 MAX_INTERNED_BYTES: Final = 8 * 1024
-"""fieldsV1 that are remembered, and how long they may be: objects of a kind are owned alike, over and over."""
+"""Cached sets, and the length of their JSON: objects of a kind have the same owners, again and again."""
 
 _sets: Final[dict[bytes, FieldSet]] = {}
 
 
 def _interned(fields: Json) -> FieldSet:
-    """fieldsV1 as a set, the same dict for all that are written alike. Raises MalformedFields."""
+    """fieldsV1 as a set, the same dict for equal JSON. Raises MalformedFields."""
     try:
         written = orjson.dumps(fields)
     except TypeError:  # too deep
@@ -140,9 +140,10 @@ def _text(entry: Object, name: str) -> str:
 
 
 def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
-    """managedFields, sorted. `in_order`: the keys of fieldsV1 too, where objects are written as they are."""
+    """managedFields, sorted. `in_order` sorts the keys of fieldsV1, too, for objects that are not written with sorted keys."""
     entries = []
-    for manager in sorted(managers, key=lambda one: _rank(one, managers[one])):
+    ranked = sorted(managers, key=lambda one: _rank(one, managers[one])) if len(managers) > 1 else managers
+    for manager in ranked:
         owned = managers[manager]
         entry: Object = {"manager": manager.name, "operation": manager.operation, "apiVersion": owned.version}
         if not manager.name:

@@ -1,22 +1,30 @@
-"""Field sets, in the only form they ever need: fieldsV1 itself (structured-merge-diff's package fieldpath).
+"""Field sets in the form of fieldsV1 (structured-merge-diff's package fieldpath).
 
-A set of fields is the JSON object that `managedFields[].fieldsV1` carries, kept as a dict. Its keys are path elements:
+A set of fields is the JSON object in `managedFields[].fieldsV1`, as a dict. Its keys are path elements:
 
     f:NAME              a struct field or a map key
     k:{"name":"x"}      the item of a list-map with these keys (sorted by name, compact JSON)
     v:"x"               the item of a set with this value
-    i:0                 the item at this index (read, never produced: such lists are atomic)
+    i:0                 the item at this index (read, but never produced: such lists are atomic)
 
-An empty dict under an element says that the field is in the set. A dict with children says that some of them are;
-`"."` in it says that the field itself is, too. So `{"f:spec": {".": {}, "f:a": {}}}` holds `.spec` and `.spec.a`.
+An empty dict under an element means that the field is a member of the set. A dict with children means that some of them
+are; `"."` in it means that the field itself is, too:
 
-Canonical form, which `parse` establishes and every function keeps: values written as jsoniter does, key fields sorted,
-no `"."` without siblings and none at the root, no kind of element that upstream does not know. Equal elements are then
-equal texts, and the algebra of sets is that of dicts. The order of keys means nothing; `ordered` makes it upstream's.
+    {"f:spec": {".": {}, "f:a": {}}}    .spec and .spec.a
+    {"f:spec": {"f:a": {}}}             .spec.a
 
-Sets are values: nobody changes one, and results share what they can with their operands. How deep a set is, is the
-client's choice, so nothing here recurses: the loops walk a list that grows while they read it, parents before their
-children, and where a parent depends on its children they go back over that list from its end.
+`parse` establishes a canonical form, which every function keeps: values written as jsoniter does, key fields sorted, no
+`"."` without siblings and none at the root, no element of a kind that upstream does not know. So equal elements are equal
+strings, and operations on sets are operations on dicts. The order of keys has no meaning; `ordered` gives upstream's.
+
+Sets are immutable by convention, and results share parts with their operands. Clients choose the depth of a set, so
+nothing here recurses: a loop reads a list of frames to which it appends the children of each, so that parents come before
+their children; where a result depends on the children, a second loop goes over the list backwards. `difference` of
+{f:a: {f:x, f:y}} and {f:a: {f:x, f:y: {f:z}}} (leaves abbreviated):
+
+    frame 0     left {f:a: …}        result {}         appends frame 1, because both sides have children under f:a
+    frame 1     left {f:x, f:y}      result {f:y}      f:x is a member of both; f:y is one of the left side only
+    backwards   frame 1 is not empty: result of frame 0 = {f:a: {f:y}}
 """
 
 from __future__ import annotations
@@ -29,15 +37,16 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from apiserver.api.gotext import compact_json, float_json, plain, quote
-from apiserver.api.types import MAX_INT64, MIN_INT64, Json
+from noxu.apiserver.go.render import Notation, render
+from noxu.apiserver.go.text import compact_json, float_json, plain, quote
+from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
 
 Element: TypeAlias = str
 FieldSet: TypeAlias = dict[Element, Any]  # of FieldSets again, which a type alias cannot say
 Path: TypeAlias = tuple[Element, ...]
 
 SELF: Final = "."
-MEMBER: Final[FieldSet] = {}  # the one empty dict under every leaf
+MEMBER: Final[FieldSet] = {}  # shared by all leaves
 EMPTY: Final[FieldSet] = {}
 
 
@@ -46,16 +55,17 @@ class MalformedFields(ValueError):
 
 
 def field(name: str) -> Element:
+    """The element of a struct field or map key: `f:spec`."""
     return "f:" + name
 
 
 def item(keys: Iterable[tuple[str, Json]]) -> Element:
-    """The item of a list-map. `keys` come sorted by name."""
+    """The element of a list-map's item. `keys` are sorted by name: `k:{"name":"x"}`."""
     return "k:{" + ",".join([f"{_name(name)}:{text(value)}" for name, value in keys]) + "}"
 
 
 def value(scalar: Json) -> Element:
-    """The item of a set."""
+    """The element of a set's item: `v:"x"`."""
     return "v:" + text(scalar)
 
 
@@ -86,7 +96,7 @@ def _name(name: str) -> str:
 
 
 def describe(path: Iterable[Element], *, stored: bool = True) -> str:
-    """A path as messages show it: `.spec.list[k="a"].v`. In elements that were `stored` all numbers are floats."""
+    """A path in messages: `.spec.list[k="a"].v`. In `stored` elements all numbers are printed as floats."""
     return "".join([_described(element, stored) for element in path])
 
 
@@ -101,36 +111,28 @@ def _described(element: Element, stored: bool) -> str:
     return "[" + ",".join(f"{name}={_shown(value, stored)}" for name, value in orjson.loads(rest).items()) + "]"
 
 
+def _shown_scalar(value: Json) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    return "null" if value is None else plain(value)
+
+
+_VALUE: Final = Notation(map=("", "", ""), list=("[", ",", "]"), key=lambda name: f"{name}=", scalar=_shown_scalar)
+_STORED_VALUE: Final = _VALUE._replace(
+    scalar=lambda value: _shown_scalar(float(value) if type(value) is int else value)
+)
+
+
 def _shown(value: Json, stored: bool) -> str:
     """structured-merge-diff's value.ToString, in which maps have no brackets."""
-    out: list[str] = []
-    todo: list[tuple[bool, Json]] = [(False, value)]  # (is it finished text?, text or value), last one first
-    while todo:
-        finished, item = todo.pop()
-        if finished:
-            out.append(item)
-        elif isinstance(item, dict):
-            for name in sorted(item, reverse=True):
-                todo += ((False, item[name]), (True, f"{name}="))
-        elif isinstance(item, list):
-            todo.append((True, "]"))
-            for n, element in enumerate(reversed(item), 1):
-                todo += ((False, element), (True, "," if n < len(item) else ""))
-            todo.append((True, "["))
-        elif isinstance(item, str):
-            out.append(quote(item))
-        elif item is None:
-            out.append("null")
-        else:
-            out.append(plain(float(item) if stored and type(item) is int else item))
-    return "".join(out)
+    return render(value, _STORED_VALUE if stored else _VALUE)
 
 
 def parse(fields: Json) -> FieldSet:
-    """fieldsV1 as a canonical set: usually the very dict that was given. Raises MalformedFields.
+    """fieldsV1 as a canonical set, which is the given dict itself if that is canonical. Raises MalformedFields.
 
-    As upstream: null is the empty set, elements of unknown kinds are forgotten with all they hold, whatever stands
-    under `"."` is not looked at, and a field whose children are all forgotten is a member.
+    As upstream: null is the empty set, elements of unknown kinds are dropped with everything in them, the value of `"."`
+    is ignored, and a field without remaining children is a member.
     """
     if fields is None:
         return EMPTY
@@ -179,13 +181,13 @@ def _rebuilt(fields: FieldSet) -> FieldSet:
     return root
 
 
-MAX_REMEMBERED: Final = 256
-"""Characters of an element that `_canonical` remembers; longer ones are read each time, memory being dearer."""
+MAX_CACHED: Final = 256
+"""Characters of an element that `_canonical` caches; longer ones are parsed each time, to save memory."""
 
 
 def _canonical(element: Element) -> Element | None:
-    """The element in canonical form, None if it is of an unknown kind."""
-    return _remembered(element) if len(element) <= MAX_REMEMBERED else _read(element)
+    """The element in canonical form, None if its kind is unknown: `i:007` is `i:7`. Raises MalformedFields."""
+    return _read_cached(element) if len(element) <= MAX_CACHED else _read(element)
 
 
 def _read(element: str) -> Element | None:
@@ -211,7 +213,7 @@ def _read(element: str) -> Element | None:
     return item(sorted((read or {}).items()))
 
 
-_remembered: Final = lru_cache(maxsize=4096)(_read)
+_read_cached: Final = lru_cache(maxsize=4096)(_read)
 
 
 def ordered(fields: FieldSet) -> FieldSet:
@@ -231,7 +233,7 @@ def ordered(fields: FieldSet) -> FieldSet:
 
 
 def _sorted(node: FieldSet) -> list[Element]:
-    """The order of Go's PathElement.Compare. Fields alone, the usual case, need no ranks."""
+    """The elements in the order of Go's PathElement.Compare. The common case, fields only, needs no ranks."""
     elements = sorted(node)
     return elements if not elements or elements[-1] < "g" else sorted(node, key=_rank)
 
@@ -248,7 +250,7 @@ def _rank(element: Element) -> tuple[Any, ...]:
 
 
 def _value_rank(value: Json) -> tuple[int, Any]:
-    """structured-merge-diff's value.Compare: numbers, strings, booleans, lists, maps, null."""
+    """A sort key for the order of structured-merge-diff's value.Compare: numbers, strings, booleans, lists, maps, null."""
     if isinstance(value, bool):
         return 2, value
     if isinstance(value, (int, float)):
@@ -259,7 +261,7 @@ def _value_rank(value: Json) -> tuple[int, Any]:
 
 
 def is_member(node: FieldSet) -> bool:
-    """Whether the field that this node stands under is itself in the set."""
+    """Whether the field of this node is itself a member of the set."""
     return not node or SELF in node
 
 
@@ -282,6 +284,7 @@ def of(*paths: Path) -> FieldSet:
 
 
 def contains(fields: FieldSet, path: Path) -> bool:
+    """Whether a field is a member of the set."""
     node: FieldSet | None = fields
     for element in path:
         node = node.get(element) if node else None
@@ -291,7 +294,7 @@ def contains(fields: FieldSet, path: Path) -> bool:
 
 
 def paths(fields: FieldSet) -> Iterator[Path]:
-    """Every field of the set: first a node's members, then the members below each."""
+    """All members of the set: first the members in a node, then those below each of them."""
     stack: list[tuple[Path, FieldSet]] = [((), fields)]
     while stack:
         path, node = stack.pop()
@@ -307,7 +310,7 @@ def paths(fields: FieldSet) -> Iterator[Path]:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in either."""
+    """The members of either set."""
     if not left or not right or left is right:
         return left or right
     root = dict(left)
@@ -319,7 +322,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
                 out[element] = theirs
             elif ours is theirs:
                 pass
-            elif not ours or not theirs:  # one of them a bare member: the other one's children, and itself
+            elif not ours or not theirs:  # a leaf on one side: the children of the other side, and the field itself
                 node = ours or theirs
                 out[element] = node if is_member(node) else {SELF: MEMBER, **node}
             else:
@@ -329,18 +332,19 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def united(sets: Sequence[FieldSet]) -> FieldSet:
-    """What is in any of them. Two and two, so that thousands take no more than their size."""
+    """The members of any of the sets, united in pairs, so that the time is nearly linear in their total size."""
     while len(sets) > 1:
         pairs = zip(sets[::2], sets[1::2], strict=False)
         sets = [union(left, right) for left, right in pairs] + ([sets[-1]] if len(sets) % 2 else [])
     return sets[0]
 
 
-_Frame: TypeAlias = tuple[FieldSet, FieldSet, FieldSet, FieldSet, Element]  # left, right, result, its parent, its place
+_Frame: TypeAlias = tuple[FieldSet, FieldSet, FieldSet, FieldSet, Element]
+"""(left node, right node, result, result of the parent, element in the parent)"""
 
 
 def _attached(frames: list[_Frame]) -> FieldSet:
-    """Put the results of all frames into their parents, children first, leaving out the empty ones."""
+    """Put the results of all frames into those of their parents, children first, without the empty ones."""
     for _, _, out, parent, element in reversed(frames[1:]):
         if out:
             parent[element] = MEMBER if len(out) == 1 and SELF in out else out
@@ -348,7 +352,7 @@ def _attached(frames: list[_Frame]) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in both."""
+    """The members of both sets."""
     if not left or not right:
         return EMPTY
     if left is right:
@@ -371,7 +375,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in the left one only. A parent's membership says nothing about its children, and the other way round."""
+    """The members of the left set only. Membership of a field and of its children are independent."""
     if not left or not right:
         return left
     frames: list[_Frame] = [(left, right, {}, {}, "")]
@@ -382,7 +386,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
                 out[element] = mine
             elif element == SELF or mine is other:
                 pass
-            elif not other:  # the bare member goes, what we have below it stays
+            elif not other:  # a leaf on the right: the field is removed, its children are kept
                 if mine:
                     frames.append((mine, {SELF: MEMBER}, {}, out, element))
             elif mine:
@@ -393,7 +397,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in the left one, without the members of the right one and everything below them."""
+    """The members of the left set, without the members of the right one and all fields below them."""
     if not left or not right:
         return left
     frames: list[_Frame] = [(left, right, {}, {}, "")]

@@ -1,7 +1,7 @@
-"""kubectl's annotation kubectl.kubernetes.io/last-applied-configuration, where the server knows of it.
+"""The server's handling of kubectl's annotation kubectl.kubernetes.io/last-applied-configuration.
 
-Only for the field manager `kubectl`, and only when it applies: objects that were applied client-side so far may be
-taken over without `--force-conflicts`, and the annotation is kept up to date for older clients.
+It concerns only applies by the field manager `kubectl`: objects that were applied client-side before may be taken over
+without `--force-conflicts`, and the annotation is kept up to date for older clients.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Final
 
 import orjson
 
-from apiserver.api.gotext import compact_json
-from apiserver.api.types import Object
-from apiserver.apply.comparison import compare
-from apiserver.apply.fieldset import FieldSet, difference
-from apiserver.apply.typed import to_set, validate
-from apiserver.apply.types import Type
+from noxu.apiserver.apply.comparison import compare
+from noxu.apiserver.apply.fieldset import FieldSet, difference
+from noxu.apiserver.apply.typed import to_set, validate
+from noxu.apiserver.apply.types import Type
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.values import Object
 
 KUBECTL: Final = "kubectl"
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -30,7 +30,7 @@ def _annotation(value: Object) -> str:
 
 
 def applied_client_side(live: Object, version: str, kind: Type) -> FieldSet | None:
-    """The fields that are as the annotation says. None if there is no annotation of this version to go by."""
+    """The fields with the values of the annotation. None if there is no annotation of this version."""
     try:
         config = orjson.loads(_annotation(live))
     except ValueError:
@@ -47,7 +47,7 @@ def applied_client_side(live: Object, version: str, kind: Type) -> FieldSet | No
 
 
 def renewed(value: Object, config: Object) -> Object:
-    """The object with the annotation brought up to what was applied now, if it has the annotation."""
+    """The object with the annotation updated to the applied configuration, if it has the annotation."""
     if not _annotation(value):
         return value
     metadata = value["metadata"]

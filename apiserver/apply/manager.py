@@ -1,26 +1,24 @@
-"""Field ownership: who set what, kept in metadata.managedFields (KEP-555; apimachinery's managedfields, smd's merge).
+"""Field ownership in metadata.managedFields (KEP-555; apimachinery's managedfields, structured-merge-diff's merge).
 
-`update` tracks creates, updates and patches: what the write brought or changed belongs to its manager from now on, and
-to nobody else; what it removed belongs to nobody. `apply` is server-side apply: the configuration is merged into the
-live object, conflicts with other managers are refused or forced, and what the manager applied last time, does not apply
-this time, and nobody else owns, is removed.
+`update` tracks creates, updates and patches: fields that the write added or changed are owned by its manager only; fields
+that it removed have no owner any more. `apply` is server-side apply: the configuration is merged into the live object;
+conflicts with other managers are errors, or forced; and fields that the manager applied last time, but not this time, are
+removed unless they have another owner.
 
-Objects are plain dicts and are never changed; results share what is the same. Times are texts in whole seconds.
+Objects are plain dicts and are never changed; results share unchanged parts. Times are texts in whole seconds.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from apiserver.api import errors
-from apiserver.api.errors import ApiError
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy, equal
-from apiserver.apply import lastapplied
-from apiserver.apply.comparison import Comparison, compare, same
-from apiserver.apply.compiled import Unsure, accept
-from apiserver.apply.entries import InvalidEntries, Manager, Managers, Owned, decode, encode
-from apiserver.apply.fieldset import (
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.apply import lastapplied
+from noxu.apiserver.apply.comparison import Comparison, compare, same
+from noxu.apiserver.apply.compiled import Unsure, accept
+from noxu.apiserver.apply.entries import InvalidEntries, Manager, Managers, Owned, decode, encode
+from noxu.apiserver.apply.fieldset import (
     EMPTY,
     SELF,
     FieldSet,
@@ -35,9 +33,10 @@ from apiserver.apply.fieldset import (
     union,
     united,
 )
-from apiserver.apply.merging import merge, remove
-from apiserver.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
-from apiserver.apply.typed import ensure_named, reconcile, to_set, told, validate
+from noxu.apiserver.apply.merging import merge, remove
+from noxu.apiserver.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
+from noxu.apiserver.apply.typed import ensure_named, join_errors, reconcile, to_set, validate
+from noxu.apiserver.values import Json, Object, copy, equal
 
 MAX_UPDATE_MANAGERS: Final = 10  # upstream's DefaultMaxUpdateManagers
 ANCIENT_CHANGES: Final = "ancient-changes"
@@ -59,27 +58,31 @@ NEVER_OWNED: Final = of(
 def update(live: Object | None, new: Object, tracker: Tracker, *, manager: str, now: str) -> Object:
     """The new object with managedFields for a create (live is None), an update or a patch by `manager`.
 
-    Sent managedFields count if they can be read, else the live object's do; `[{}]` resets them (and so does `[]`
-    where decoding leaves that in), and then nothing is tracked until somebody applies. This never fails: if ownership
-    cannot be worked out, because an object is not of its type or not convertible, the live managedFields stay.
+    managedFields in the new object replace the live ones if they can be decoded; `[{}]` (and `[]`, if decoding keeps it)
+    resets them, and then nothing is tracked until the next apply. This never fails: if ownership cannot be determined,
+    because an object is not of its type or cannot be converted, the live managedFields are kept.
     """
-    managers = _starting(live, new, tracker)
+    if live is None and tracker.custom and _entries(new) is None:
+        created = _created_fast(new, tracker, manager or UNKNOWN, now)
+        if created is not None:
+            return _with_entries(new, encode(created))
+    managers = _initial_managers(live, new, tracker)
     if live is not None and not managers:
         return _with_entries(new, None)
     bare = _with_entries(new, None)
-    seen = tracker.written(bare)
+    tracked = tracker.written(bare)
     try:
         if live is None:
-            managers = _created(seen, tracker, managers, manager or UNKNOWN, now)
+            managers = _created(tracked, tracker, managers, manager or UNKNOWN, now)
         else:
-            managers = _updated(_with_entries(live, None), seen, tracker, managers, manager or UNKNOWN, now)
+            managers = _updated(_with_entries(live, None), tracked, tracker, managers, manager or UNKNOWN, now)
     except (Failed, ApiError):
         return _with_entries(bare, _entries(live))
     return _with_entries(bare, encode(managers, in_order=not tracker.custom))
 
 
-def _starting(live: Object | None, new: Object, tracker: Tracker) -> Managers:
-    """The managers before the write: those that were sent, or else those of the live object."""
+def _initial_managers(live: Object | None, new: Object, tracker: Tracker) -> Managers:
+    """The managers before the write: those in the new object, else those of the live object."""
     if not tracker.subresource:
         sent = _entries(new)
         if sent in ([], [{}]):
@@ -102,7 +105,7 @@ def _entries(value: Object | None) -> Json:
 
 
 def _with_entries(value: Object, entries: Json) -> Object:
-    """The object with these managedFields; with none the key goes."""
+    """The object with these managedFields, without the key if there are none."""
     metadata = value.get("metadata")
     if not entries and not (isinstance(metadata, dict) and "managedFields" in metadata):
         return value
@@ -113,25 +116,28 @@ def _with_entries(value: Object, entries: Json) -> Object:
 
 
 def _created(new: Object, tracker: Tracker, managers: Managers, name: str, now: str) -> Managers:
-    """Who owns what after a create. Raises Failed or ApiError."""
+    """The managers after a create. Raises Failed or ApiError."""
     if tracker.custom and not managers:
-        try:
-            brought = accept(new, tracker.type)
-        except Unsure:
-            pass
-        else:
-            reset = tracker.resets.get(tracker.version, EMPTY)
-            fields = recursive_difference(difference(brought, NEVER_OWNED), reset)
-            return (
-                {Manager(name, "Update", tracker.version, tracker.subresource): Owned(fields, tracker.version, now)}
-                if fields
-                else {}
-            )
+        created = _created_fast(new, tracker, name, now)
+        if created is not None:
+            return created
     return _updated(tracker.blank, new, tracker, managers, name, now)
 
 
-def _wrong(value: Object, tracker: Tracker, *, duplicates: bool = False, all_of_it: bool = True) -> list[str]:
-    """What is wrong with an object of the resource, told the slow way only if anything may be."""
+def _created_fast(new: Object, tracker: Tracker, name: str, now: str) -> Managers | None:
+    """The fast path of a create: its manager owns everything. None if the object needs the thorough comparison."""
+    try:
+        fields = accept(new, tracker.types[tracker.version])
+    except Unsure:
+        return None
+    fields = recursive_difference(difference(fields, NEVER_OWNED), tracker.resets.get(tracker.version, EMPTY))
+    if not fields:
+        return {}
+    return {Manager(name, "Update", tracker.version, tracker.subresource): Owned(fields, tracker.version, now)}
+
+
+def _type_errors(value: Object, tracker: Tracker, *, duplicates: bool = False, all_of_it: bool = True) -> list[str]:
+    """The type errors in an object of the resource; the fast path finds most objects free of them."""
     if tracker.custom:
         try:
             accept(value, tracker.type)
@@ -145,10 +151,10 @@ def _wrong(value: Object, tracker: Tracker, *, duplicates: bool = False, all_of_
 def _updated(
     live: Object, new: Object, tracker: Tracker, managers: Managers, name: str, now: str, *, explain: bool = False
 ) -> Managers:
-    """Who owns what after an update. Raises Failed or ApiError; `explain`: somebody will be told why."""
-    for what, value in (("new", new), ("live", live)):
-        if wrong := _wrong(value, tracker, duplicates=True, all_of_it=explain):
-            raise Failed(f"failed to convert {what} object ({named(value)}) to smd typed: {told(wrong)}")
+    """The managers after an update. Raises Failed or ApiError; `explain`: with the complete message."""
+    for role, value in (("new", new), ("live", live)):
+        if wrong := _type_errors(value, tracker, duplicates=True, all_of_it=explain):
+            raise Failed(f"failed to convert {role} object ({named(value)}) to smd typed: {join_errors(wrong)}")
     versions = Conversions(tracker)
     managers = _reconciled(managers, live, versions)
     change = compare(live, new, tracker.type).without(tracker.resets.get(tracker.version))
@@ -161,7 +167,7 @@ def _updated(
 
 
 def _reconciled(managers: Managers, live: Object, versions: Conversions) -> Managers:
-    """The managers' sets in line with the types of today."""
+    """The managers with their sets adapted to the current types."""
     found: Managers = {}
     for manager, owned in managers.items():
         try:
@@ -176,7 +182,10 @@ def _reconciled(managers: Managers, live: Object, versions: Conversions) -> Mana
 def _released(
     managers: Managers, me: Manager | None, change: Comparison, live: Object, new: Object, versions: Conversions
 ) -> tuple[Managers, Managers]:
-    """The managers without what this write takes from them, and what it takes by writing (not by removing) it."""
+    """(the managers without the fields that this write changes, the changed fields by former owner).
+
+    Removed fields are dropped from the managers, but are no conflicts.
+    """
     changes = {versions.tracker.version: change}
     left: Managers = {}
     taken: Managers = {}
@@ -211,7 +220,7 @@ def _change_at(version: str, live: Object, new: Object, versions: Conversions) -
 
 
 def _capped(managers: Managers) -> Managers:
-    """At most ten updaters: the oldest of each version are put together as `ancient-changes`."""
+    """The managers with at most ten updaters: the oldest ones of each version are united as `ancient-changes`."""
     updaters = [manager for manager in managers if manager.operation == "Update"]
     surplus = len(updaters) - MAX_UPDATE_MANAGERS
     if surplus <= 0:
@@ -258,11 +267,11 @@ class _Conflicts(Exception):
 def apply(
     live: Object | None, config: Object, tracker: Tracker, *, manager: str, force: bool = False, now: str
 ) -> Object:
-    """The live object (None: there is none yet) with the configuration applied by `manager`, and its managedFields.
+    """The live object (None to create it) with the configuration applied by `manager`, and new managedFields.
 
-    It shares what it can with both, and its sets of fields with other objects. Where that changes nothing but ownership
-    the object is the live one. Raises ApiError: 409 with a cause for every conflict, 400 for a configuration of another
-    kind or with managedFields, 500 without a reason for one that is not of its type.
+    It shares parts with both, and its sets of fields with other objects. Apart from metadata, it is the live object if
+    only ownership changes. Raises ApiError: 409 with a cause for every conflict, 400 for a configuration of another kind
+    or with managedFields, 500 without a reason for one that is not of its type.
     """
     live = copy(tracker.blank) if live is None else live
     try:
@@ -291,7 +300,7 @@ def apply(
 
 
 def _before_first_apply(live: Object, tracker: Tracker, now: str) -> Managers:
-    """Everything there is belongs to somebody, so that it can be told from what will be applied."""
+    """One manager owns all existing fields, so that they can be distinguished from applied ones."""
     try:
         return _updated(tracker.blank, live, tracker, {}, BEFORE_FIRST_APPLY, now, explain=True)
     except Failed as failed:
@@ -301,14 +310,14 @@ def _before_first_apply(live: Object, tracker: Tracker, now: str) -> Managers:
 def _applied(
     live: Object, config: Object, tracker: Tracker, managers: Managers, name: str, *, force: bool, now: str
 ) -> tuple[Object, Managers]:
-    """The merged object and who owns what. Raises Failed, _Conflicts or ApiError."""
+    """(the merged object, the managers). Raises Failed, _Conflicts or ApiError."""
     sent = _entries(config)
     if type(sent) is list and all(type(entry) is dict for entry in sent):
         raise errors.bad_request("metadata.managedFields must be nil")
-    if wrong := _wrong(config, tracker):
-        raise Failed(f"failed to create typed patch object ({named(config)}): {told(wrong)}")
-    if wrong := _wrong(live, tracker, duplicates=True):
-        raise Failed(f"failed to create typed live object ({named(live)}): {told(wrong)}")
+    if wrong := _type_errors(config, tracker):
+        raise Failed(f"failed to create typed patch object ({named(config)}): {join_errors(wrong)}")
+    if wrong := _type_errors(live, tracker, duplicates=True):
+        raise Failed(f"failed to create typed live object ({named(live)}): {join_errors(wrong)}")
     versions = Conversions(tracker)
     me = Manager(name, "Apply", "", tracker.subresource)
     managers = _reconciled(managers, live, versions)
@@ -316,9 +325,9 @@ def _applied(
     claimed = recursive_difference(to_set(config, tracker.type), tracker.resets.get(tracker.version, EMPTY))
     managers[me] = Owned(claimed, tracker.version, last.time if last else "")
     merged = merge(live, config, tracker.type)
-    new = _withdrawn(merged, last, managers, me, versions) if last and last.fields else merged
+    new = _without_withdrawn(merged, last, managers, me, versions) if last and last.fields else merged
     change = compare(live, new, tracker.type)
-    unchanged = not any(change) and same(live, new)  # the order of lists is no change of fields
+    unchanged = not any(change) and same(live, new)  # the order of lists is not part of the change
     change = change.without(tracker.resets.get(tracker.version))
     managers, taken = _released(managers, me, change, live, new, versions)
     if taken and not force:
@@ -332,7 +341,7 @@ def _applied(
 
 def _conflict_error(found: list[_Conflict]) -> ApiError:
     """409 with a cause for every conflict. Managers come in the order of upstream's identifiers."""
-    found = sorted(found, key=lambda one: one.manager.identifier)  # stable: paths stay in their order
+    found = sorted(found, key=lambda one: one.manager.identifier)  # stable: the order of paths is kept
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": describe(path)}
         for manager, path in found
@@ -349,7 +358,7 @@ def _conflict_error(found: list[_Conflict]) -> ApiError:
 
 
 def _allow_migration(conflicts: _Conflicts, live: Object, tracker: Tracker, manager: str) -> None:
-    """kubectl may take over what it applied client-side. Raises the conflicts that are left."""
+    """kubectl may take over fields that it applied client-side. Raises the remaining conflicts."""
     allowed = None
     if manager == lastapplied.KUBECTL:
         allowed = lastapplied.applied_client_side(live, tracker.version, tracker.type)
@@ -360,11 +369,11 @@ def _allow_migration(conflicts: _Conflicts, live: Object, tracker: Tracker, mana
         raise _Conflicts(left)
 
 
-def _withdrawn(merged: Object, last: Owned, managers: Managers, me: Manager, versions: Conversions) -> Object:
-    """The merged object without what `me` applied last time, does not apply now, and nobody else owns.
+def _without_withdrawn(merged: Object, last: Owned, managers: Managers, me: Manager, versions: Conversions) -> Object:
+    """The merged object without the fields that `me` applied last time, does not apply now, and that no other owns.
 
-    Removing a map key or an item removes everything in it, so what others own in there is added back first, and then
-    what was not `me`'s to remove.
+    Removing a map key or an item removes everything in it. So all of the last fields are removed, fields of any owner are
+    added back, and of the remaining difference only the last fields are removed from the merged object.
     """
     tracker, mine = versions.tracker, managers[me].fields
     if (last.fields == mine or not difference(last.fields, mine)) and all(
@@ -400,7 +409,7 @@ def _withdrawn(merged: Object, last: Owned, managers: Managers, me: Manager, ver
 
 
 def _with_owned(merged: Object, pruned: Object, first: str, managers: Managers, versions: Conversions) -> Object:
-    """What was pruned although somebody owns it, added back: at the version pruned at first, then at the others."""
+    """The pruned object with owned fields added back: at the version `first`, then at the others."""
     owned: dict[str, FieldSet] = {}
     for one in managers.values():
         owned[one.version] = union(owned.get(one.version, EMPTY), one.fields)
@@ -420,7 +429,7 @@ def _with_owned(merged: Object, pruned: Object, first: str, managers: Managers, 
 
 
 def _without(value: Object, fields: FieldSet, versions: Conversions) -> Object:
-    """The object, which is at one of the versions, without these fields."""
+    """The object, at whichever version it is, without these fields."""
     if not fields:
         return value
     kept: Object = remove(value, fields, versions.tracker.types[value["apiVersion"]])
@@ -435,7 +444,7 @@ def _prune_failure(where: str, error: Exception) -> Failed:
 
 
 def keep_times(old: Object, new: Object) -> Object:
-    """The new object with the old times if nothing else has changed: such a write is none.
+    """The new object with the old times if nothing else has changed, so that the write is a no-op.
 
     Upstream's IgnoreManagedFieldsTimestampsTransformer, the last thing before an update is stored.
     """

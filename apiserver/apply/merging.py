@@ -1,28 +1,27 @@
-"""Merging an applied configuration into a live object, and taking fields out of one (structured-merge-diff).
+"""Merging an applied configuration into a live object, and removing fields from an object (structured-merge-diff).
 
-`merge` never removes anything; where both sides have a leaf the configuration's wins. What the configuration does not
-touch is the live object's own, shared and not copied: identity says that nothing changed there. `remove` shares as
-well. Recursion follows the type; where types end, loops follow the data.
+`merge` never removes anything; of two leaves the configuration's wins. Parts that the configuration does not change are
+shared with the live object, not copied, so that identity shows what is unchanged. `remove` shares as well. Recursion
+follows the type; where types end, loops follow the data.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.types import Json, Object
-from apiserver.api.values import equal
-from apiserver.apply.fieldset import SELF, Element, FieldSet, is_member
-from apiserver.apply.typed import item_of
-from apiserver.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.apiserver.apply.fieldset import SELF, Element, FieldSet, is_member
+from noxu.apiserver.apply.typed import item_of
+from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.apiserver.values import Json, Object, equal
 
 _ABSENT: Final = object()
 _CONTAINERS: Final = frozenset({dict, list})
 
 
 def merge(live: Json, config: Json, kind: Type) -> Json:
-    """The live value with the configuration merged in; the live value itself if that changes nothing.
+    """The live value with the configuration merged into it; the live value itself if that changes nothing.
 
-    Both are of the type. Null in the configuration is a value, but an empty one does not empty a map or a list.
+    Both are of the type. A null in the configuration replaces the live value, but an empty map or list does not.
     """
     if live is config:
         return live
@@ -62,7 +61,11 @@ def _merge_maps(live: Object, config: Object, kind: MapType) -> Object:
 
 
 def _merge_deduced(live: Object, config: Object) -> Object:
-    """_merge_maps where nothing is declared, without recursion."""
+    """_merge_maps for maps without a declared type, without recursion.
+
+    A frame is (live map, configuration, changed members, changed members of the parent, name in the parent); the second
+    loop merges the changes into the parents', children first.
+    """
     frames: list[tuple[Object, Object, Object, Object, str]] = [(live, config, {}, {}, "")]
     for mine, theirs, changes, _, _ in frames:
         for name, new in theirs.items():
@@ -80,16 +83,29 @@ def _merge_deduced(live: Object, config: Object) -> Object:
 
 
 def _merge_lists(live: list[Json], config: list[Json], kind: ListType) -> list[Json]:
-    """Items in the order of the configuration where it has them, the live ones that it has not in between.
+    """Merge associative lists: the configuration's items in its order, other live items near their neighbours.
 
-    Live items that stand more than once are not merged, but replaced by the configuration's one.
+    Two cursors run over the elements of both sides. A live item that the configuration lacks is copied at once; one that
+    both have waits for its turn in the configuration. `next_shared` is the configuration's next item that is also live:
+    as long as it is not reached, the live cursor skips shared items. Live items that occur more than once are replaced
+    by the configuration's, not merged.
+
+        live        a b c d         config      c x a       shared items: c, a
+
+        mine  wanted  next_shared   step                                merged
+        a     c       c             a is shared, but not next: skip     []
+        b     c       c             b is live only: copy                [b]
+        c     c       c             equal: merge both                   [b c]
+        d     x       a             d is live only: copy                [b c d]
+        -     x       a             x is new                            [b c d x]
+        -     a       a             a is shared: merge                  [b c d x a]
     """
-    mine = [item_of(kind, one) for one in live]
-    theirs = {item_of(kind, one): one for one in config}
-    wanted = list(theirs)
-    known: dict[Element, Json] = {}
-    for element, one in zip(mine, live, strict=True):
-        known[element] = None if element in known else one
+    mine = [item_of(kind, item) for item in live]
+    theirs = {item_of(kind, item): item for item in config}
+    wanted = list(theirs)  # elements in the configuration's order
+    known: dict[Element, Json] = {}  # live items; None for one that occurs more than once
+    for element, item in zip(mine, live, strict=True):
+        known[element] = None if element in known else item
     shared = iter([element for element in wanted if element in known])
     next_shared = next(shared, None)
     merged: list[Json] = []
@@ -107,7 +123,7 @@ def _merge_lists(live: list[Json], config: list[Json], kind: ListType) -> list[J
                     next_shared = next(shared, None)
                     continue
                 if element in theirs and next_shared is not None and element != next_shared:
-                    left += 1  # its turn comes with the configuration's
+                    left += 1
                     continue
             if element not in theirs:
                 merged.append(live[left])
@@ -118,8 +134,8 @@ def _merge_lists(live: list[Json], config: list[Json], kind: ListType) -> list[J
         if right < len(wanted):
             element = wanted[right]
             done.add(element)
-            one = theirs[element]
-            merged.append(merge(known[element], one, kind.items) if element in known else one)
+            item = theirs[element]
+            merged.append(merge(known[element], item, kind.items) if element in known else item)
             right += 1
             if element == next_shared:
                 next_shared = next(shared, None)
@@ -129,7 +145,10 @@ def _merge_lists(live: list[Json], config: list[Json], kind: ListType) -> list[J
 
 
 def remove(value: Json, fields: FieldSet, kind: Type) -> Json:
-    """The value without these fields. A map or a list that was looked into and is empty then is null, as upstream."""
+    """The value without these fields. As upstream, a map or list from which fields were removed becomes null if empty.
+
+    {"spec": {"a": 1}, "x": 2} without {f:spec: {f:a}} is {"spec": null, "x": 2}.
+    """
     shape = kind.shapes[type(value)]
     if shape == "scalar":
         return value
@@ -140,12 +159,12 @@ def remove(value: Json, fields: FieldSet, kind: Type) -> Json:
     if type(value) is not list or kind.list is None or not kind.list.associative:
         return None
     kept = []
-    for one in value:
-        node = fields.get(item_of(kind.list, one))
+    for item in value:
+        node = fields.get(item_of(kind.list, item))
         if node is None:
-            kept.append(one)
+            kept.append(item)
         elif not is_member(node):
-            kept.append(remove(one, node, kind.list.items))
+            kept.append(remove(item, node, kind.list.items))
     return kept or None
 
 
@@ -162,7 +181,7 @@ def _remove_from_map(value: Object, fields: FieldSet, kind: MapType) -> Object |
 
 
 def _remove_deduced(value: Object, fields: FieldSet) -> Object | None:
-    """_remove_from_map where nothing is declared, without recursion."""
+    """_remove_from_map for maps without a declared type, without recursion."""
     frames: list[tuple[Object, FieldSet, Object, Object, str]] = [(value, fields, {}, {}, SELF)]
     for source, below, kept, _, _ in frames:
         for name, child in source.items():

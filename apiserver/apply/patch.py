@@ -1,15 +1,15 @@
-"""JSON patch (RFC 6902) and JSON merge patch (RFC 7386) as the API server applies them, that is as evanphx/json-patch v4.
+"""JSON patch (RFC 6902) and JSON merge patch (RFC 7386) as the API server applies them, that is, as evanphx/json-patch v4.
 
-Where that differs from the RFCs:
+Its differences from the RFCs:
 
-- a pointer's text before its first `/` is ignored; `""` is only good for `replace` (by an object or a list) and `test`;
-- `replace` of a missing member adds it, `copy` of one adds null, `test` takes it for null, and so is a missing `value`;
-- indices are what Go's Atoi reads, negative ones count from the end;
-- a merge patch's lists lose the nulls in their objects, unless they replace an object.
+- a pointer's text before its first `/` is ignored; `""` is allowed for `replace` (by an object or a list) and `test` only;
+- `replace` of a missing member adds it, `copy` of one adds null, `test` reads it as null, and so it does a missing `value`;
+- indexes are what Go's Atoi parses, negative ones count from the end;
+- null members of objects in a merge patch's lists are dropped, unless the list replaces an object.
 
-The jsonpatch library reads the operations; what they do is written here, because the library's own copy by recursion and
-without a limit. Neither the document nor the patch is changed, the result shares what it can with both. Nothing
-recurses on data.
+The jsonpatch library dispatches the operations; they are implemented here, because the library's own copy recursively and
+without a limit. Neither the document nor the patch is changed; the result shares parts with both. Nothing recurses on
+data.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ import orjson
 from jsonpatch import JsonPatch, PatchOperation
 from jsonpointer import JsonPointer
 
-from apiserver.api import errors
-from apiserver.api.gotext import compact_json, quote
-from apiserver.api.structs import json_type
-from apiserver.api.types import Json, Object
-from apiserver.api.values import equal
+from noxu.apiserver.api import errors
+from noxu.apiserver.go.structs import json_type
+from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.values import Json, Object, equal
 
 MAX_COPIED: Final = 3 * 1024 * 1024  # bytes that all `copy` operations may add: upstream's JSONPatchMaxCopyBytes
 
@@ -37,7 +36,7 @@ MAX_COPIED: Final = 3 * 1024 * 1024  # bytes that all `copy` operations may add:
 
 
 class PatchFailed(Exception):
-    """An operation cannot be done. `text` is what the library that upstream uses says of it."""
+    """An operation cannot be applied. `text` is the message of the library that upstream uses."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -45,11 +44,11 @@ class PatchFailed(Exception):
 
 
 class FailedTest(PatchFailed):
-    """The value is not what a `test` operation says."""
+    """The value is not the one of a `test` operation."""
 
 
 def json_patch(document: Json, operations: list[Object]) -> Json:
-    """Apply the operations of a JSON patch. Raises ApiError 422 if one of them cannot be done."""
+    """Apply the operations of a JSON patch. Raises ApiError 422 if one of them cannot be applied."""
     try:
         return apply_operations(document, operations)
     except PatchFailed:
@@ -67,11 +66,14 @@ _ESCAPED: Final = re.compile("~[01]")
 
 
 class _NotFound(Exception):
-    """The way to the container that a pointer leads into is not there."""
+    """The container that a pointer leads into does not exist."""
 
 
 class _Pointer(JsonPointer):  # type: ignore[misc]  # the library is not typed
-    """A JSON pointer whose text before its first `/`, and whose odd escapes, are taken as they are."""
+    """A JSON pointer: the text before its first `/` is ignored, and malformed escapes are kept.
+
+    `x/a~1b/~2` has the parts `a/b` and `~2`.
+    """
 
     def __init__(self, pointer: str) -> None:
         tokens = pointer.split("/")[1:]
@@ -81,15 +83,19 @@ class _Pointer(JsonPointer):  # type: ignore[misc]  # the library is not typed
 
 
 class _Document:
-    """A document on its way. Containers are copied when they are first changed."""
+    """A document while operations are applied. Containers are copied when they are first changed (copy on write).
+
+    `enter` copies the containers along a pointer, unless they are copies already. For `/spec/a` in
+    {"spec": {"a": 1}, "status": S}, the root and `spec` are copied; the new root shares S with the old one.
+    """
 
     def __init__(self, root: Json) -> None:
         self.root = root
         self.copied = 0
-        self._own: dict[int, Json] = {}  # by id, which holds while they are kept here
+        self._own: dict[int, Json] = {}  # copies by id; being here keeps their ids in use
 
     def look(self, pointer: str) -> tuple[Json, str]:
-        """The container that a pointer leads into, to be read, and the last token. Raises _NotFound."""
+        """(the container that a pointer leads into, the last token), for reading. Raises _NotFound."""
         tokens = _tokens(pointer)
         node = self.root
         for token in tokens[:-1]:
@@ -97,7 +103,7 @@ class _Document:
         return node, tokens[-1]
 
     def enter(self, pointer: str) -> tuple[Json, str]:
-        """The container that a pointer leads into, to be changed, and the last token. Raises _NotFound."""
+        """(the container that a pointer leads into, the last token), for changes. Raises _NotFound."""
         tokens = _tokens(pointer)
         node = self.root = self._owned(self.root)
         for token in tokens[:-1]:
@@ -107,6 +113,7 @@ class _Document:
         return node, tokens[-1]
 
     def _owned(self, node: Json) -> Json:
+        """The container itself if it is a copy already, else a copy."""
         if id(node) in self._own:
             return node
         node = node.copy()
@@ -114,7 +121,7 @@ class _Document:
         return node
 
     def share(self) -> None:
-        """From here on every container may stand in several places."""
+        """Forget the copies: after `copy`, a container may occur in several places."""
         self._own.clear()
 
 
@@ -139,7 +146,10 @@ _ATOI: Final = re.compile(r"[+-]?[0-9]{1,18}\Z")  # no list is longer
 
 
 def _index(items: list[Json], token: str, *, beyond: int = 0, before: str = "") -> int:
-    """An index of the list, or up to `beyond` more, counted from the end if it is negative. Raises PatchFailed."""
+    """An index of the list; with `beyond` 1 also the one after the last. Negative ones count from the end.
+
+    Raises PatchFailed, with the prefix `before` for text that is not an index.
+    """
     if not _ATOI.match(token):
         raise PatchFailed(f"{before}strconv.Atoi: parsing {quote(token)}: invalid syntax")
     index, size = int(token), len(items) + beyond
@@ -149,7 +159,7 @@ def _index(items: list[Json], token: str, *, beyond: int = 0, before: str = "") 
 
 
 def _get(container: Json, token: str) -> Json:
-    """A missing member is null, a missing item is an error."""
+    """A member or item; a missing member is null. Raises PatchFailed for a missing item."""
     return container[_index(container, token)] if isinstance(container, list) else container.get(token)
 
 
@@ -172,7 +182,7 @@ def _remove(container: Json, token: str) -> Json:
 
 
 class _Operation(PatchOperation):  # type: ignore[misc]  # the library is not typed
-    """An operation of a JSON patch. It is looked at when it is its turn."""
+    """An operation of a JSON patch. It is checked only when it is applied."""
 
     operation: Object
 
@@ -184,7 +194,7 @@ class _Operation(PatchOperation):  # type: ignore[misc]  # the library is not ty
         return self.operation.get("value")
 
     def pointer_in(self, name: str, missing: str) -> str:
-        """The pointer in `path` or `from`. `missing` is what is said if there is none; `{}` is Go's reason."""
+        """The pointer in `path` or `from`. Raises PatchFailed with the text `missing`, in which `{}` is Go's reason."""
         pointer = self.operation.get(name)
         if isinstance(pointer, str):
             return pointer
@@ -197,7 +207,9 @@ class _Operation(PatchOperation):  # type: ignore[misc]  # the library is not ty
 class _Add(_Operation):
     def apply(self, document: _Document) -> None:
         path = self.pointer_in("path", "add operation failed to decode path: missing value")
-        with _told(f'add operation does not apply: doc is missing path: "{path}"', f"error in add for path: '{path}'"):
+        with _failing_with(
+            f'add operation does not apply: doc is missing path: "{path}"', f"error in add for path: '{path}'"
+        ):
             _add(*document.enter(path), self.value)
 
 
@@ -205,7 +217,7 @@ class _Remove(_Operation):
     def apply(self, document: _Document) -> None:
         path = self.pointer_in("path", "remove operation failed to decode path: missing value")
         missing = f'remove operation does not apply: doc is missing path: "{path}"'
-        with _told(missing, f"error in remove for path: '{path}'"):
+        with _failing_with(missing, f"error in remove for path: '{path}'"):
             _remove(*document.enter(path))
 
 
@@ -217,7 +229,7 @@ class _Replace(_Operation):
                 raise PatchFailed("replace operation value must be object or array: %!w(<nil>)")
             document.root = self.value
             return
-        with _told(f"replace operation does not apply: doc is missing path: {path}", ""):
+        with _failing_with(f"replace operation does not apply: doc is missing path: {path}", ""):
             container, token = document.enter(path)
             try:
                 container[_index(container, token) if isinstance(container, list) else token] = self.value
@@ -230,11 +242,11 @@ class _Move(_Operation):
     def apply(self, document: _Document) -> None:
         source = self.pointer_in("from", "move operation failed to decode from: {}")
         missing = f"move operation does not apply: doc is missing from path: {source}"
-        with _told(missing, f"error in move for path: '{_tokens(source)[-1] if '/' in source else ''}'"):
+        with _failing_with(missing, f"error in move for path: '{_tokens(source)[-1] if '/' in source else ''}'"):
             value = _remove(*document.enter(source))
         path = self.pointer_in("path", "move operation failed to decode path: {}")
         missing = f"move operation does not apply: doc is missing destination path: {path}"
-        with _told(missing, f"error in move for path: '{path}'"):
+        with _failing_with(missing, f"error in move for path: '{path}'"):
             _add(*document.enter(path), value)
 
 
@@ -242,10 +254,10 @@ class _Copy(_Operation):
     def apply(self, document: _Document) -> None:
         source = self.pointer_in("from", "copy operation failed to decode from: {}")
         missing = f"copy operation does not apply: doc is missing from path: {source}"
-        with _told(missing, f"error in copy for from: '{source}'"):
+        with _failing_with(missing, f"error in copy for from: '{source}'"):
             value = _get(*document.look(source))
         path = self.pointer_in("path", "copy operation failed to decode path: missing value")
-        with _told(
+        with _failing_with(
             f"copy operation does not apply: doc is missing destination path: {path}",
             "error while adding value during copy",
         ):
@@ -270,15 +282,17 @@ class _TooMuch(PatchFailed):
 class _Test(_Operation):
     def apply(self, document: _Document) -> None:
         path = self.pointer_in("path", "test operation failed to decode path: {}")
-        with _told(f"test operation does not apply: is missing path: {path}", f"error in test for path: '{path}'"):
+        with _failing_with(
+            f"test operation does not apply: is missing path: {path}", f"error in test for path: '{path}'"
+        ):
             found = document.root if path == "" else _get(*document.look(path))
         if not equal(found, self.value):
             raise FailedTest(f"testing value {path} failed: test failed")
 
 
 @contextmanager
-def _told(missing: str, error: str) -> Iterator[None]:
-    """How an operation tells that there is no way to its place, and what goes wrong there."""
+def _failing_with(missing: str, error: str) -> Iterator[None]:
+    """The messages of an operation: `missing` if a pointer leads nowhere, `error` before any other failure."""
     try:
         yield
     except _NotFound:
@@ -308,7 +322,7 @@ class _Patch(JsonPatch):  # type: ignore[misc]  # the library is not typed
 
 
 def _size(value: Json) -> int:
-    """Bytes of a value's JSON as Go writes it, but for the odd float."""
+    """The length of a value's JSON in bytes as Go writes it, except for some floats."""
     try:
         text = orjson.dumps(value)
     except (TypeError, ValueError):  # deeper than orjson goes (TypeError: JSONEncodeError)
@@ -320,16 +334,20 @@ def _size(value: Json) -> int:
 
 
 def merge_patch(document: Object, patch: Json) -> Json:
-    """Apply a decoded merge patch, whose values become part of the result. A list is a patch that replaces everything.
+    """Apply a decoded merge patch, whose values become part of the result. A list replaces the whole document.
 
-    The document stays as it is; the patch is used up.
+    The document is not changed; the patch may be, and must not be used again.
+
+        document  {"a": {"x": 1, "y": 2}, "b": 3}
+        patch     {"a": {"x": null, "z": 4}}
+        result    {"a": {"y": 2, "z": 4}, "b": 3}
     """
     return _merged(document, patch) if isinstance(patch, dict) else _without_nulls(patch)
 
 
 def _merged(document: Object, patch: Object) -> Object:
     root = dict(document)
-    frames = [(root, patch)]
+    frames = [(root, patch)]  # (copy of an object, its changes); grows while it is read
     for target, changes in frames:
         for name, new in changes.items():
             old = target.get(name)
@@ -346,7 +364,7 @@ def _merged(document: Object, patch: Object) -> Object:
 
 
 def _without_nulls(value: Json) -> Json:
-    """The value without the members that are null, inside lists too; null items stay."""
+    """The value without null members, also of objects in lists, in place; null items are kept."""
     todo = [value] if isinstance(value, (dict, list)) else []
     while todo:
         container = todo.pop()

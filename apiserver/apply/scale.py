@@ -1,9 +1,9 @@
-"""Owners of a custom resource's replicas, as its /scale subresource shows and changes them.
+"""Owners of a custom resource's replicas in its /scale subresource.
 
-To /scale a manager owns `.spec.replicas` of an autoscaling/v1 Scale; in the custom resource that is the field at
+In a Scale, a manager owns `.spec.replicas` of an autoscaling/v1 Scale; in the custom resource that is the field at
 specReplicasPath. (apimachinery's managedfields/scalehandler.go.) As there, an updater that owns the replicas in the
-custom resource is another manager seen through /scale, for the apiVersion is part of who it is: any write to /scale
-takes the field out of its entry, and puts it into one of its own, without a time, if it is still the owner.
+custom resource is a different manager in the Scale, because the apiVersion is part of its identity: any write to /scale
+removes the field from its entry and, if it is still the owner, puts it into a new one without a time.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from apiserver.api.types import Json, Object
-from apiserver.apply.entries import Managers, Owned, decode, encode
-from apiserver.apply.fieldset import Path, contains, difference, field, of
-from apiserver.apply.tracker import Tracker
-from apiserver.apply.types import SCALE
+from noxu.apiserver.apply.entries import Managers, Owned, decode, encode
+from noxu.apiserver.apply.fieldset import Path, contains, difference, field, of
+from noxu.apiserver.apply.tracker import Tracker
+from noxu.apiserver.apply.types import SCALE
+from noxu.apiserver.values import Json, Object
 
 VERSION: Final = "autoscaling/v1"
 REPLICAS: Final[Path] = ("f:spec", "f:replicas")
@@ -40,13 +40,13 @@ def to_scale(entries: Json, replicas: Mapping[str, Path | None]) -> list[Object]
 
 
 def to_parent(entries: Json, scale_entries: Json, version: str, replicas: Mapping[str, Path | None]) -> list[Object]:
-    """The managedFields of a custom resource (they were `entries`) after its Scale was written at that apiVersion."""
+    """The managedFields of a custom resource, formerly `entries`, after its Scale was written at that apiVersion."""
     parents = decode(entries)
     scales = decode(scale_entries)
     found: Managers = {}
     for manager, owned in parents.items():
         if owned.version not in replicas:
-            continue  # the version is gone
+            continue  # the version does not exist any more
         path = replicas[owned.version]
         if not path or not contains(owned.fields, path):
             found[manager] = owned

@@ -1,16 +1,21 @@
 """Strategic merge patch, for kinds described by struct tables (apimachinery's pkg/util/strategicpatch, the server's half).
 
-Like a merge patch, but lists whose field says `patchStrategy: merge` are merged: of scalars as sets, of objects by
-their merge key. Directives in the patch say more:
+Like a merge patch, but lists of fields with `patchStrategy: merge` are merged: lists of scalars as sets, of objects by
+their merge key. Directives in the patch:
 
-    $patch: delete | replace            the object (or, in a merged list, the item of that key; the whole list)
+    $patch: delete | replace            delete or replace the object (in a merged list: the item with that key, the list)
     $retainKeys: [a, b]                 the object keeps these members only
     $deleteFromPrimitiveList/f: [x]     remove items from the list of scalars `f`
-    $setElementOrder/f: [...]           the order of `f` after merging: these items (or keys) among themselves
+    $setElementOrder/f: [...]           the order of these items (or keys) of `f` after merging
 
-Merged lists have the patch's items in the patch's order, and of the others those that stood before one of them before
-it, the rest at the end. Neither the document nor the patch is changed. Recursion follows the types, loops the data
-below them.
+A merged list has the patch's items in the patch's order. Other items keep their positions relative to those: an item
+that preceded one of them still does, the rest is at the end (merge key `name`):
+
+    document    ports: [a, b, c]
+    patch       ports: [c, x]
+    result      ports: [a, b, c, x]
+
+Neither the document nor the patch is changed. Recursion follows the types, loops the data below them.
 """
 
 from __future__ import annotations
@@ -18,13 +23,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from apiserver.api import errors
-from apiserver.api.errors import ApiError
-from apiserver.api.gotext import quote
-from apiserver.api.structs import Field, List, Map, Struct, json_type
-from apiserver.api.structs import Type as StructType
-from apiserver.api.types import Json, Object
-from apiserver.apply.goprint import default_format, go_type
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.go.fmt import default_format, go_type
+from noxu.apiserver.go.structs import Field, List, Map, Struct, json_type
+from noxu.apiserver.go.structs import Type as StructType
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.values import Json, Object
 
 PATCH: Final = "$patch"
 RETAIN_KEYS: Final = "$retainKeys"
@@ -39,8 +44,9 @@ _BAD_ORDER: Final = "invalid patch format of setElementOrder list"
 def strategic_patch(document: Object, patch: Json, kind: Struct) -> Object:
     """Apply a decoded patch to an object of the kind. Raises ApiError: 400, 422 or, as upstream, a plain 500."""
     if not isinstance(patch, (dict, type(None))):
-        what = json_type(patch)
-        raise errors.bad_request(f"json: cannot unmarshal {what} into Go value of type map[string]interface {{}}")
+        raise errors.bad_request(
+            f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
+        )
     return _merge_maps(document, patch or {}, kind)
 
 
@@ -52,7 +58,7 @@ def _merge_maps(original: Object, patch: Object, kind: StructType) -> Object:
         _retain(merged, patch, patch.pop(RETAIN_KEYS))
     for name in [name for name in patch if name.startswith(ORDER_PREFIX)]:
         _merge_in_order(merged, patch, name, kind)
-    for name in sorted(patch):  # upstream's order is random; directives go first
+    for name in sorted(patch):  # upstream's order is random; sorted, directives come first
         _merge_member(merged, name, patch[name], kind)
     return merged
 
@@ -67,7 +73,7 @@ def _directed(patch: Object) -> Object:
 
 
 def _retain(merged: Object, patch: Object, keys: Json) -> None:
-    """Every member of the patch must be in the list; members of the object that are not go."""
+    """`$retainKeys`: the list must have every member of the patch; other members of the object are removed."""
     if not isinstance(keys, list) or not all(isinstance(key, (str, int, float, type(None))) for key in keys):
         raise errors.bad_request(_BAD_RETAIN_KEYS)
     for name, one in patch.items():
@@ -100,7 +106,7 @@ def _merge_member(merged: Object, name: str, new: Json, kind: StructType) -> Non
 
 
 def _set(merged: Object, name: str, new: Json) -> None:
-    """New values are taken without what is marked by a directive; one that is itself marked does not come at all."""
+    """Set a new value without the objects in it that have a directive; a value with a directive is not set at all."""
     if isinstance(new, dict) and PATCH in new:
         merged.pop(name, None)
     else:
@@ -115,31 +121,30 @@ def _merge_lists(original: list[Json], patch: list[Json], field: Field, *, delet
         return original
     if not _are_objects(original, patch):
         if deleting:
-            doomed = set(map(_identity, patch))
-            return [one for one in original if _identity(one) not in doomed]
-        merged = list({_identity(one): one for one in [*original, *patch]}.values())
+            deleted = set(map(_identity, patch))
+            return [item for item in original if _identity(item) not in deleted]
+        merged = list({_identity(item): item for item in [*original, *patch]}.values())
         return _ordered(merged, patch, original, None)
     key = field.merge_key
     if not key:
         raise errors.plain_error(f"cannot merge lists without merge key for {_kind_name(_items(field))}")
     original, patch = _without_special(original, patch, key)
     merged = list(original)
-    for one in patch:
-        wanted = _key_of(one, key)
-        at = _find(merged, key, wanted)
-        if at is None:
-            merged.append(one)
+    for item in patch:
+        n = _find(merged, key, _key_of(item, key))
+        if n is None:
+            merged.append(item)
         else:
-            merged[at] = _merge_maps(merged[at], one, _items(field))
+            merged[n] = _merge_maps(merged[n], item, _items(field))
     return _ordered(merged, patch, original, key)
 
 
 def _are_objects(*lists: list[Json]) -> bool:
-    """Whether lists hold objects; everything in them must be of one Go type, and no lists."""
-    kinds = {go_type(one) for many in lists for one in many}
+    """Whether lists contain objects. Raises ApiError unless all items have one Go type, and are not lists."""
+    kinds = {go_type(item) for items in lists for item in items}
     if not kinds:
         raise errors.plain_error("no elements in any of the given slices")
-    first = next(go_type(one) for many in lists for one in many)
+    first = next(go_type(item) for items in lists for item in items)
     if first == "[]interface {}":
         raise errors.unprocessable()
     if len(kinds) > 1 or first == "<nil>":
@@ -148,27 +153,27 @@ def _are_objects(*lists: list[Json]) -> bool:
 
 
 def _without_special(original: list[Json], patch: list[Json], key: str) -> tuple[list[Json], list[Json]]:
-    """The lists after the patch's `$patch` items have been carried out and taken out."""
+    """Apply the `$patch` directives of a list's items: (original without deleted items, patch without directives)."""
     plain: list[Json] = []
     replace = False
-    for one in patch:
-        if PATCH not in one:
-            plain.append(one)
-        elif one[PATCH] == "delete":
-            doomed = _key_of(one, key)
-            while (at := _find(original, key, doomed)) is not None:
-                original = original[:at] + original[at + 1 :]
-        elif one[PATCH] == "replace":
+    for item in patch:
+        if PATCH not in item:
+            plain.append(item)
+        elif item[PATCH] == "delete":
+            deleted = _key_of(item, key)
+            while (n := _find(original, key, deleted)) is not None:
+                original = original[:n] + original[n + 1 :]
+        elif item[PATCH] == "replace":
             replace = True
-        elif one[PATCH] == "merge":
+        elif item[PATCH] == "merge":
             raise errors.plain_error("merging lists cannot yet be specified in the patch")
         else:
-            raise _unknown_directive(one[PATCH], one)
+            raise _unknown_directive(item[PATCH], item)
     return (plain, []) if replace else (original, plain)
 
 
 def _merge_in_order(merged: Object, patch: Object, directive: str, kind: StructType) -> None:
-    """Merge one list of the patch now, with the order that a `$setElementOrder` gives; it is done with then."""
+    """`$setElementOrder`: merge its list of the patch in this order, and remove both from the patch."""
     order = patch.pop(directive)
     if not isinstance(order, list):
         raise _bad_type("[]interface {}", order)
@@ -197,9 +202,9 @@ def _merge_in_order(merged: Object, patch: Object, directive: str, kind: StructT
 
 
 def _overwritten(original: list[Json], patch: list[Json], key: str) -> list[Json]:
-    """The live list as upstream's merge leaves it behind, by which it orders then: new items stand in for deleted ones."""
-    doomed = {_identity(one.get(key)) for one in patch if one.get(PATCH) == "delete"}
-    kept = [one for one in original if _identity(one.get(key)) not in doomed]
+    """The live list by which the merged one is ordered: upstream's merge writes new items into the slots of deleted ones."""
+    deleted = {_identity(one.get(key)) for one in patch if one.get(PATCH) == "delete"}
+    kept = [one for one in original if _identity(one.get(key)) not in deleted]
     if any(one.get(PATCH) == "replace" for one in patch):
         return kept
     known = {_identity(one.get(key)) for one in kept}
@@ -209,21 +214,21 @@ def _overwritten(original: list[Json], patch: list[Json], key: str) -> list[Json
 
 
 def _check_order(new: list[Json], order: list[Json], key: str) -> None:
-    """The patch's items come in the given order, and all of them are in it."""
+    """Raises ApiError unless the patch's items are in the given order, and all of them occur in it."""
     if not new or not order:
         return
     if key:
         for one in new:
             if not isinstance(one, dict):
                 raise _bad_type("map[string]interface {}", one)
-    wanted = [one for one in new if not (key and one.get(PATCH) == "delete")]
-    at = 0
+    items = [one for one in new if not (key and one.get(PATCH) == "delete")]
+    n = 0  # items[:n] have been found in the order
     for other in order:
-        while at < len(wanted) and isinstance(wanted[at], dict) and PATCH in wanted[at]:
-            at += 1
-        if at < len(wanted) and _same_item(wanted[at], other, key):
-            at += 1
-    if at < len(wanted):  # upstream counts in directives after the last item here
+        while n < len(items) and isinstance(items[n], dict) and PATCH in items[n]:
+            n += 1
+        if n < len(items) and _same_item(items[n], other, key):
+            n += 1
+    if n < len(items):  # as upstream, also if only directives follow the last item
         raise errors.plain_error(
             f"The order in patch list:\n{default_format(new)}\n doesn't match {ORDER_PREFIX} list:\n"
             f"{default_format(order)}\n"
@@ -237,7 +242,16 @@ def _same_item(one: Json, other: Json, key: str) -> bool:
 
 
 def _ordered(items: list[Json], order: list[Json], before: list[Json], key: str | None) -> list[Json]:
-    """The items that `order` names in its order, the others in the order of `before` where they stood."""
+    """Order a merged list: the items in `order` in that order, the others in the order of `before`, at their places.
+
+    Two cursors run over the items in `order` (`patched`) and the others. Before each patched item come the other items
+    that preceded it in `before`:
+
+        order [c, x]    before [a, b, c, d]    patched [c, x]    others [a, b, d]
+        c       was third: a and b preceded it      [a, b, c]
+        x       was not there                       [a, b, c, x]
+                the rest                            [a, b, c, x, d]
+    """
     if key is not None:
         for one in (*items, *order, *before):
             _key_of(one, key)
@@ -269,17 +283,18 @@ def _sorted(items: list[Json], order: list[Json], key: str | None) -> list[Json]
 
 
 def _value(one: Json, key: str | None) -> Json:
-    """What stands for an item: its merge key's value, or itself."""
+    """The value that identifies an item: that of its merge key, or the item itself."""
     return one if key is None else one.get(key) if isinstance(one, dict) else None
 
 
 def _identity(scalar: Json) -> tuple[str, str]:
-    """What makes two scalars the same in Go: type and value."""
+    """A scalar's Go type and value: equal scalars have equal ones."""
     return go_type(scalar), default_format(scalar)
 
 
-def _find(items: list[Json], key: str, wanted: Json) -> int | None:
-    identity = _identity(wanted)
+def _find(items: list[Json], key: str, value: Json) -> int | None:
+    """The index of the first object with this value of its merge key. Raises ApiError if an item is not an object."""
+    identity = _identity(value)
     for at, one in enumerate(items):
         if not isinstance(one, dict):
             raise errors.plain_error(f"value for key {at} is not a map")
@@ -300,12 +315,12 @@ def _key_of(one: Json, key: str) -> Json:
 
 
 def _without_nulls(value: Json) -> Json:
-    """A copy without the members that are null, inside lists too."""
+    """A copy without null members, also of objects in lists."""
     return _filtered(value, lambda child: child is not None, lambda _: True)
 
 
 def _without_marked(value: Json) -> Json:
-    """A copy without the objects that have a `$patch` directive."""
+    """A copy without objects that have a `$patch` directive."""
 
     def unmarked(child: Json) -> bool:
         return not (isinstance(child, dict) and PATCH in child)
@@ -314,7 +329,7 @@ def _without_marked(value: Json) -> Json:
 
 
 def _filtered(value: Json, keep_member: Callable[[Json], bool], keep_item: Callable[[Json], bool]) -> Json:
-    """A copy of a value with some members of maps and items of lists only."""
+    """A copy of a value, with only those members of maps and items of lists that the functions accept."""
     top: list[Json] = [value]
     todo: list[tuple[Json, Json, Json]] = [(value, top, 0)]  # (source, container of the copy, key there)
     while todo:
@@ -332,10 +347,13 @@ def _filtered(value: Json, keep_member: Callable[[Json], bool], keep_item: Calla
 
 
 def _lookup(kind: StructType, name: str) -> Field:
-    """The struct field that Go's decoder would take, which does not insist on upper and lower case."""
+    """The struct field for a name; like Go's decoder, an exact match is preferred to one that ignores case.
+
+    Raises ApiError.
+    """
     if not isinstance(kind, Struct):
-        what = "slice" if isinstance(kind, List) else "map" if isinstance(kind, Map) else "interface"
-        raise errors.plain_error(f"merging an object in json but data type is not struct, instead is: {what}")
+        found = "slice" if isinstance(kind, List) else "map" if isinstance(kind, Map) else "interface"
+        raise errors.plain_error(f"merging an object in json but data type is not struct, instead is: {found}")
     if name in kind.fields:
         return kind.fields[name]
     for known, field in kind.fields.items():
@@ -362,16 +380,16 @@ def _kind_name(kind: StructType) -> str:
 
 
 def _strategy(field: Field) -> str:
-    """The field's patch strategy beside retainKeys, which is for those who make patches."""
+    """The field's patch strategy other than retainKeys, which concerns clients only."""
     others = [one for one in field.patch.split(",") if one != "retainKeys"]
     return others[0] if others else ""
 
 
-def _directive_key(name: str, prefix: str, complaint: str) -> str:
-    """The list that a directive is about: `$setElementOrder/finalizers`."""
+def _directive_key(name: str, prefix: str, error: str) -> str:
+    """The list in a directive: `finalizers` for `$setElementOrder/finalizers`. Raises ApiError."""
     head, slash, key = name.partition("/")
     if not slash or head != prefix:
-        raise errors.bad_request(complaint)
+        raise errors.bad_request(error)
     return key
 
 

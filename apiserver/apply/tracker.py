@@ -1,7 +1,8 @@
-"""What field ownership needs to know of a resource, and its objects at every version.
+"""A resource as field ownership sees it, and its objects at every version.
 
-Fields are owned at the version at which they were written, so objects are compared there, too. The reference knows the
-versions of a CRD's spec; an entry for another one makes it give up (see `manager`). Built-in kinds forget such entries.
+Fields are owned at the version at which they were written, so objects are compared at that version. The upstream server
+knows the versions in a CRD's spec; with an entry for another version it gives up (see `manager`). Built-in kinds drop
+such entries.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from apiserver.api.types import Json, Object
-from apiserver.apply.fieldset import FieldSet
-from apiserver.apply.typed import told, validate
-from apiserver.apply.types import Type
+from noxu.apiserver.apply.fieldset import FieldSet
+from noxu.apiserver.apply.typed import join_errors, validate
+from noxu.apiserver.apply.types import Type
+from noxu.apiserver.values import Json, Object
 
 
 class MissingVersion(Exception):
-    """Raised by `Tracker.convert` for a version that is not there: what is owned there is forgotten."""
+    """Raised by `Tracker.convert` for a version that does not exist: the entries of that version are dropped."""
 
 
 class Failed(Exception):
-    """Ownership cannot be worked out; the message is upstream's."""
+    """Ownership cannot be determined; the message is upstream's."""
 
 
 def relabel(value: Object, version: str) -> Object:
@@ -28,20 +29,20 @@ def relabel(value: Object, version: str) -> Object:
     return {**value, "apiVersion": version}
 
 
-def as_it_is(value: Object) -> Object:
-    """How custom resources are written."""
+def unchanged(value: Object) -> Object:
+    """The written form of custom resources."""
     return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tracker:
-    """One resource (or subresource) at the version that it is asked for.
+    """One resource (or subresource) at the version of the request.
 
-    `types` and `resets` are by apiVersion, for every version there is; `resets` are the fields that writes through
-    this endpoint do not change. `convert` gives an object at another version, or raises MissingVersion or, if it
-    cannot, ApiError. `empty` is what a create starts from, for built-in kinds their zero. Objects of `custom` resources
-    are written with sorted keys, others as they are; `written` gives an object without the empty fields that Go leaves
-    out, for nobody owns them.
+    `types` and `resets` are by apiVersion, for every version; `resets` are the fields that writes through this endpoint
+    do not change. `convert` gives an object at another version; it raises MissingVersion for one that does not exist, and
+    ApiError if it fails. `empty` is the object that a create starts from, the zero value of built-in kinds. Objects of
+    `custom` resources are written with sorted keys. `written` gives an object without the empty fields that Go leaves
+    out, which have no owner.
     """
 
     version: str
@@ -52,7 +53,7 @@ class Tracker:
     resets: Mapping[str, FieldSet] = field(default_factory=dict)
     empty: Object = field(default_factory=dict)
     custom: bool = True
-    written: Callable[[Object], Object] = as_it_is
+    written: Callable[[Object], Object] = unchanged
 
     @property
     def type(self) -> Type:
@@ -60,7 +61,7 @@ class Tracker:
 
     @property
     def blank(self) -> Object:
-        """What a create starts from, said to be what it will be."""
+        """The object that a create starts from, with apiVersion and kind."""
         return {"apiVersion": self.version, "kind": self.kind} | self.empty
 
 
@@ -69,7 +70,7 @@ class Conversions:
 
     def __init__(self, tracker: Tracker) -> None:
         self.tracker = tracker
-        self._done: dict[tuple[int, str], tuple[Object, Object]] = {}  # the source too: it keeps its id
+        self._done: dict[tuple[int, str], tuple[Object, Object]] = {}  # with the source, which keeps its id in use
 
     def at(self, value: Object, version: str) -> Object:
         """The object at that version. Raises MissingVersion, ApiError or Failed."""
@@ -87,7 +88,7 @@ class Conversions:
             raise Failed(_not_convertible(value, version))
         converted = self.tracker.convert(value, version)
         if wrong := validate(converted, self.tracker.types[version]):
-            raise Failed(told(wrong))
+            raise Failed(join_errors(wrong))
         return converted
 
 
@@ -100,7 +101,7 @@ def _not_convertible(value: Object, version: str) -> str:
 
 
 def named(value: Json) -> str:
-    """An object as messages name it: `default/w1; example.com/v1, Kind=Widget`."""
+    """An object in messages: `default/w1; example.com/v1, Kind=Widget`."""
     return f"{_meta(value, 'namespace')}/{_meta(value, 'name')}; {group_version_kind(value)}"
 
 
@@ -111,7 +112,7 @@ def _meta(value: Json, name: str) -> str:
 
 
 def group_version_kind(value: Json) -> str:
-    """Go's GroupVersionKind: `example.com/v1, Kind=Widget`; `/, Kind=` if the apiVersion makes no sense."""
+    """Go's GroupVersionKind: `example.com/v1, Kind=Widget`; `/, Kind=` for a malformed apiVersion."""
     version, kind = value.get("apiVersion"), value.get("kind")
     version = version if isinstance(version, str) and version != "/" else ""
     if version.count("/") > 1:

@@ -1,27 +1,29 @@
-"""Values under a type: are they of it, and which field sets stand for them (structured-merge-diff's package typed).
+"""Values of a type: validation, and their field sets (structured-merge-diff's package typed).
 
-Two sets stand for a value. `to_set` is what somebody who applies it claims: leaves, map keys, items of lists, but not
-the structs on the way to them. `whole` is what an update has added that brings it: the same, and everything on the way.
+There are two sets for a value. `to_set` has the fields that its applier claims: leaves, map keys and items of lists, but
+not the structs around them. `whole` has the fields that an update adds with it: the same, and everything around them.
 
-These functions recurse along types, which are bounded, and loop where types end and the data's depth begins.
+    {"spec": {"a": 1}}      to_set  {f:spec: {f:a}}         whole  {., f:spec: {., f:a}}
+
+These functions recurse along types, which are bounded; where types end and the data's depth begins, they loop.
 """
 
 from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from apiserver.api.types import Json
-from apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, describe, field, item, text, value
-from apiserver.apply.goprint import default_format, go_syntax, go_type
-from apiserver.apply.types import DEDUCED, UNTYPED, ListType, MapType, Type
+from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, describe, field, item, text, value
+from noxu.apiserver.apply.types import DEDUCED, UNTYPED, ListType, MapType, Type
+from noxu.apiserver.go.fmt import default_format, go_syntax, go_type
+from noxu.apiserver.values import Json
 
 
 class BadItem(ValueError):
-    """An item that has no place in its associative list; the message is upstream's."""
+    """An item that an associative list cannot identify; the message is upstream's."""
 
 
 def item_of(kind: ListType, one: Json) -> Element:
-    """The path element of an item of an associative list. Raises BadItem."""
+    """The path element of an associative list's item. Raises BadItem."""
     if not kind.keys:
         if isinstance(one, dict):
             raise BadItem("associative list without keys has an element that's a map type")
@@ -52,19 +54,21 @@ def _given(kind: ListType, one: Json, key: str) -> bool:
 
 # --- validation ---
 
-_Trail: TypeAlias = "tuple[_Trail | None, str | int, Element]"
-"""Where a value stands: its parent's trail, its place among its siblings, its path element."""
+_Location: TypeAlias = "tuple[_Location | None, str | int, Element]"
+"""Where a value is: (its parent's location, its name or index, its path element); None is the root."""
+_Error: TypeAlias = tuple[tuple[str | int, ...], str]
+"""(names and indexes on the way to the value, by which errors are sorted; message)"""
 
 
 def validate(root: Json, kind: Type, *, duplicates: bool = False, all_of_it: bool = True) -> list[str]:
-    """What is wrong with a value of that type, in the order of names and indices; or else anything that is wrong.
+    """The errors of a value that should be of the type, sorted by names and indexes. Without `all_of_it`, any of them.
 
-    `duplicates`: may sets and list-maps have the same item twice? Live objects may, applied ones may not.
+    `duplicates` allows sets and list-maps to have equal items: live objects may, applied ones may not.
     """
-    found: list[tuple[tuple[str | int, ...], str]] = []
-    stack: list[tuple[Json, Type, _Trail | None]] = [(root, kind, None)]
+    found: list[_Error] = []
+    stack: list[tuple[Json, Type, _Location | None]] = [(root, kind, None)]
     while stack and (all_of_it or not found):
-        one, kind, trail = stack.pop()
+        one, kind, location = stack.pop()
         if kind.open or one is None:
             continue
         if type(one) is dict and kind.map is not None:
@@ -73,23 +77,23 @@ def validate(root: Json, kind: Type, *, duplicates: bool = False, all_of_it: boo
                 child = one[name]
                 known = fields.get(name)
                 expected = known[1] if known is not None else values
-                if expected is None:  # upstream looks no further in this map, and goes through it in random order
-                    found.append(_error((trail, name, field(name)), "field not declared in schema"))
+                if expected is None:  # upstream leaves this map then, which it walks in random order
+                    found.append(_error((location, name, field(name)), "field not declared in schema"))
                     break
                 if child is not None and type(child) not in expected.scalars and not expected.open:
-                    stack.append((child, expected, (trail, name, field(name))))
+                    stack.append((child, expected, (location, name, field(name))))
         elif type(one) is list and kind.list is not None:
             if not all_of_it and (wrong := _wrong_scalar(one, kind.list.items)) is not None:
                 return [_mismatch(one[wrong], kind.list.items)]
-            stack += _checked_items(one, kind.list, trail, duplicates, found)
+            stack += _checked_items(one, kind.list, location, duplicates, found)
         else:
-            found.append(_error(trail, _mismatch(one, kind)))
+            found.append(_error(location, _mismatch(one, kind)))
     found.sort(key=lambda error: error[0])
     return [message for _, message in found]
 
 
 def _wrong_scalar(items: list[Json], expected: Type) -> int | None:
-    """The first item that is not the scalar it should be."""
+    """The index of the first item that is not the scalar it should be."""
     if expected.open or expected.map is not None or expected.list is not None:
         return None
     scalars = expected.scalars
@@ -99,13 +103,13 @@ def _wrong_scalar(items: list[Json], expected: Type) -> int | None:
 def _checked_items(
     items: list[Json],
     kind: ListType,
-    trail: _Trail | None,
+    location: _Location | None,
     duplicates: bool,
-    found: list[tuple[tuple[str | int, ...], str]],
-) -> list[tuple[Json, Type, _Trail | None]]:
-    """The items that need a closer look. One without a place ends the checking of its list."""
+    found: list[_Error],
+) -> list[tuple[Json, Type, _Location | None]]:
+    """The items that have to be checked themselves. An item that cannot be identified ends the check of its list."""
     expected = kind.items
-    todo: list[tuple[Json, Type, _Trail | None]] = []
+    todo: list[tuple[Json, Type, _Location | None]] = []
     seen: set[Element] = set()
     for index, child in enumerate(items):
         element = f"i:{index}"
@@ -113,26 +117,26 @@ def _checked_items(
             try:
                 element = item_of(kind, child)
             except BadItem as bad:
-                found.append(_error(trail, f"element {index}: {bad}", index))
+                found.append(_error(location, f"element {index}: {bad}", index))
                 break
             if element in seen and not duplicates:
                 key = describe((element,), stored=False)
-                found.append(_error(trail, f"duplicate entries for key {key}", index))
+                found.append(_error(location, f"duplicate entries for key {key}", index))
             seen.add(element)
         if child is not None and type(child) not in expected.scalars and not expected.open:
-            todo.append((child, expected, (trail, index, element)))
+            todo.append((child, expected, (location, index, element)))
     return todo
 
 
-def _error(trail: _Trail | None, message: str, *place: int) -> tuple[tuple[str | int, ...], str]:
-    """The place by which errors are sorted, and the text."""
-    places: list[str | int] = list(place)
+def _error(location: _Location | None, message: str, *index: int) -> _Error:
+    """`index` is that of an item which the message is about, in the list at the location."""
+    steps: list[str | int] = list(index)
     path: list[Element] = []
-    while trail is not None:
-        trail, name, element = trail
-        places.insert(0, name)
+    while location is not None:
+        location, name, element = location
+        steps.insert(0, name)
         path.insert(0, element)
-    return tuple(places), f"{describe(path, stored=False)}: {message}" if path else message
+    return tuple(steps), f"{describe(path, stored=False)}: {message}" if path else message
 
 
 def _mismatch(one: Json, kind: Type) -> str:
@@ -148,8 +152,8 @@ def _mismatch(one: Json, kind: Type) -> str:
     return f"expected list, got &{{{default_format(one)}}}"
 
 
-def told(errors: list[str]) -> str:
-    """Several errors as structured-merge-diff joins them."""
+def join_errors(errors: list[str]) -> str:
+    """One message for several errors, as structured-merge-diff joins them."""
     return errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors])
 
 
@@ -159,7 +163,7 @@ _CONTAINERS: Final = frozenset({dict, list})
 
 
 def whole(one: Json, kind: Type) -> FieldSet:
-    """The node of everything in a value, the value itself included. The value is of the type, duplicates allowed."""
+    """The node with all fields of a value, itself included. The value is of the type; lists may have duplicates."""
     if not one or type(one) not in _CONTAINERS:
         return MEMBER
     node: FieldSet = {SELF: MEMBER}
@@ -178,12 +182,12 @@ def whole(one: Json, kind: Type) -> FieldSet:
         return MEMBER
     for child in one:
         element = item_of(kind.list, child)
-        node[element] = MEMBER if element in node else whole(child, kind.list.items)  # twice: one field, as a whole
+        node[element] = MEMBER if element in node else whole(child, kind.list.items)  # of equal items, all are one leaf
     return node
 
 
 def deduced(one: Json) -> FieldSet:
-    """The same where nothing is declared: maps are granular, all else is a leaf. However deep."""
+    """`whole` of a value without a declared type: maps are granular, everything else is a leaf. Does not recurse."""
     root: FieldSet = {}
     frames: list[tuple[Json, FieldSet, Element]] = [(one, root, SELF)]
     for value_, parent, element in frames:
@@ -202,7 +206,7 @@ def to_set(root: Json, kind: Type) -> FieldSet:
 
 
 def _claimed(one: Json, kind: Type) -> FieldSet | None:
-    """The node of a value without itself, if it is a map or a list that is owned in parts; None: nothing is claimed."""
+    """The node of a value, without itself if its parts have owners of their own; None if nothing is claimed."""
     if type(one) is dict:
         if kind.map is None or kind.map.atomic:
             return MEMBER
@@ -231,7 +235,7 @@ def _claimed(one: Json, kind: Type) -> FieldSet | None:
 
 
 def _in_parts(kind: Type) -> bool:
-    """Whether an empty list of this type is nothing at all."""
+    """Whether an empty list of this type claims nothing."""
     return kind.list is not None and kind.list.associative
 
 
@@ -246,7 +250,7 @@ def _as_member(node: FieldSet | None) -> FieldSet:
 
 
 def ensure_named(fields: FieldSet, kind: Type) -> FieldSet:
-    """The set with every struct field in it that has members below."""
+    """The set, extended by every struct field that has members below."""
     root: FieldSet = {}
     frames: list[tuple[FieldSet, Type | None, FieldSet]] = [(fields, kind, root)]
     for node, one, out in frames:
@@ -271,11 +275,11 @@ def ensure_named(fields: FieldSet, kind: Type) -> FieldSet:
 
 
 def reconcile(fields: FieldSet, kind: Type) -> FieldSet:
-    """The set brought into line with a type that was changed since: what is atomic now is owned as one.
+    """The set adapted to a type that has changed since: fields in a value that is atomic now become the value itself.
 
-    The other way round nothing changes, and nothing is known about the parts of what is deduced.
+    A value that is granular now stays as it is, and so do fields in values of deduced type.
     """
-    known = _in_line.get(id(fields))
+    known = _reconciled.get(id(fields))
     if known is not None and known[0] is fields and known[1] is kind:
         return fields
     frames = [(fields, kind)]
@@ -284,20 +288,20 @@ def reconcile(fields: FieldSet, kind: Type) -> FieldSet:
         elements += len(node)
         for element, child in node.items():
             if child and (below := _below(one, element)) is not None:
-                if _is_one(below):
+                if _is_atomic(below):
                     return _collapsed(fields, kind)
                 frames.append((child, below))
     if elements <= MAX_ELEMENTS:
-        if len(_in_line) >= MAX_IN_LINE:
-            _in_line.clear()
-        _in_line[id(fields)] = fields, kind
+        if len(_reconciled) >= MAX_RECONCILED:
+            _reconciled.clear()
+        _reconciled[id(fields)] = fields, kind
     return fields
 
 
-MAX_IN_LINE: Final = 256
+MAX_RECONCILED: Final = 256
 MAX_ELEMENTS: Final = 500
-_in_line: Final[dict[int, tuple[FieldSet, Type]]] = {}
-"""Small sets that were found in line with a type lately. Sets that are written alike are one (see `entries`), and come often."""
+_reconciled: Final[dict[int, tuple[FieldSet, Type]]] = {}
+"""A cache of small sets that needed no change for a type. Equal sets are one object (see `entries`), and recur."""
 
 
 def _collapsed(fields: FieldSet, kind: Type) -> FieldSet:
@@ -306,7 +310,7 @@ def _collapsed(fields: FieldSet, kind: Type) -> FieldSet:
     for node, one, out in frames:
         for element, child in node.items():
             below = _below(one, element) if child and one is not None else None
-            if not child or (below is not None and _is_one(below)):
+            if not child or (below is not None and _is_atomic(below)):
                 out[element] = MEMBER
             else:
                 inner: FieldSet = {}
@@ -316,7 +320,7 @@ def _collapsed(fields: FieldSet, kind: Type) -> FieldSet:
 
 
 def _below(kind: Type, element: Element) -> Type | None:
-    """The type of a part, None where it is not known. A type that is several things counts as the first."""
+    """The type of a part, None if it is not known. Of several types, a map is preferred to a scalar, and that to a list."""
     if kind.map is None:
         return None if kind.scalar is not None or kind.list is None else kind.list.items
     if _is_deduced(kind.map):
@@ -325,8 +329,8 @@ def _below(kind: Type, element: Element) -> Type | None:
     return kind.map.values if known is None else known[1]
 
 
-def _is_one(kind: Type) -> bool:
-    """Whether its values are owned as one."""
+def _is_atomic(kind: Type) -> bool:
+    """Whether values of the type have one owner as a whole."""
     if kind.map is not None:
         return kind.map.atomic and not _is_deduced(kind.map)
     return kind.scalar is None and kind.list is not None and not kind.list.associative

@@ -1,15 +1,15 @@
-"""What values are to field ownership: scalars, maps and lists, and whether their parts are owned one by one.
+"""The types of field ownership: scalars, maps and lists, and whether their parts have owners of their own.
 
-Custom resources take their type from a structural schema, built-in kinds from their struct table; where both are
-silent the type is deduced from the value. The rules are those of kube-openapi's schemaconv and of the extensions
+Custom resources have their types from a structural schema, built-in kinds from their struct table; the type of an
+undeclared value is deduced from the value. The rules are those of kube-openapi's schemaconv and of the extensions
 x-kubernetes-list-type, -list-map-keys, -map-type and -preserve-unknown-fields:
 
 - properties are named fields; additionalProperties, unknown keys and labels are map keys, which are owned themselves;
 - a map is granular unless its map-type is atomic;
 - a list is atomic unless its type is `set` (items are owned by value) or `map` (by their keys);
-- a string with a format, an int-or-string, a time is any scalar;
-- where a schema preserves unknown fields, it does so all the way down: what is not declared is deduced, that is maps
-  are granular, lists atomic and everything else a leaf.
+- a string with a format, an int-or-string and a time are any scalar;
+- if a schema preserves unknown fields, all nodes below do, too: types of undeclared values are deduced, that is, maps are
+  granular, lists atomic and everything else a leaf.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, Final, Literal
 
-from apiserver.api.structs import Field, List, Map, Scalar, Struct, Union, Wire, Write
-from apiserver.api.structs import Type as StructType
-from apiserver.api.types import Json
-from apiserver.apply.fieldset import Element, field, text
-from apiserver.schema.structural import MISSING, Structural
+from noxu.apiserver.apply.fieldset import Element, field, text
+from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Union, Wire, Write
+from noxu.apiserver.go.structs import Type as StructType
+from noxu.apiserver.schema.structural import MISSING, Structural
+from noxu.apiserver.values import Json
 
 ScalarKind = Literal["numeric", "string", "boolean", "untyped"]
 Shape = Literal["map", "list", "scalar"]
@@ -30,7 +30,7 @@ Shape = Literal["map", "list", "scalar"]
 
 @dataclass(slots=True, eq=False)
 class MapType:
-    """`fields` are the named ones, `values` is what every other key holds (None: there may be no other keys)."""
+    """`fields` are the named ones; `values` is the type of all other keys' values, None if there may be no other keys."""
 
     fields: dict[str, tuple[Element, Type]]
     values: Type | None
@@ -39,42 +39,42 @@ class MapType:
 
 @dataclass(slots=True, eq=False)
 class ListType:
-    """Associative lists are sets if they have no keys. `keys` come as declared, `defaults` belong to some of them."""
+    """Associative lists without keys are sets. `keys` are in the order of declaration; some may have `defaults`."""
 
     items: Type
     associative: bool = False
     keys: tuple[str, ...] = ()
     defaults: dict[str, Json] = dataclass_field(default_factory=dict)
     only_key: str = dataclass_field(init=False)
-    """The one key of a list-map, ready to begin an element: `k:{"name":`. Empty if there are several."""
+    """The beginning of an item's element, `k:{"name":`, if there is only one key, else ""."""
 
     def __post_init__(self) -> None:
         self.only_key = f"k:{{{text(self.keys[0])}:" if len(self.keys) == 1 else ""
 
 
 class Type:
-    """At most one scalar, list and map type. `open`: whatever JSON it is, it fits (null always does).
+    """At most one scalar, one list and one map type. Any value fits an `open` type; null fits every type.
 
-    `scalars` are the Python types that fit the scalar type; `shapes` says as which of the three a value of a Python
-    type is treated. One that fits none of them counts as the first there is of map, scalar and list.
+    `scalars` are the Python types that fit the scalar type. `shapes` maps a value's Python type to the one of the three
+    as which it is treated: a value that fits none is treated as the first existing one of map, scalar and list.
     """
 
-    __slots__ = ("list", "looks", "map", "open", "scalar", "scalars", "shapes")
+    __slots__ = ("list", "map", "node_functions", "open", "scalar", "scalars", "shapes")
 
     def __init__(
         self,
         scalar: ScalarKind | None = None,
-        list: ListType | None = None,  # noqa: A002 - what it is called
+        list: ListType | None = None,  # noqa: A002 - the field's name
         map: MapType | None = None,  # noqa: A002
         *,
         open: bool = False,  # noqa: A002
     ) -> None:
         self.open = open
-        self.looks: Any = None  # what apiserver.apply.compiled makes of it
+        self.node_functions: Any = None  # set by noxu.apiserver.apply.compiled
         self.define(scalar, list, map)
 
     def define(self, scalar: ScalarKind | None, list_: ListType | None, map_: MapType | None) -> Type:
-        """Say what it is, later than in the constructor where types are recursive."""
+        """Set the types, after the constructor if they are recursive."""
         self.scalar = scalar
         self.list = list_
         self.map = map_
@@ -104,7 +104,7 @@ UNTYPED.define("untyped", ListType(UNTYPED), MapType({}, UNTYPED, atomic=True))
 DEDUCED: Final = Type(open=True)
 DEDUCED.define("untyped", ListType(UNTYPED), MapType({}, DEDUCED))
 FREE_FORM: Final = Type(map=MapType({}, DEDUCED))
-"""An object without properties: what a resource without a schema is."""
+"""An object without properties: the type of resources without a schema."""
 
 
 def _struct(*, atomic: bool = False, **fields: Type) -> Type:
@@ -159,7 +159,7 @@ def _of_structural(schema: Structural, *, preserve: bool, resource: bool = False
 
 def _map(schema: Structural, preserve: bool, resource: bool) -> MapType:
     fields: dict[str, tuple[Element, Type]] = {}
-    for name, one in schema.properties.items():  # a comprehension would be one more frame for every level
+    for name, one in schema.properties.items():  # a comprehension would add a stack frame per level
         fields[name] = field(name), _of_structural(one, preserve=preserve)
     if resource:
         fields |= _IDENTITY_AND_META
@@ -191,7 +191,7 @@ _WIRES: Final[dict[Wire, Type]] = {
     Wire.DOUBLE: NUMERIC, Wire.TIME: ANY_SCALAR, Wire.MICRO_TIME: ANY_SCALAR, Wire.INT_OR_STRING: ANY_SCALAR,
     Wire.JSON: DEDUCED,
 }  # fmt: skip
-_QUANTITY: Final = "resource.Quantity"  # a number is as good as a string
+_QUANTITY: Final = "resource.Quantity"  # a number or a string
 
 
 def of_struct(kind: Struct) -> Type:
@@ -239,7 +239,7 @@ _GO_DEFAULTS: Final[dict[str, Json]] = {"v1.Protocol": "TCP"}  # the one `+defau
 
 
 def _key_defaults(kind: List, keys: tuple[str, ...]) -> dict[str, Json]:
-    """In OpenAPI a field without omitempty has its zero for a default."""
+    """The defaults of a list-map's keys: in OpenAPI, a field without omitempty has its zero as default."""
     if not isinstance(kind.element, Struct):
         return {}
     fields = [one for key, one in kind.element.fields.items() if key in keys and isinstance(one.type, Scalar)]

@@ -1,0 +1,102 @@
+"""The CEL engine: rules of CustomResourceDefinitions, and expressions of admission.
+
+The names of this module are all that other packages may import; the sub-modules are private. Importing it imports nothing
+else: the engine is large, so the module of a name is imported when the name is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT as PER_CALL_LIMIT
+    from noxu.apiserver.cel.cpu_budget import CpuBudget as CpuBudget
+    from noxu.apiserver.cel.errors import CelError as CelError
+    from noxu.apiserver.cel.errors import Interrupted as Interrupted
+    from noxu.apiserver.cel.evaluation.interpreter import Outcome as Outcome
+    from noxu.apiserver.cel.kubernetes.activation import activation as activation
+    from noxu.apiserver.cel.kubernetes.admission import Composition as Composition
+    from noxu.apiserver.cel.kubernetes.admission import Expression as Expression
+    from noxu.apiserver.cel.kubernetes.admission import Purpose as Purpose
+    from noxu.apiserver.cel.kubernetes.admission import match_condition as match_condition
+    from noxu.apiserver.cel.kubernetes.patches import PatchError as PatchError
+    from noxu.apiserver.cel.kubernetes.patches import apply_configuration as apply_configuration
+    from noxu.apiserver.cel.kubernetes.patches import json_patch as json_patch
+    from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules as SchemaRules
+    from noxu.apiserver.cel.kubernetes.type_checking import TypeChecker as TypeChecker
+    from noxu.apiserver.cel.kubernetes.type_checking import object_type as object_type
+    from noxu.apiserver.cel.kubernetes.validation import FailedRule as FailedRule
+    from noxu.apiserver.cel.kubernetes.validation import Validator as Validator
+    from noxu.apiserver.cel.library.authorization import Authorize as Authorize
+    from noxu.apiserver.cel.library.authorization import AuthorizerDecision as AuthorizerDecision
+    from noxu.apiserver.cel.types.types import Type as Type
+    from noxu.apiserver.cel.values.values import Value as Value
+
+_HOMES = {
+    "Authorize": "library.authorization",
+    "AuthorizerDecision": "library.authorization",
+    "CelError": "errors",
+    "Composition": "kubernetes.admission",
+    "CpuBudget": "cpu_budget",
+    "Expression": "kubernetes.admission",
+    "FailedRule": "kubernetes.validation",
+    "Interrupted": "errors",
+    "Outcome": "evaluation.interpreter",
+    "PER_CALL_LIMIT": "cost.runtime",
+    "PatchError": "kubernetes.patches",
+    "Purpose": "kubernetes.admission",
+    "SchemaRules": "kubernetes.schema_rules",
+    "Type": "types.types",
+    "TypeChecker": "kubernetes.type_checking",
+    "Validator": "kubernetes.validation",
+    "Value": "values.values",
+    "activation": "kubernetes.activation",
+    "apply_configuration": "kubernetes.patches",
+    "json_patch": "kubernetes.patches",
+    "match_condition": "kubernetes.admission",
+    "object_type": "kubernetes.type_checking",
+}
+
+__all__ = [
+    "PER_CALL_LIMIT",
+    "Authorize",
+    "AuthorizerDecision",
+    "CelError",
+    "Composition",
+    "CpuBudget",
+    "Expression",
+    "FailedRule",
+    "Interrupted",
+    "Outcome",
+    "PatchError",
+    "Purpose",
+    "SchemaRules",
+    "Type",
+    "TypeChecker",
+    "Validator",
+    "Value",
+    "activation",
+    "apply_configuration",
+    "is_imported",
+    "json_patch",
+    "match_condition",
+    "object_type",
+]
+
+
+def is_imported(name: str) -> bool:
+    """Whether that name of this module was used before, so that using it imports nothing."""
+    return name in globals()
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,4 +1,7 @@
-"""Field names as CEL identifiers (upstream's apiserver/pkg/cel/escaping.go)."""
+"""Field names as CEL identifiers (upstream's apiserver/pkg/cel/escaping.go).
+
+my-field  ⇄  my__dash__field        for  ⇄  __for__        a__b  ⇄  a__underscores__b
+"""
 
 from __future__ import annotations
 
@@ -12,29 +15,29 @@ KEYWORDS: Final = frozenset({
 })  # fmt: skip
 _SIGNS: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _ESCAPES: Final = {escaped: sign for sign, escaped in _SIGNS.items()}
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WRITABLE: Final = re.compile(r"[A-Za-z0-9_./-]*")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPABLE: Final = re.compile(r"[A-Za-z0-9_./-]*")
 _SIGN: Final = re.compile(r"__|[-./]")
 _ESCAPE: Final = re.compile(r"__[^_]+__")
 
 
 @lru_cache(8192)
 def escape(name: str) -> str | None:
-    """The identifier for a field, None if it has none."""
+    """The identifier of a field; None for a name that cannot be escaped."""
     if not name or name[0] in "0123456789":
         return None
     if name in KEYWORDS:
         return f"__{name}__"
-    if _PLAIN.fullmatch(name) and "__" not in name:
+    if _IDENTIFIER.fullmatch(name) and "__" not in name:
         return name
-    if not _WRITABLE.fullmatch(name):
+    if not _ESCAPABLE.fullmatch(name):
         return None
     return _SIGN.sub(lambda found: _SIGNS[found[0]], name)
 
 
 @lru_cache(8192)
 def unescape(identifier: str) -> str | None:
-    """The field an identifier means, None if it is not well escaped."""
+    """The field of an identifier; None if it is not escaped correctly."""
     if "__" not in identifier:
         return identifier
     for found in _ESCAPE.findall(identifier):

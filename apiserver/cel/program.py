@@ -1,4 +1,4 @@
-"""An expression made ready to run."""
+"""A program: an expression that was parsed, checked and is ready to be evaluated."""
 
 from __future__ import annotations
 
@@ -7,33 +7,40 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from apiserver.cel import checker, constants, cost, parser, slow
-from apiserver.cel.ast import Expr, is_deeper
-from apiserver.cel.codegen import Compiled, Declined, generate
-from apiserver.cel.constants import Constants
-from apiserver.cel.cost import Range
-from apiserver.cel.environment import Environment
-from apiserver.cel.errors import Cancelled, CelError, Patience
-from apiserver.cel.schema_types import DeclType
-from apiserver.cel.slow import Outcome
-from apiserver.cel.source import failure
-from apiserver.cel.spending import PER_CALL_LIMIT
-from apiserver.cel.types import Type
-from apiserver.cel.values import Value
-from apiserver.schema.structural import Structural
+from noxu.apiserver.cel.checking import checker
+from noxu.apiserver.cel.checking.environment import Environment
+from noxu.apiserver.cel.cost import estimate
+from noxu.apiserver.cel.cost.ranges import Range
+from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
+from noxu.apiserver.cel.cpu_budget import CpuBudget
+from noxu.apiserver.cel.errors import Cancelled, CelError
+from noxu.apiserver.cel.evaluation import constants, interpreter
+from noxu.apiserver.cel.evaluation.constants import Constants
+from noxu.apiserver.cel.evaluation.interpreter import Outcome
+from noxu.apiserver.cel.generation.codegen import GeneratedRule, Unsupported, generate
+from noxu.apiserver.cel.syntax import parser
+from noxu.apiserver.cel.syntax.ast import Expr, is_deeper
+from noxu.apiserver.cel.syntax.source import compile_error
+from noxu.apiserver.cel.types.schema_types import DeclType
+from noxu.apiserver.cel.types.types import Type
+from noxu.apiserver.cel.values.values import Value
+from noxu.apiserver.schema.structural import Structural
 
 
 class InstantiationError(Exception):
-    """An expression that is well typed but can never run: a constant in it is impossible."""
+    """An expression that is correctly typed but can never be evaluated: a constant in it has no value."""
 
 
-_DEEP: Final = 40  # nodes below each other that surely fit into the usual stack
-_STACK: Final = 6_000  # Python frames; a few a level, of which there are at most `recovery.MAX_DEPTH`
+_DEEP: Final = 40  # levels of nodes that need no more than Python's usual stack
+_STACK: Final = 6_000  # Python frames; a few for each level, of which there are at most `error_recovery.MAX_DEPTH`
 
 
 @contextmanager
-def _room() -> Iterator[None]:
-    """For expressions as deep as upstream allows. (Calls from Python to Python take nothing from the C stack.)"""
+def _deep_stack() -> Iterator[None]:
+    """Raise the recursion limit for expressions as deep as upstream allows.
+
+    (Calls from Python to Python do not use the C stack.)
+    """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _STACK))
     try:
@@ -43,17 +50,17 @@ def _room() -> Iterator[None]:
 
 
 class Program:
-    """A checked expression. `uses(name)` tells whether it refers to a variable."""
+    """A checked expression."""
 
     __slots__ = ("_constants", "_is_deep", "environment", "names", "tree")
 
     def __init__(self, text: str, environment: Environment) -> None:
         """Raises CompileError."""
-        with _room():
+        with _deep_stack():
             checked, problems = checker.check(parser.parse(text), environment)
-            problems = problems or constants.complaints(checked.tree)
+            problems = problems or constants.literal_problems(checked.tree)
         if problems:
-            raise failure(text, problems)
+            raise compile_error(text, problems)
         self.environment = environment
         self.tree = checked.tree
         self.names = checked.names
@@ -65,45 +72,44 @@ class Program:
         return self.tree.type
 
     def uses(self, name: str) -> bool:
+        """Whether the expression refers to that variable."""
         return name in self.names
 
     def instantiate(self) -> Constants:
         """Fold constants. Raises InstantiationError."""
         if self._constants is None:
             try:
-                with _room():
+                with _deep_stack():
                     self._constants = constants.fold(self.tree, self.environment)
             except (Cancelled, CelError) as error:
                 raise InstantiationError(error.message) from None
         return self._constants
 
     def estimate(self, declared: DeclType | None) -> Range:
-        """What it may cost, where `self` is of that type."""
-        with _room():
-            return cost.estimate(self.tree, declared)
+        """The range of its cost where `self` is of that type."""
+        with _deep_stack():
+            return estimate.estimate(self.tree, declared)
 
     def evaluate(
-        self, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT, patience: Patience | None = None
+        self, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT, cpu_budget: CpuBudget | None = None
     ) -> Outcome:
-        """Run it exactly."""
-        known = self.instantiate()
+        """Interpret it. Raises what `cpu_budget` raises."""
+        folded = self.instantiate()
         if self._is_deep:
-            with _room():
-                return slow.evaluate(self.tree, self.environment, known, variables, limit, patience)
-        return slow.evaluate(self.tree, self.environment, known, variables, limit, patience)
+            with _deep_stack():
+                return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget)
+        return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget)
 
-    def evaluate_part(self, part: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
-        """Run a node of its tree that stands in no macro."""
-        with _room():
-            return slow.evaluate(part, self.environment, self.instantiate(), variables, limit)
+    def evaluate_node(self, node: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
+        """Interpret a node of its tree that does not depend on the variable of a macro."""
+        with _deep_stack():
+            return interpreter.evaluate(node, self.environment, self.instantiate(), variables, limit)
 
-    def generate(self, schema: Structural, *, old_self: bool) -> Compiled | None:
-        """A function for a rule, if it is of a kind that can be generated."""
+    def generate(self, schema: Structural, *, old_self: bool) -> GeneratedRule | None:
+        """The expression, which is a rule, as a Python function; None if no code can be generated for it."""
+        if self._is_deep:
+            return None
         try:
-            return (
-                None
-                if self._is_deep
-                else generate(self.tree, self.environment, self.instantiate(), schema, old_self=old_self)
-            )
-        except Declined:
+            return generate(self.tree, self.environment, self.instantiate(), schema, old_self=old_self)
+        except Unsupported:
             return None

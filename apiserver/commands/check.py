@@ -1,27 +1,28 @@
-"""`noxu check`: is a data file as it was written?"""
+"""`noxu check`: verify a data file."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from storage.check import check
-from storage.types import Unusable
+from noxu.storage.check import check
+from noxu.storage.types import OpenError
 
 
-def run(given: argparse.Namespace) -> int:
-    """0: sound; 1: damaged, or it cannot be read."""
-    path = given.file
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: no problems; 1: problems, or the file cannot be opened."""
+    path = options.file
     try:
         report = check(path / "noxu.db" if path.is_dir() else path)
-    except Unusable as error:
+    except OpenError as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1
     print(
         f"{report.path}: format {report.version}, revision {report.revision}, compacted to {report.compacted}, "
         f"{report.keys} keys, {report.rows} rows"
     )
-    for damage in report.damage:
-        print(f"  damaged: {damage}")
-    print(f"{len(report.damage)} damaged" if report.damage else "sound")
-    return 1 if report.damage else 0
+    for problem in report.problems:
+        print(f"  {problem}")
+    count = len(report.problems)
+    print(f"{count} problem{'s' if count > 1 else ''} found" if count else "no problems found")
+    return 1 if count else 0

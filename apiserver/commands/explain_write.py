@@ -1,9 +1,9 @@
-"""`noxu explain-write`: why does a server make of this object what it makes of it?
+"""`noxu explain-write`: show what each stage of a write does to an object.
 
-Each object is written as a client would write it, and the trace of the write is told: what was pruned and which field
-may have been meant, which schema node a default comes from, what each step of admission changed, what a failed rule saw,
-and which errors ratcheting forgave. That is done in a registry in memory that knows the CRDs in the files, or by a
-running server, as a dry run unless it is to be written.
+Each object is written as a client would write it, and the trace of the write is printed: what was pruned and which field
+may have been meant, which schema node a default comes from, what each step of admission changed, the values in a failed
+rule, and the errors that ratcheting ignored. The write happens in a registry in memory with the CRDs in the files, or on
+a running server, as a dry run unless --write is given.
 """
 
 from __future__ import annotations
@@ -17,116 +17,114 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from apiserver import loading, server
-from apiserver.api import codec
-from apiserver.api.difference import field_path, steps
-from apiserver.api.errors import ApiError, bad_request
-from apiserver.api.gotext import compact_json
-from apiserver.api.types import Json, Object
-from apiserver.commands.cluster import Cluster, Reply, Unreachable, access
-from apiserver.features import Features
-from apiserver.manifests import Document, in_order, is_crd, read_paths
-from apiserver.registry.pipeline import Options
-from apiserver.registry.store import Registry
-from apiserver.registry.trace import Trace, as_json
-from storage.memory import MemoryStore
+from noxu.apiserver import loading
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.difference import field_path, steps
+from noxu.apiserver.api.errors import ApiError, bad_request
+from noxu.apiserver.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
+from noxu.apiserver.control_plane import ControlPlane, assemble, running
+from noxu.apiserver.features import Features
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.manifests import Document, in_order, is_crd, read_paths
+from noxu.apiserver.registry.draft import Options
+from noxu.apiserver.registry.trace import Trace, as_json
+from noxu.apiserver.values import Json, Object
+from noxu.storage.memory import MemoryStore
 
 HEADER: Final = "X-Noxu-Trace"
-NO_TRACE: Final = (
-    "the server does not say what it did: it is no noxu, or it offers no traces because it is not on loopback"
-)
-LONGEST: Final = 120  # characters of a value
+NO_TRACE: Final = "the server sent no trace: it is not a Noxu server, or it does not listen on a loopback address"
+MAX_VALUE_LENGTH: Final = 120  # characters
 
 
 @dataclass
-class Explained:
-    """What became of an object. `steps` are those of its trace, `error` the Status of a refusal."""
+class Explanation:
+    """The outcome of a write: the steps of its trace, and the Status if it was refused."""
 
     document: Document
     steps: Sequence[Object] = ()
     error: Object | None = None
 
 
-def run(given: argparse.Namespace) -> int:
-    """0: every object would be written; 1: one is refused, or it cannot be told."""
-    documents = list(in_order(read_paths(given.files)))
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: every object is accepted; 1: an object is refused, or a server gives no trace."""
+    documents = list(in_order(read_paths(options.files)))
     try:
-        if given.server or given.kubeconfig:
-            with contextlib.closing(Cluster(access(given))) as cluster:
-                explained = [_at_server(cluster, document, write=given.write) for document in documents]
+        if options.server or options.kubeconfig:
+            with contextlib.closing(ApiClient(endpoint_from_options(options))) as client:
+                explanations = [_explain_on_server(client, document, write=options.write) for document in documents]
         else:
-            explained = asyncio.run(_in_memory(documents, given.features))
-    except Unreachable as error:
+            explanations = asyncio.run(_explain_in_memory(documents, options.features))
+    except RequestError as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1
-    if given.output == "json":
-        print(codec.pretty([_as_json(one) for one in explained], sort_keys=False).decode())
+    if options.output == "json":
+        print(codec.pretty([_as_json(each) for each in explanations], sort_keys=False).decode())
     else:
-        print("\n\n".join("\n".join(_told(one)) for one in explained))
-    return 1 if any(one.error for one in explained) else 0
+        print("\n\n".join("\n".join(_as_text(each)) for each in explanations))
+    return 1 if any(each.error for each in explanations) else 0
 
 
 # -- in memory --------------------------------------------------------------------------------------------------------
 
 
-async def _in_memory(documents: Iterable[Document], features: Features) -> list[Explained]:
-    """CRDs and namespaces are only told of if they are refused, if there is something else."""
-    explained = []
-    async with server.at_work(MemoryStore(), features=features) as registry:
+async def _explain_in_memory(documents: Iterable[Document], features: Features) -> list[Explanation]:
+    """The explanations of all documents, except for accepted CRDs."""
+    explanations = []
+    async with running(assemble(MemoryStore(), features=features)) as plane:
         for document in documents:
-            one = await _written(registry, document)
-            if one.error or not is_crd(document.value):
-                explained.append(one)
-    return explained
+            explanation = await _write_in_memory(plane, document)
+            if explanation.error or not is_crd(document.value):
+                explanations.append(explanation)
+    return explanations
 
 
-async def _written(registry: Registry, document: Document) -> Explained:
+async def _write_in_memory(plane: ControlPlane, document: Document) -> Explanation:
     trace: Trace = []
     error: Object | None = None
     try:
         if document.error:
             raise bad_request(document.error)
         current, _ = loading.as_v1(document)
-        resource = loading.resource_of(registry, current.value)
+        resource = loading.resource_of(plane, current.value)
         if resource is not None:
-            await loading.ensure_namespace(registry, loading.namespace_of(resource, current.value))
+            await loading.ensure_namespace(plane, loading.namespace_of(resource, current.value))
         options = Options(field_manager=loading.MANAGER, field_validation="Warn")
-        await loading.apply(registry, current.value, options, duplicates=current.duplicates, trace=trace)
+        await loading.apply(plane, current.value, options, duplicates=current.duplicates, trace=trace)
     except ApiError as refused:
         error = refused.status
-    return Explained(document, as_json(trace), error)
+    return Explanation(document, as_json(trace), error)
 
 
-# -- at a server ------------------------------------------------------------------------------------------------------
+# -- on a server ------------------------------------------------------------------------------------------------------
 
 
-def _at_server(cluster: Cluster, document: Document, *, write: bool) -> Explained:
-    """Raises Unreachable."""
+def _explain_on_server(client: ApiClient, document: Document, *, write: bool) -> Explanation:
+    """Raises RequestError."""
     if document.error:
-        return Explained(document, error=bad_request(document.error).status)
+        return Explanation(document, error=bad_request(document.error).status)
     value, name = document.value, loading.name_of(document.value)
-    collection = _collection(cluster, document)
+    collection = _collection_path(client, document)
     if collection is None:
         text = f"{loading.no_matches(value)}: the server does not serve it; apply its CRD first"
-        return Explained(document, error=bad_request(text).status)
+        return Explanation(document, error=bad_request(text).status)
     query = {"fieldValidation": "Warn", "fieldManager": loading.MANAGER}
     if not write:
         query["dryRun"] = "All"
-    old = cluster.send("GET", f"{collection}/{quote(name)}") if name else None
+    old = client.send("GET", f"{collection}/{quote(name)}") if name else None
     if old is None or old.status == 404 or old.value is None:
-        reply = cluster.send("POST", collection, query, value, {HEADER: "1"})
+        reply = client.send("POST", collection, query, value, {HEADER: "1"})
     else:
         metadata = {"resourceVersion": old.value["metadata"]["resourceVersion"], **value["metadata"]}
         sent = {**value, "metadata": metadata}
-        reply = cluster.send("PUT", f"{collection}/{quote(name)}", query, sent, {HEADER: "1"})
-    return _explained(cluster, document, reply)
+        reply = client.send("PUT", f"{collection}/{quote(name)}", query, sent, {HEADER: "1"})
+    return _explanation(client, document, reply)
 
 
-def _collection(cluster: Cluster, document: Document) -> str | None:
-    """The path of the collection that an object goes to."""
+def _collection_path(client: ApiClient, document: Document) -> str | None:
+    """The path of the collection of an object; None if the server does not serve its kind."""
     api_version = str(document.value.get("apiVersion") or "")
     base = f"/apis/{quote(api_version)}" if "/" in api_version else f"/api/{quote(api_version)}"
-    reply = cluster.send("GET", base)
+    reply = client.send("GET", base)
     for resource in (reply.value or {}).get("resources") or ():
         if resource["kind"] == document.kind and "/" not in resource["name"]:
             namespace = f"namespaces/{quote(document.namespace or 'default')}/" if resource["namespaced"] else ""
@@ -134,53 +132,55 @@ def _collection(cluster: Cluster, document: Document) -> str | None:
     return None
 
 
-def _explained(cluster: Cluster, document: Document, reply: Reply) -> Explained:
+def _explanation(client: ApiClient, document: Document, reply: Reply) -> Explanation:
     name = reply.headers.get(HEADER)
     if not name:
-        raise Unreachable(f"{cluster.url}: {NO_TRACE}")
-    trace = cluster.get(f"/_noxu/traces/{name}")
-    return Explained(document, trace["steps"], None if reply.status < 300 else reply.value)
+        raise RequestError(f"{client.url}: {NO_TRACE}")
+    trace = client.get(f"/_noxu/traces/{name}")
+    return Explanation(document, trace["steps"], None if reply.status < 300 else reply.value)
 
 
-# -- telling ----------------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 
 _TITLES: Final = {
-    "decode": "decode and prune",
+    "read_body": "read",
     "refuse_unknown": "field validation",
-    "unite_owners": "owner references",
+    "drop_duplicate_owners": "owner references",
     "own": "track field owners",
-    "admit": "mutating admission",
-    "prune_again": "prune after admission",
+    "mutate": "mutating admission",
+    "prune_mutated": "prune after admission",
+    "default_mutated": "default after admission",
+    "admit": "validating admission",
     "prune_applied": "prune what was applied",
-    "admit_validating": "validating admission",
 }
-_QUIET: Final = ("own", "keep_times")
-"""What these change is of no interest unless they refuse."""
+_OMIT_CHANGES: Final = ("own", "keep_times")
+"""Stages whose changes (of managedFields) are not printed."""
 
 
-def _told(one: Explained) -> Iterator[str]:
-    document = one.document
+def _as_text(explanation: Explanation) -> Iterator[str]:
+    """The lines of an explanation."""
+    document = explanation.document
     namespace = f"{document.namespace}/" if document.namespace else ""
     title = f"{document.kind} {namespace}{document.name}: " if not document.error else ""
-    yield f"{document.source}: {title}{'refused' if one.error else 'accepted'}"
-    for step in one.steps:
-        lines = list(_told_of(step))
+    yield f"{document.source}: {title}{'refused' if explanation.error else 'accepted'}"
+    for step in explanation.steps:
+        lines = list(_step_lines(step))
         if lines:
             stage = step["stage"]
             yield f"  {_TITLES.get(stage, stage)} ({step['milliseconds']:g} ms)"
             yield from (f"    {line}" for line in lines)
-    if one.error:
-        yield f"  {one.error['message']}"
+    if explanation.error:
+        yield f"  {explanation.error['message']}"
 
 
-def _told_of(step: Object) -> Iterator[str]:
-    """A note about a field says more than the change does."""
+def _step_lines(step: Object) -> Iterator[str]:
+    """The changes of a step, except for those of fields that a note explains, and its notes."""
     notes = step.get("notes") or []
     noted = {note.get("path") for note in notes}
-    for change in () if step["stage"] in _QUIET else step.get("patch") or ():
+    for change in () if step["stage"] in _OMIT_CHANGES else step.get("patch") or ():
         path = field_path(steps(change["path"])) or "the object"
         if path not in noted:
-            yield f"{change['op']} {path}{_value(change)}"
+            yield f"{change['op']} {path}{_value_text(change)}"
     for note in notes:
         hint = f" ({note['hint']})" if note.get("hint") else ""
         yield f"{note['path'] + ': ' if note.get('path') else ''}{note['message']}{hint}"
@@ -189,15 +189,15 @@ def _told_of(step: Object) -> Iterator[str]:
         yield from (f"  {name} = {value}" for name, value in (note.get("values") or {}).items())
 
 
-def _value(change: Object) -> str:
+def _value_text(change: Object) -> str:
     if "value" not in change:
         return ""
     text = compact_json(change["value"])
-    return f" = {text if len(text) <= LONGEST else text[:LONGEST] + '…'}"
+    return f" = {text if len(text) <= MAX_VALUE_LENGTH else text[:MAX_VALUE_LENGTH] + '…'}"
 
 
-def _as_json(one: Explained) -> Json:
-    document = one.document
+def _as_json(explanation: Explanation) -> Json:
+    document = explanation.document
     return {
         "file": document.file,
         "document": document.number,
@@ -205,7 +205,7 @@ def _as_json(one: Explained) -> Json:
         "kind": document.kind,
         "namespace": document.namespace,
         "name": document.name,
-        "result": "refused" if one.error else "accepted",
-        "steps": list(one.steps),
-        "status": one.error,
+        "result": "refused" if explanation.error else "accepted",
+        "steps": list(explanation.steps),
+        "status": explanation.error,
     }

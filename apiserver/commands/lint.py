@@ -1,9 +1,9 @@
-"""`noxu lint`: would servers take these CRDs, and if not, what is to be done?
+"""`noxu lint`: find out whether servers accept CRDs, and fix them.
 
-What is found is what a server would say when the CRD is created; of a v1beta1 CRD, what v1 says to it. With `--fix` the
-structural v1 form is written, where there is only one (see `schema.completion`): to stdout, or into the files. What
-stands in a file beside the CRDs stays there to the byte, and so do CRDs with nothing to change. Of those that are
-rewritten the comments go, but for those at the top.
+The violations are those that a server reports when the CRD is created; for a v1beta1 CRD, those of its v1 form. `--fix`
+writes the structural v1 form where it is unambiguous (see `schema.completion`), to stdout or into the files. Other
+documents in a file do not change by a byte, nor do CRDs without violations. A CRD that is rewritten loses its comments,
+except for those at its top.
 """
 
 from __future__ import annotations
@@ -19,32 +19,41 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, TextIO
 
-from apiserver.api import codec
-from apiserver.api.field import FieldError
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy
-from apiserver.cel.schema_rules import SchemaRules
-from apiserver.crd import lint, v1beta1
-from apiserver.manifests import Document, LoadError, Part, files, is_crd, is_list, looks_like_json, read_paths, split
-from apiserver.schema.lint import explain
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.cel import SchemaRules
+from noxu.apiserver.crd import lint, v1beta1
+from noxu.apiserver.manifests import (
+    Document,
+    LoadError,
+    Part,
+    files,
+    is_crd,
+    is_list,
+    looks_like_json,
+    read_paths,
+    split,
+)
+from noxu.apiserver.schema.lint import explain
+from noxu.apiserver.values import Json, Object, copy
 
-HOISTED: Final = "(spec.validation is what servers call a schema that all versions have in common)"
+SHARED_SCHEMA: Final = "(servers report a schema that all versions share as spec.validation)"
 
 
-def run(given: argparse.Namespace) -> int:
-    """0: all CRDs are structural, or are now; 1: not all of them; also if a file cannot be read."""
-    if given.in_place:
-        return max([_rewrite(path) for path in given.files], default=0)
-    report = Report.of(read_paths(given.files))
-    for document in report.unreadable if given.output == "text" else ():
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: all CRDs are structural, or have been fixed; 1: some are not, or a file cannot be read."""
+    if options.in_place:
+        return max([_rewrite(path) for path in options.files], default=0)
+    report = Report.of(read_paths(options.files))
+    for document in report.unreadable if options.output == "text" else ():
         print(f"{document.source}: {document.error}", file=sys.stderr)
-    if given.output == "json":
-        print(codec.pretty(report.as_json(fix=given.fix), sort_keys=False).decode())
-    elif given.fix:
+    if options.output == "json":
+        print(codec.pretty(report.as_json(fix=options.fix), sort_keys=False).decode())
+    elif options.fix:
         _write_fixed(report)
     else:
-        _tell(report)
-    return 1 if report.unreadable or any(not finding.is_fine(given.fix) for finding in report.findings) else 0
+        _print_report(report)
+    return 1 if report.unreadable or any(not finding.is_structural(options.fix) for finding in report.findings) else 0
 
 
 # -- findings ---------------------------------------------------------------------------------------------------------
@@ -52,7 +61,7 @@ def run(given: argparse.Namespace) -> int:
 
 @dataclass
 class Finding:
-    """One CRD, and what there is to say about it."""
+    """One CRD: its violations, and its fixed form."""
 
     document: Document
 
@@ -72,12 +81,12 @@ class Finding:
     def title(self) -> str:
         return f"{self.document.source}: {self.document.name} ({self.api_version.rpartition('/')[2]})"
 
-    def is_fine(self, fix: bool) -> bool:
+    def is_structural(self, fix: bool) -> bool:
         return self.fixed.crd is not None if fix else not self.violations
 
     @property
     def written(self) -> Object | None:
-        """The CRD as it is to be: as it stands if there is nothing to change. None if it has no structural form."""
+        """The CRD to write: the given one if nothing is to be fixed. None if it has no structural form."""
         if self.fixed.crd is None:
             return None
         return presentable(self.fixed.crd, self.document.value) if self.fixed.notes else self.document.value
@@ -104,8 +113,8 @@ class Report:
     def as_json(self, *, fix: bool) -> Json:
         return {
             "crds": [_finding_as_json(finding, fix) for finding in self.findings],
-            "skipped": [{**where(one), "kind": one.kind, "name": one.name} for one in self.skipped],
-            "unreadable": [{**where(one), "message": one.error} for one in self.unreadable],
+            "skipped": [{**where(each), "kind": each.kind, "name": each.name} for each in self.skipped],
+            "unreadable": [{**where(each), "message": each.error} for each in self.unreadable],
         }
 
 
@@ -114,7 +123,7 @@ def where(document: Document) -> Object:
 
 
 def _finding_as_json(finding: Finding, fix: bool) -> Object:
-    told: Object = {
+    result: Object = {
         **where(finding.document),
         "name": finding.document.name,
         "apiVersion": finding.api_version,
@@ -126,67 +135,67 @@ def _finding_as_json(finding: Finding, fix: bool) -> Object:
         "fixable": finding.fixed.crd is not None,
     }
     if fix:
-        told["changes"] = [note._asdict() for note in finding.fixed.notes]
-        told["fixed"] = finding.written
-    return told
+        result["changes"] = [note._asdict() for note in finding.fixed.notes]
+        result["fixed"] = finding.written
+    return result
 
 
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def _tell(report: Report) -> None:
+def _print_report(report: Report) -> None:
     for document in report.skipped:
-        print(f"{document.source}: skipped, {document.kind} {document.name} is no CustomResourceDefinition")
+        print(f"{document.source}: skipped: {document.kind} {document.name} is not a CustomResourceDefinition")
     for finding in report.findings:
-        _tell_finding(finding)
+        _print_finding(finding)
     if not report.findings and not report.unreadable:
-        print("noxu: no CustomResourceDefinition in there", file=sys.stderr)
+        print("noxu: no CustomResourceDefinition found", file=sys.stderr)
 
 
-def _tell_finding(finding: Finding) -> None:
+def _print_finding(finding: Finding) -> None:
     count = len(finding.violations)
     if not count:
-        old = "; `noxu lint --fix` writes it as v1, which is all that servers take"
+        old = "; `noxu lint --fix` writes it as v1, the only version that servers accept"
         print(f"{finding.title}: structural{old if v1beta1.is_v1beta1(finding.document.value) else ''}")
         return
     print(f"{finding.title}: {count} violation{'s' if count > 1 else ''}")
-    _tell_violations(finding.violations, sys.stdout)
+    _print_violations(finding.violations, sys.stdout)
     if not v1beta1.is_v1beta1(finding.document.value) and any(
         one.field.startswith("spec.validation") for one in finding.violations
     ):
-        print(f"  {HOISTED}")
+        print(f"  {SHARED_SCHEMA}")
     if finding.fixed.crd is not None:
-        print("  `noxu lint --fix` can do all of this")
+        print("  `noxu lint --fix` fixes all of this")
 
 
-def _tell_violations(violations: Iterable[FieldError], out: TextIO) -> None:
+def _print_violations(violations: Iterable[FieldError], out: TextIO) -> None:
     for violation in violations:
         print(f"  {violation}\n    {explain(violation)}", file=out)
 
 
-# -- mending ----------------------------------------------------------------------------------------------------------
+# -- fixing -----------------------------------------------------------------------------------------------------------
 
 
 def _write_fixed(report: Report) -> None:
     written = []
     for finding in report.findings:
-        _tell_fixed(finding)
+        _print_fixed(finding)
         if finding.written is not None:
             written.append(codec.to_yaml(finding.written).decode())
     print("---\n".join(written), end="")
 
 
-def _tell_fixed(finding: Finding) -> None:
+def _print_fixed(finding: Finding) -> None:
     fixed = finding.fixed
     if fixed.crd is None:
-        print(f"{finding.title}: has no structural form, left as it is", file=sys.stderr)
-        _tell_violations(fixed.violations, sys.stderr)
+        print(f"{finding.title}: has no structural form, not changed", file=sys.stderr)
+        _print_violations(fixed.violations, sys.stderr)
     for note in fixed.notes if fixed.crd is not None else ():
         print(f"{finding.title}: {note}", file=sys.stderr)
 
 
 def presentable(fixed: Object, given: Object) -> Object:
-    """A CRD as people write it: without status, which is the server's, and what servers fill in by themselves."""
+    """The fixed CRD without status and without the fields that the server fills in and the original does not have."""
     given_spec = given.get("spec") or {}
     given_names = given_spec.get("names") or {}
     spec = {name: one for name, one in fixed["spec"].items() if name != "conversion" or given_spec.get("conversion")}
@@ -196,7 +205,7 @@ def presentable(fixed: Object, given: Object) -> Object:
 
 
 def _rewrite(path: Path) -> int:
-    """Mend a file, or those in a directory, where they stand."""
+    """Fix a file, or the files of a directory, in place. Returns the exit status."""
     try:
         return max([_rewrite_file(file) for file in files(path)], default=0)
     except LoadError as error:
@@ -207,7 +216,7 @@ def _rewrite(path: Path) -> int:
 
 
 def _rewrite_file(path: Path) -> int:
-    """Raises OSError."""
+    """Fix a file in place. Returns the exit status. Raises OSError."""
     body = path.read_bytes()
     parts, number, status = split(body), 0, 0
     for n, part in enumerate(parts):
@@ -218,10 +227,10 @@ def _rewrite_file(path: Path) -> int:
             print(f"{Document({}, str(path), number).source}: {part.error}", file=sys.stderr)
             status = 1
             continue
-        mended, fine = _mended(Document(part.decoded.value, str(path), number))
-        status = status if fine else 1
-        if mended is not None:
-            parts[n] = Part(_rewritten(part.text, mended, json=looks_like_json(body) and len(parts) == 1))
+        fixed, structural = _fix(Document(part.decoded.value, str(path), number))
+        status = status if structural else 1
+        if fixed is not None:
+            parts[n] = Part(_replacement(part.text, fixed, json=looks_like_json(body) and len(parts) == 1))
     rewritten = b"".join(part.text for part in parts)
     if rewritten != body:
         _replace(path.resolve(), rewritten)
@@ -229,9 +238,9 @@ def _rewrite_file(path: Path) -> int:
     return status
 
 
-def _mended(document: Document) -> tuple[Json, bool]:
-    """What a document is to be instead, None if it stays; and whether all CRDs in it are fine then."""
-    changed, fine = False, True
+def _fix(document: Document) -> tuple[Json, bool]:
+    """The fixed document, None if it does not change; and whether all CRDs in it are structural."""
+    changed, structural = False, True
     top: list[Json] = [copy(document.value)]
     todo: list[tuple[list[Json], int]] = [(top, 0)]
     while todo:
@@ -241,16 +250,20 @@ def _mended(document: Document) -> tuple[Json, bool]:
             todo += [(value["items"], n) for n in reversed(range(len(value["items"])))]
         elif is_crd(value):
             finding = Finding(document._replace(value=value))
-            _tell_fixed(finding)
+            _print_fixed(finding)
             if finding.written is None:
-                fine = False
+                structural = False
             elif finding.fixed.notes:
                 holder[n], changed = finding.written, True
-    return (top[0] if changed else None), fine
+    return (top[0] if changed else None), structural
 
 
-def _rewritten(text: bytes, value: Json, *, json: bool) -> bytes:
-    """A document in place of another: it begins with the same comments, and ends as that one did."""
+def _replacement(text: bytes, value: Json, *, json: bool) -> bytes:
+    """The text of a document that replaces `text`: with the same comments at its top, and the same end.
+
+    >>> _replacement(b"# a CRD\\n\\nkind: x", {"kind": "y"}, json=False)
+    b'# a CRD\\n\\nkind: y'
+    """
     if json:
         return codec.pretty(value, sort_keys=False).rstrip(b"\n") + b"\n"
     head = _HEAD.match(text)
@@ -262,7 +275,7 @@ _HEAD: Final = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")  # empty lines and c
 
 
 def _replace(path: Path, body: bytes) -> None:
-    """All or nothing, with the same permissions."""
+    """Replace a file atomically, with the same permissions."""
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

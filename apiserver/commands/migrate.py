@@ -1,11 +1,11 @@
-"""`noxu migrate`: rewrite stored objects in the storage version, and forget the versions that they were stored in.
+"""`noxu migrate`: rewrite stored objects in the storage version of their CRDs.
 
-As upstream's storage version migrator does: every custom resource is written once more as it is, which stores it in the
-storage version of its CRD; when all of them are, this is the only version left in `status.storedVersions`, and others
-may be removed from the CRD. Writes go the way of all writes: they are converted, validated and admitted. Whoever writes
-an object meanwhile migrates it, too, so a conflict is no failure, nor is an object that is gone.
+It does what upstream's storage version migrator does. Every custom resource is written once more without a change, which
+stores it in the storage version. When all objects of a CRD are, only that version remains in `status.storedVersions`, and
+other versions can be removed from the CRD. The writes are converted, validated and admitted like all writes. A concurrent
+write migrates its object, too, so a conflict is no failure, nor is an object that has been deleted.
 
-It may be interrupted, and run again.
+The command can be interrupted and repeated.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from apiserver import server
-from apiserver.api import codec
-from apiserver.api.errors import ApiError
-from apiserver.api.types import Object
-from apiserver.commands.cluster import Cluster, Unreachable, access
-from apiserver.config import DEFAULT_DATA, Config
-from apiserver.crd import conditions, types
-from apiserver.crd.versions import served_versions, storage_version
-from apiserver.http.outgoing import Outgoing
-from apiserver.registry.entry import Entry, object_at
-from apiserver.registry.pipeline import Draft, Options
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
-from storage.types import StoreError
+from noxu.apiserver import loading, server
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
+from noxu.apiserver.config import DEFAULT_DATA, Config
+from noxu.apiserver.control_plane import ControlPlane, assemble, running
+from noxu.apiserver.crd import conditions, types
+from noxu.apiserver.crd.versions import served_versions, storage_version
+from noxu.apiserver.http.outgoing import Outgoing
+from noxu.apiserver.registry.draft import Action, Options, WriteRequest
+from noxu.apiserver.registry.entry import Entry, object_at
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
+from noxu.storage.types import StoreError
 
 MANAGER: Final = "noxu-migrate"
-AT_ONCE: Final = 64  # objects that are written together: they share a commit
+BATCH_SIZE: Final = 64  # objects that are written concurrently, and share a transaction
 MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
 DEFINITIONS: Final = f"/apis/{types.GROUP}/{types.VERSION}/{types.RESOURCE}"
 
 
-class Failure(Exception):
+class MigrationError(Exception):
     """Nothing can be migrated; the message says why and what to do."""
 
 
 @dataclass
 class Migration:
-    """What became of the objects of one CRD. `stored` are the versions that they may have been stored in."""
+    """The result for one CRD. `version` is its storage version; `stored` are its storedVersions before."""
 
     crd: str
     version: str
@@ -66,29 +66,29 @@ class Migration:
         self.failures.append(f"{value['kind']} {namespace}{metadata['name']}: {why}")
 
 
-def run(given: argparse.Namespace) -> int:
-    """0: all objects are stored in their storage versions; 1: some are not."""
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: all objects are stored in their storage versions; 1: some are not."""
     try:
-        if given.server or given.kubeconfig:
-            with contextlib.closing(Cluster(access(given))) as cluster:
-                done = _online(cluster, given.names)
+        if options.server or options.kubeconfig:
+            with contextlib.closing(ApiClient(endpoint_from_options(options))) as client:
+                done = _migrate_over_http(client, options.names)
         else:
-            done = asyncio.run(_offline(given.data or DEFAULT_DATA, given.names))
-    except (Failure, Unreachable, StoreError, server.StartError) as error:
+            done = asyncio.run(_migrate_directory(options.data or DEFAULT_DATA, options.names))
+    except (MigrationError, RequestError, StoreError, server.StartError) as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1
-    if given.output == "json":
-        print(codec.pretty({"migrations": [_as_json(one) for one in done]}, sort_keys=False).decode())
+    if options.output == "json":
+        print(codec.pretty({"migrations": [_as_json(migration) for migration in done]}, sort_keys=False).decode())
     else:
-        _tell(done)
-    return 1 if any(one.failures for one in done) else 0
+        _print_report(done)
+    return 1 if any(migration.failures for migration in done) else 0
 
 
 def _chosen(crds: Iterable[Object], names: list[str]) -> Iterator[tuple[Object, Migration]]:
-    """The CRDs that are named, or else those whose objects may be stored in other versions. Raises Failure."""
+    """The named CRDs; without names, those whose objects may be stored in other versions. Raises MigrationError."""
     known = {crd["metadata"]["name"]: crd for crd in crds}
     if missing := [name for name in names if name not in known]:
-        raise Failure(f"there is no CRD {', '.join(missing)}")
+        raise MigrationError(f"CRD {', '.join(missing)} does not exist")
     for name in names or sorted(known):
         crd = known[name]
         version, stored = storage_version(crd) or "", crd["status"].get("storedVersions") or []
@@ -100,10 +100,10 @@ def _chosen(crds: Iterable[Object], names: list[str]) -> Iterator[tuple[Object, 
 # -- a running server -------------------------------------------------------------------------------------------------
 
 
-def _online(cluster: Cluster, names: list[str]) -> list[Migration]:
-    """Raises Failure or Unreachable."""
+def _migrate_over_http(client: ApiClient, names: list[str]) -> list[Migration]:
+    """Raises MigrationError or RequestError."""
     done = []
-    for crd, migration in _chosen(cluster.list(DEFINITIONS), names):
+    for crd, migration in _chosen(client.list(DEFINITIONS), names):
         done.append(migration)
         if migration.version not in served_versions(crd):
             why = f"its storage version {migration.version} is not served; stop the server, and migrate its data"
@@ -111,115 +111,109 @@ def _online(cluster: Cluster, names: list[str]) -> list[Migration]:
             continue
         spec = crd["spec"]
         base = f"/apis/{spec['group']}/{migration.version}"
-        for value in cluster.list(f"{base}/{spec['names']['plural']}"):
-            _rewrite_over_http(cluster, base, spec["names"]["plural"], value, migration)
+        for value in client.list(f"{base}/{spec['names']['plural']}"):
+            _rewrite_over_http(client, base, spec["names"]["plural"], value, migration)
         if not migration.failures and migration.stored != [migration.version]:
-            change = _only(migration.version, crd)
+            patch = _stored_versions_patch(migration.version, crd)
             path = f"{DEFINITIONS}/{migration.crd}/status"
-            reply = cluster.send("PATCH", path, {"fieldManager": MANAGER}, change, MERGE_PATCH)
+            reply = client.send("PATCH", path, {"fieldManager": MANAGER}, patch, MERGE_PATCH)
             if reply.status != 200:
-                migration.failures.append(_not_forgotten(reply.status, reply.told))
+                migration.failures.append(_stored_versions_error(reply.status, reply.message))
     return done
 
 
-def _rewrite_over_http(cluster: Cluster, base: str, plural: str, value: Object, migration: Migration) -> None:
-    """A patch that changes nothing, of exactly this state of this object."""
+def _rewrite_over_http(client: ApiClient, base: str, plural: str, value: Object, migration: Migration) -> None:
+    """Send a patch that changes nothing, for this uid and resourceVersion of the object."""
     metadata = value["metadata"]
     namespace = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
     same = {"metadata": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}}
     path = f"{base}{namespace}/{plural}/{metadata['name']}"
-    reply = cluster.send("PATCH", path, {"fieldManager": MANAGER}, same, MERGE_PATCH)
+    reply = client.send("PATCH", path, {"fieldManager": MANAGER}, same, MERGE_PATCH)
     if reply.status == 200:
         written = (reply.value or {}).get("metadata") or {}
         migration.count(rewritten=written.get("resourceVersion") != metadata["resourceVersion"])
     elif reply.status in (404, 409):
         migration.count(rewritten=False)
     else:
-        migration.fail(value, reply.told)
+        migration.fail(value, reply.message)
 
 
-def _only(version: str, crd: Object) -> Object:
-    """The change of a CRD's status, if it still is as it was."""
+def _stored_versions_patch(version: str, crd: Object) -> Object:
+    """A patch that sets storedVersions to `version`, for this resourceVersion of the CRD."""
     return {
         "metadata": {"resourceVersion": crd["metadata"]["resourceVersion"]},
         "status": {"storedVersions": [version]},
     }
 
 
-def _not_forgotten(code: int | None, why: str) -> str:
+def _stored_versions_error(code: int | None, why: str) -> str:
     if code == 409:
-        return "the CRD was changed meanwhile: run it again"
+        return "the CRD was changed meanwhile; run the command again"
     return f"its storedVersions cannot be changed: {why}"
 
 
 # -- a data directory -------------------------------------------------------------------------------------------------
 
 
-async def _offline(directory: Path, names: list[str]) -> list[Migration]:
-    """Raises Failure, StartError or StoreError."""
+async def _migrate_directory(directory: Path, names: list[str]) -> list[Migration]:
+    """Raises MigrationError, StartError or StoreError."""
     done = []
-    async with _opened(directory) as registry:
-        definitions = registry.catalog.find(types.GROUP, types.VERSION, types.RESOURCE)
+    async with _open_control_plane(directory) as plane:
+        definitions = plane.catalog.current.find(types.GROUP, types.VERSION, types.RESOURCE)
         assert definitions is not None
-        entries = (await registry.collection(definitions)).entries.values()
+        entries = (await plane.reader.collection(definitions)).entries.values()
         for crd, migration in _chosen([object_at(entry, definitions) for entry in entries], names):
             done.append(migration)
-            versions = registry.catalog.defined.get(migration.crd)
+            versions = plane.catalog.current.defined.get(migration.crd)
             if versions is None:
                 migration.failures.append("it is not established")
                 continue
-            await _rewrite_all(registry, versions.storage, migration)
+            await _rewrite_all(plane, versions.storage, migration)
             if not migration.failures and migration.stored != [migration.version]:
-                await _forget(registry, definitions, crd, migration)
+                await _update_stored_versions(plane, definitions, crd, migration)
     return done
 
 
 @contextlib.asynccontextmanager
-async def _opened(directory: Path) -> AsyncIterator[Registry]:
-    """The registry of a data directory that no server uses. Raises Failure or StartError."""
+async def _open_control_plane(directory: Path) -> AsyncIterator[ControlPlane]:
+    """The control plane over a data directory that no server uses. Raises MigrationError or StartError."""
     if not (directory / "noxu.db").exists():
         hint = "name a data directory with --data, or a running server with --server or --kubeconfig"
-        raise Failure(f"{directory / 'noxu.db'} does not exist; {hint}")
+        raise MigrationError(f"{directory / 'noxu.db'} does not exist; {hint}")
     try:
         store = await server.open_store(Config(data=directory))
     except server.StartError as error:
         hint = (
             f"; migrate it with --kubeconfig {directory / 'kubeconfig'}, or stop it" if "in use" in str(error) else ""
         )
-        raise Failure(f"{error}{hint}") from None
+        raise MigrationError(f"{error}{hint}") from None
     outgoing = Outgoing()
     try:
-        async with server.at_work(store, caller=outgoing) as registry:
-            yield registry
+        async with running(assemble(store, caller=outgoing)) as plane:
+            yield plane
     finally:
         await outgoing.close()
 
 
-async def _rewrite_all(registry: Registry, storage: Resource, migration: Migration) -> None:
-    entries = list((await registry.collection(storage)).entries.values())
-    for start in range(0, len(entries), AT_ONCE):
-        await asyncio.gather(*[_rewrite(registry, storage, one, migration) for one in entries[start : start + AT_ONCE]])
-    migration.failures.sort()  # they came in any order
+async def _rewrite_all(plane: ControlPlane, storage: Resource, migration: Migration) -> None:
+    entries = list((await plane.reader.collection(storage)).entries.values())
+    for start in range(0, len(entries), BATCH_SIZE):
+        await asyncio.gather(
+            *[_rewrite(plane, storage, entry, migration) for entry in entries[start : start + BATCH_SIZE]]
+        )
+    migration.failures.sort()  # concurrent writes fail in any order
 
 
-async def _rewrite(registry: Registry, storage: Resource, entry: Entry, migration: Migration) -> None:
+async def _rewrite(plane: ControlPlane, storage: Resource, entry: Entry, migration: Migration) -> None:
     stored: Object = codec.decode_stored(entry.stored)
     if stored.get("apiVersion") == storage.api_version:
         migration.count(rewritten=False)
         return
 
-    async def same(old: Object) -> Draft:
-        return registry.draft(
-            storage,
-            "UPDATE",
-            old,
-            namespace=entry.namespace,
-            name=entry.key.name,
-            options=Options(field_manager=MANAGER, field_validation="Ignore"),
-        )
-
+    options = Options(field_manager=MANAGER, field_validation="Ignore")
+    request = WriteRequest(Action.REPLACE, storage, entry.namespace, options=options)
     try:
-        await registry.update(storage, entry.namespace, entry.key.name, same)
+        await loading.update(plane, request, entry.key.name, lambda old: old)
     except ApiError as error:
         if error.reason == "NotFound":
             migration.count(rewritten=False)
@@ -229,50 +223,52 @@ async def _rewrite(registry: Registry, storage: Resource, entry: Entry, migratio
         migration.count(rewritten=True)
 
 
-async def _forget(registry: Registry, definitions: Resource, crd: Object, migration: Migration) -> None:
-    async def only(old: Object) -> Draft:
-        change = _only(migration.version, crd)
-        new = {
+async def _update_stored_versions(
+    plane: ControlPlane, definitions: Resource, crd: Object, migration: Migration
+) -> None:
+    def with_stored_versions(old: Object) -> Object:
+        patch = _stored_versions_patch(migration.version, crd)
+        return {
             **old,
-            "metadata": {**old["metadata"], **change["metadata"]},
-            "status": {**old["status"], **change["status"]},
+            "metadata": {**old["metadata"], **patch["metadata"]},
+            "status": {**old["status"], **patch["status"]},
         }
-        options = Options(field_manager=MANAGER)
-        draft = registry.draft(definitions, "UPDATE", new, name=migration.crd, options=options)
-        draft.subresource = "status"
-        return draft
 
+    options = Options(field_manager=MANAGER)
+    request = WriteRequest(Action.REPLACE, definitions, subresource="status", options=options)
     try:
-        await registry.update(definitions, "", migration.crd, only)
+        await loading.update(plane, request, migration.crd, with_stored_versions)
     except ApiError as error:
-        migration.failures.append(_not_forgotten(error.code, error.message))
+        migration.failures.append(_stored_versions_error(error.code, error.message))
 
 
-# -- telling ----------------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 
 
-def _tell(done: list[Migration]) -> None:
-    for one in done:
-        print(f"{one.crd}: {one.rewritten} of {one.objects} objects rewritten in {one.version}; {_told_versions(one)}")
-        for failure in one.failures:
+def _print_report(done: list[Migration]) -> None:
+    for migration in done:
+        rewritten = f"{migration.rewritten} of {migration.objects} objects rewritten in {migration.version}"
+        print(f"{migration.crd}: {rewritten}; {_stored_versions_text(migration)}")
+        for failure in migration.failures:
             print(f"  {failure}".replace("\n", "\n  "))
     if not done:
         print("nothing to migrate: all objects are stored in their storage versions")
 
 
-def _told_versions(one: Migration) -> str:
-    stored = ", ".join(one.stored)
-    if one.failures:
-        return f"storedVersions stay {stored}"
-    return f"storedVersions are {one.version}{f', were {stored}' if one.stored != [one.version] else ''}"
+def _stored_versions_text(migration: Migration) -> str:
+    stored = ", ".join(migration.stored)
+    if migration.failures:
+        return f"storedVersions remain {stored}"
+    before = f", were {stored}" if migration.stored != [migration.version] else ""
+    return f"storedVersions are {migration.version}{before}"
 
 
-def _as_json(one: Migration) -> Object:
+def _as_json(migration: Migration) -> Object:
     return {
-        "crd": one.crd,
-        "version": one.version,
-        "storedVersions": one.stored if one.failures else [one.version],
-        "objects": one.objects,
-        "rewritten": one.rewritten,
-        "failures": one.failures,
+        "crd": migration.crd,
+        "version": migration.version,
+        "storedVersions": migration.stored if migration.failures else [migration.version],
+        "objects": migration.objects,
+        "rewritten": migration.rewritten,
+        "failures": migration.failures,
     }

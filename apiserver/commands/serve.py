@@ -1,26 +1,26 @@
-"""`noxu serve`: a server until it is told to stop."""
+"""`noxu serve`: run the server until it is stopped."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from apiserver import server
-from apiserver.config import DEFAULT_DATA, Config
+from noxu.apiserver import server
+from noxu.apiserver.config import DEFAULT_DATA, Config
 
 
-def run(given: argparse.Namespace) -> int:
-    """0: stopped; 1: it could not start."""
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: stopped; 1: could not start."""
     config = Config(
-        host=given.host,
-        port=given.port,
-        data=None if given.memory else given.data or DEFAULT_DATA,
-        durability=given.durability,
-        kubeconfig=given.kubeconfig,
-        files=tuple(given.files),
-        features=given.features,
-        annotate_invalid=given.annotate_invalid,
-        webhook_services=tuple(given.webhook_service),
+        host=options.host,
+        port=options.port,
+        data=None if options.memory else options.data or DEFAULT_DATA,
+        durability=options.durability,
+        kubeconfig=options.kubeconfig,
+        files=tuple(options.files),
+        features=options.features,
+        annotate_invalid=options.annotate_invalid,
+        webhook_services=tuple(options.webhook_service),
     )
     try:
         server.run(config)

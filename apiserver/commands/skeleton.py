@@ -1,7 +1,8 @@
-"""`noxu skeleton`: what is left of a schema without value validations, as the provisional pruning KEP defines it.
+"""`noxu skeleton`: print the skeletons of schemas, as the provisional pruning KEP defines them.
 
-It is printed for each schema of each CRD, or for a bare OpenAPI schema. Where a value would be a struct and a map at
-once nobody could tell what to prune: these violations of the KEP's Restriction 1 are told on stderr.
+A skeleton is a schema without value validations. It is printed for each schema of each CRD, or for a bare OpenAPI schema.
+Where a value would be a struct and a map at the same time, it is ambiguous what to prune: these violations of the KEP's
+Restriction 1 are printed to stderr.
 """
 
 from __future__ import annotations
@@ -12,26 +13,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from apiserver.api import codec
-from apiserver.api.field import Path as FieldPath
-from apiserver.api.field import child
-from apiserver.api.structs import decode
-from apiserver.api.types import Json, Object
-from apiserver.crd import types, v1beta1
-from apiserver.manifests import STDIN, Part, flatten, is_crd, is_list, split
-from apiserver.schema.skeleton import restriction_1_violations, skeleton
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.field import Path as FieldPath
+from noxu.apiserver.api.field import child
+from noxu.apiserver.crd import types, v1beta1
+from noxu.apiserver.go.structs import decode
+from noxu.apiserver.manifests import STDIN, Part, flatten, is_crd, is_list, split
+from noxu.apiserver.schema.skeleton import restriction_1_violations, skeleton
+from noxu.apiserver.values import Json, Object
 
 RESTRICTION_1: Final = "Forbidden: properties and additionalProperties or patternProperties in one skeleton"
-_IN_VERSION: Final = "schema.openAPIV3Schema"
-_FOR_ALL: Final = "spec.validation.openAPIV3Schema"
+_VERSION_SCHEMA: Final = "schema.openAPIV3Schema"
+_SHARED_SCHEMA: Final = "spec.validation.openAPIV3Schema"
 
 
-class Refused(Exception):
-    """There is nothing to make a skeleton of; the message says why."""
+class InputError(Exception):
+    """The input contains no schema, or cannot be read; the message says why."""
 
 
 class Schema(NamedTuple):
-    """A schema and where it stands: in which version of which CRD, and at which path. A bare schema is at ""."""
+    """A schema, the CRD and version that it belongs to, and its path in the CRD. All of them are "" for a bare schema."""
 
     value: Object
     crd: str = ""
@@ -43,26 +44,26 @@ class Schema(NamedTuple):
         return f"{self.crd} {self.version}".strip()
 
 
-def run(given: argparse.Namespace) -> int:
-    """0: printed; 1: there are violations of Restriction 1, or something cannot be read."""
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: printed; 1: Restriction 1 is violated, or the input cannot be read."""
     printed: list[Json] = []
-    fine = True
+    valid = True
     try:
-        for schema in _schemas(given.file):
+        for schema in _schemas(options.file):
             violations = restriction_1_violations(schema.value)
             for path in violations:
-                where = f"{given.file}: {schema.title}".removesuffix(": ")
+                where = f"{options.file}: {schema.title}".removesuffix(": ")
                 print(f"{where}: {_join(schema.path, path) or 'the root'}: {RESTRICTION_1}", file=sys.stderr)
-            fine = fine and not violations
-            printed.append(_as_json(schema, violations) if given.output == "json" else _as_yaml(schema))
-    except Refused as error:
-        print(f"{given.file}: {error}", file=sys.stderr)
+            valid = valid and not violations
+            printed.append(_as_json(schema, violations) if options.output == "json" else _as_yaml(schema))
+    except InputError as error:
+        print(f"{options.file}: {error}", file=sys.stderr)
         return 1
-    if given.output == "json":
+    if options.output == "json":
         print(codec.pretty(printed, sort_keys=False).decode())
     else:
         print("---\n".join(printed), end="")
-    return 0 if fine else 1
+    return 0 if valid else 1
 
 
 def _as_yaml(schema: Schema) -> str:
@@ -84,44 +85,44 @@ def _join(path: FieldPath, below: FieldPath) -> FieldPath:
 
 
 def _schemas(path: Path) -> Iterator[Schema]:
-    """Raises Refused."""
+    """Raises InputError."""
     try:
         body = sys.stdin.buffer.read() if str(path) == STDIN else path.read_bytes()
     except OSError as error:
-        raise Refused(error.strerror or str(error)) from None
-    found = [schema for part in split(body) if part.is_document for schema in _in_part(part)]
+        raise InputError(error.strerror or str(error)) from None
+    found = [schema for part in split(body) if part.is_document for schema in _schemas_of_part(part)]
     if not found:
-        raise Refused("no schema in there")
+        raise InputError("no schema found")
     yield from found
 
 
-def _in_part(part: Part) -> Iterator[Schema]:
+def _schemas_of_part(part: Part) -> Iterator[Schema]:
     if part.decoded is None:
-        raise Refused(part.error)
+        raise InputError(part.error)
     value = part.decoded.value
     if value is None:
         return
     if is_crd(value) or is_list(value):
         for document in flatten(part.decoded, ""):
-            yield from _of_crd(document.value) if is_crd(document.value) else ()
+            yield from _schemas_of_crd(document.value) if is_crd(document.value) else ()
         return
     if not isinstance(value, dict):
-        raise Refused("a schema is a JSON object")
+        raise InputError("a schema is a JSON object")
     if "apiVersion" in value and "kind" in value:
         return  # an object of another kind
     decoded = decode(types.SCHEMA, value)
     if decoded.error:
-        raise Refused(decoded.error)
+        raise InputError(decoded.error)
     yield Schema(decoded.value)
 
 
-def _of_crd(crd: Object) -> Iterator[Schema]:
+def _schemas_of_crd(crd: Object) -> Iterator[Schema]:
     decoded = v1beta1.decode(crd) if v1beta1.is_v1beta1(crd) else types.decode(crd)
     if decoded.error:
-        raise Refused(decoded.error)
+        raise InputError(decoded.error)
     spec, name = decoded.value["spec"], decoded.value["metadata"].get("name", "")
     if (schema := (spec.get("validation") or {}).get("openAPIV3Schema")) is not None:
-        yield Schema(schema, name, "", _FOR_ALL)
+        yield Schema(schema, name, "", _SHARED_SCHEMA)
     for n, version in enumerate(spec.get("versions") or []):
         if (schema := (version.get("schema") or {}).get("openAPIV3Schema")) is not None:
-            yield Schema(schema, name, version["name"], f"spec.versions[{n}].{_IN_VERSION}")
+            yield Schema(schema, name, version["name"], f"spec.versions[{n}].{_VERSION_SCHEMA}")

@@ -1,9 +1,8 @@
-"""`noxu validate`: what would a server say to these objects?
+"""`noxu validate`: validate objects without a server.
 
-It is the server that says it: its registry and its pipeline, over a store in memory that is new and gone afterwards.
-Objects are written as a client would: CRDs first, then namespaces, then everything else in the order of the files. An
-object that is there already is replaced, and ratcheting excuses what did not change. The namespaces that objects name
-need not be among the files.
+The objects are written through the registry and the pipeline of the server, over a new store in memory: CRDs first, then
+namespaces, then everything else in the order of the files. An object that exists already is replaced, and ratcheting
+ignores errors in what did not change. The namespaces that objects name need not be in the files.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
-from apiserver import loading, server
-from apiserver.api import codec
-from apiserver.api.errors import ApiError, bad_request
-from apiserver.api.types import Json, Object
-from apiserver.crd import conditions
-from apiserver.features import Features
-from apiserver.manifests import Document, LoadError, in_order, is_crd, read_paths
-from apiserver.registry.entry import object_at
-from apiserver.registry.pipeline import Options
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
-from storage.memory import MemoryStore
+from noxu.apiserver import loading
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import ApiError, bad_request
+from noxu.apiserver.control_plane import ControlPlane, assemble, running
+from noxu.apiserver.crd import conditions
+from noxu.apiserver.features import Features
+from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd, read_paths
+from noxu.apiserver.registry.draft import Options
+from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Json, Object
+from noxu.storage.memory import MemoryStore
 
 Result = Literal["valid", "refused", "skipped"]
 STRICT: Final = Options(field_manager=loading.MANAGER, field_validation="Strict")
@@ -32,7 +31,7 @@ WARN: Final = Options(field_manager=loading.MANAGER, field_validation="Warn")
 
 
 class Outcome(NamedTuple):
-    """What became of one object. `error` is what a server answers who refuses it."""
+    """The result for one object. `error` is the error with which a server refuses it."""
 
     document: Document
     namespace: str
@@ -41,56 +40,62 @@ class Outcome(NamedTuple):
     warnings: Sequence[str] = ()
 
 
-def run(given: argparse.Namespace) -> int:
-    """0: nothing is refused; 1: something is, or cannot be read."""
-    if given.stored:
-        from apiserver.commands import stored
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: nothing is refused; 1: an object is refused, or cannot be read."""
+    if options.stored:
+        from noxu.apiserver.commands import stored
 
-        return stored.run(given)
-    options = STRICT if given.strict else WARN
-    outcomes = asyncio.run(validate(read_paths(given.files), options, given.features, skip=given.ignore_unknown_kinds))
-    if given.output == "json":
+        return stored.run(options)
+    outcomes = asyncio.run(
+        validate(
+            read_paths(options.files),
+            STRICT if options.strict else WARN,
+            options.features,
+            skip=options.ignore_unknown_kinds,
+        )
+    )
+    if options.output == "json":
         print(codec.pretty(_as_json(outcomes), sort_keys=False).decode())
     else:
-        _tell(outcomes)
+        _print_report(outcomes)
     return 1 if any(outcome.result == "refused" for outcome in outcomes) else 0
 
 
 async def validate(
     documents: Iterable[Document], options: Options, features: Features, *, skip: bool = False
 ) -> list[Outcome]:
-    """What becomes of each document, in the order in which they are given. `skip`: objects of unknown kinds."""
-    given = list(documents)
-    places = {id(document): n for n, document in enumerate(given)}
+    """The outcome of each document, in the order of `documents`. `skip`: skip objects of unknown kinds."""
+    documents = list(documents)
+    positions = {id(document): n for n, document in enumerate(documents)}
     outcomes = []
-    async with server.at_work(MemoryStore(), features=features) as registry:
-        for document in in_order(given):
-            outcome = await _judge(registry, document, options, skip=skip)
-            outcomes.append((places[id(document)], outcome))
+    async with running(assemble(MemoryStore(), features=features)) as plane:
+        for document in in_order(documents):
+            outcome = await _write(plane, document, options, skip=skip)
+            outcomes.append((positions[id(document)], outcome))
     return [outcome for _, outcome in sorted(outcomes, key=lambda pair: pair[0])]
 
 
-async def _judge(registry: Registry, document: Document, options: Options, *, skip: bool) -> Outcome:
+async def _write(plane: ControlPlane, document: Document, options: Options, *, skip: bool) -> Outcome:
     warnings: list[str] = []
     namespace = document.namespace
     try:
         if document.error:
             raise bad_request(document.error)
         current = _as_v1(document, warnings)
-        resource = loading.resource_of(registry, current.value)
+        resource = loading.resource_of(plane, current.value)
         if resource is not None:
             namespace = loading.namespace_of(resource, current.value)
-            await loading.ensure_namespace(registry, namespace)
+            await loading.ensure_namespace(plane, namespace)
         elif skip:
             return Outcome(document, namespace, "skipped")
         body = codec.encode(current.value, sort_keys=False)
         codec.check_size(body)
         duplicates = current.strict if options is STRICT else current.duplicates
-        await loading.apply(registry, current.value, options, duplicates=duplicates, warnings=warnings)
+        await loading.apply(plane, current.value, options, duplicates=duplicates, warnings=warnings)
     except ApiError as error:
         return Outcome(document, namespace, "refused", error, warnings)
     if resource is not None and is_crd(current.value):
-        warnings += await _not_served(registry, resource, current)
+        warnings += await _not_served(plane, resource, current)
     return Outcome(document, namespace, "valid", None, warnings)
 
 
@@ -104,22 +109,22 @@ def _as_v1(document: Document, warnings: list[str]) -> Document:
     return current
 
 
-async def _not_served(registry: Registry, resource: Resource, document: Document) -> list[str]:
-    """Why an accepted CRD is not served: other names are in the way, for example."""
-    crd = object_at(await registry.get(resource, "", loading.name_of(document.value)), resource)
+async def _not_served(plane: ControlPlane, resource: Resource, document: Document) -> list[str]:
+    """The reasons why an accepted CRD is not served, for example a conflict of names."""
+    crd = object_at(await plane.reader.get(resource, "", loading.name_of(document.value)), resource)
     if conditions.is_true(crd, conditions.ESTABLISHED):
         return []
     return [
-        f"not served: {one['type']} is {one['status']}: {one['message']}"
-        for one in crd["status"]["conditions"] or []
-        if one["status"] != "True"
+        f"not served: {condition['type']} is {condition['status']}: {condition['message']}"
+        for condition in crd["status"]["conditions"] or []
+        if condition["status"] != "True"
     ]
 
 
-# -- telling ----------------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 
 
-def _tell(outcomes: Sequence[Outcome]) -> None:
+def _print_report(outcomes: Sequence[Outcome]) -> None:
     for outcome in outcomes:
         print(f"{outcome.document.source}: {_title(outcome)}{outcome.result}")
         for reason in _reasons(outcome.error):
@@ -142,11 +147,11 @@ def _title(outcome: Outcome) -> str:
 
 
 def _reasons(error: ApiError | None) -> list[str]:
-    """Field errors one by one, as they are joined in the message; any other refusal is its message."""
+    """The field errors of an Invalid error, one by one; the message of any other error."""
     if error is None:
         return []
     causes = (error.details or {}).get("causes") if error.reason == "Invalid" else None
-    if not causes or any("field" not in cause for cause in causes):  # a policy's denial names no field
+    if not causes or any("field" not in cause for cause in causes):  # the denial of a policy names no field
         return [error.message]
     return [f"{cause['field']}: {cause['message']}" for cause in causes]
 

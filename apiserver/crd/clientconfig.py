@@ -1,16 +1,17 @@
-"""How a webhook is reached, and what a CRD says about its conversion webhook (apiserver/pkg/util/webhook)."""
+"""Validation of webhook client configurations, and of a CRD's conversion (apiserver/pkg/util/webhook)."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
-from apiserver.api import gobase64, gourl
-from apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, not_supported, required
-from apiserver.api.names import dns1035_label, dns1123_subdomain
-from apiserver.api.types import Object
-from apiserver.crd import cabundle
+from noxu.apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, not_supported, required
+from noxu.apiserver.api.hosts import is_loopback
+from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain
+from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.go import pem
+from noxu.apiserver.go import url as go_url
+from noxu.apiserver.values import Object
 
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 STRATEGIES: Final = ["None", "Webhook"]
@@ -20,9 +21,9 @@ _FORM: Final = "; desired format: https://host[/path]"
 def conversion_errors(
     conversion: Object, path: Path, *, known_review_version: bool = True, readable_ca: bool = False
 ) -> Iterator[FieldError]:
-    """`spec.conversion` of a decoded CRD; fields are named as the internal type has them.
+    """The errors in `spec.conversion` of a decoded CRD; fields have the names of the internal type.
 
-    `known_review_version`, `readable_ca`: must a review version be one of ours, and the CA bundle hold certificates?
+    `known_review_version` requires a review version that is supported, `readable_ca` a CA bundle with certificates.
     """
     strategy = conversion["strategy"]
     webhook = conversion.get("webhook") or {}
@@ -54,7 +55,7 @@ def _config_errors(config: Object, path: Path, readable_ca: bool) -> Iterator[Fi
     elif url is not None:
         yield from url_errors(url, child(path, "url"))
     elif service is not None:
-        # upstream swaps the two: a missing name is told as a missing namespace and the other way round
+        # upstream swaps the two: it reports a missing name as a missing namespace, and vice versa
         yield from service_errors(
             {**service, "name": service["namespace"], "namespace": service["name"]}, child(path, "service")
         )
@@ -79,13 +80,13 @@ def _review_version_errors(versions: list[str], path: Path, known: bool) -> Iter
 
 
 def url_errors(text: str, path: Path) -> Iterator[FieldError]:
-    """A webhook's URL. Where upstream wants HTTPS, plain HTTP will do to reach this machine: while one develops."""
+    """The errors in a webhook's URL. Upstream requires HTTPS; plain HTTP is allowed to loopback, for development."""
     try:
-        url = gourl.parse(text)
+        url = go_url.parse(text)
     except ValueError as error:
         yield required(path, f"url must be a valid URL: {error}{_FORM}")
         return
-    if url.scheme != "https" and not (url.scheme == "http" and _is_this_machine(url.host)):
+    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
         yield invalid(path, url.scheme, f"'https' is the only allowed URL scheme{_FORM}")
     if not url.host:
         yield invalid(path, url.host, f"host must be specified{_FORM}")
@@ -97,19 +98,8 @@ def url_errors(text: str, path: Path) -> Iterator[FieldError]:
         yield invalid(path, url.query, "query parameters are not permitted in the URL")
 
 
-def _is_this_machine(host: str) -> bool:
-    """`host` may have a port."""
-    name = host.rpartition(":")[0] if host.count(":") == 1 else host.partition("]")[0].removeprefix("[")
-    if name.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name or host).is_loopback
-    except ValueError:
-        return False
-
-
 def service_errors(service: Object, path: Path) -> Iterator[FieldError]:
-    """A webhook's service, decoded and defaulted."""
+    """The errors in a webhook's service reference, decoded and defaulted."""
     for name in ("name", "namespace"):
         if not service[name]:
             yield required(child(path, name))
@@ -128,7 +118,9 @@ def _service_path_errors(path: str) -> Iterator[str]:
         return
     if not path.startswith("/"):
         yield "must start with a '/'"
-    for n, segment in enumerate(path[1:].removesuffix("/").split("/")):  # the first character goes, whatever it is
+    for n, segment in enumerate(
+        path[1:].removesuffix("/").split("/")
+    ):  # upstream drops the first character, whatever it is
         if not segment:
             yield f"segment[{n}] may not be empty"
             continue
@@ -137,6 +129,6 @@ def _service_path_errors(path: str) -> Iterator[str]:
 
 
 def ca_bundle_errors(bundle: str, path: Path) -> Iterator[FieldError]:
-    """A webhook's CA bundle, as the base64 text that it is in JSON."""
-    if why := cabundle.complaint(gobase64.decode(bundle)):
+    """The errors in a webhook's CA bundle, the base64 text in its JSON."""
+    if why := pem.load_error(go_base64.decode(bundle)):
         yield invalid(path, bundle, why)

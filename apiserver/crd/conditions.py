@@ -1,7 +1,7 @@
-"""The conditions of a CRD, and the names it is granted (upstream's pkg/controller and pkg/apihelpers).
+"""The conditions of a CRD, and its accepted names (upstream's pkg/controller and pkg/apihelpers).
 
-Everything here is a pure function of CRDs; what a controller does in between is the registry's business. A condition
-keeps its place, and its lastTransitionTime for as long as its status stays.
+These are pure functions of CRDs, for controllers. A condition keeps its position, and its lastTransitionTime until its
+status changes.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Final, NamedTuple
 
-from apiserver.api import gobase64, gourl
-from apiserver.api.errors import aggregate
-from apiserver.api.field import FieldError, invalid
-from apiserver.api.gotext import quote
-from apiserver.api.structs import arrange
-from apiserver.api.types import Object
-from apiserver.crd import cabundle
-from apiserver.crd.types import CONDITION, NAMES
-from apiserver.schema.lint import structural_errors
-from apiserver.schema.structural import NoStructuralForm, parse
+from noxu.apiserver.api.errors import aggregate
+from noxu.apiserver.api.field import FieldError, invalid
+from noxu.apiserver.crd.types import CONDITION, NAMES
+from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.go import pem
+from noxu.apiserver.go import url as go_url
+from noxu.apiserver.go.structs import arrange
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.schema.lint import structural_errors
+from noxu.apiserver.schema.structural import NoStructuralForm, parse
+from noxu.apiserver.values import Object
 
 NAMES_ACCEPTED: Final = "NamesAccepted"
 ESTABLISHED: Final = "Established"
@@ -41,16 +42,18 @@ class Condition(NamedTuple):
 
 
 def find(crd: Object, type_: str) -> Object | None:
+    """The condition of a type."""
     return next((one for one in crd["status"]["conditions"] or [] if one["type"] == type_), None)
 
 
 def is_true(crd: Object, type_: str) -> bool:
+    """Whether the CRD has the condition with status True."""
     condition = find(crd, type_)
     return condition is not None and condition["status"] == "True"
 
 
 def is_set(crd: Object, condition: Condition) -> bool:
-    """Is the condition there already, but for its time?"""
+    """Whether the CRD has the condition, regardless of its time."""
     old = find(crd, condition.type)
     return old is not None and condition == Condition(
         old["type"], old["status"], old.get("reason", ""), old.get("message", "")
@@ -70,23 +73,23 @@ def set_condition(crd: Object, condition: Condition, now: str) -> None:
 
 
 def remove_condition(crd: Object, type_: str) -> None:
-    """In place."""
+    """Remove a condition, in place."""
     crd["status"]["conditions"] = [one for one in crd["status"]["conditions"] or [] if one["type"] != type_]
 
 
 class Naming(NamedTuple):
-    """What a CRD may be called."""
+    """The result of `names_conditions`. `accepted` is for status.acceptedNames."""
 
-    accepted: Object  # for status.acceptedNames
+    accepted: Object
     names_accepted: Condition
     established: Condition
 
 
 def names_conditions(crd: Object, others: Iterable[Object]) -> Naming:
-    """Which of the names in the spec does a CRD get?
+    """Determine which names in the spec a CRD gets, and its conditions NamesAccepted and Established.
 
-    `others` are all CRDs of the group, the CRD itself included or not. Names that have been granted stay granted, so
-    whoever comes first has them. All names are looked at; the last conflict is the one that is told.
+    `others` are all CRDs of the group, with or without the CRD itself. Accepted names stay accepted, so the first CRD
+    has them. All names are checked; the last conflict is reported.
     """
     requested, granted = crd["spec"]["names"], crd["status"]["acceptedNames"]
     resources, kinds = _taken(crd, others)
@@ -127,7 +130,7 @@ def _clashes(requested: object, granted: object, taken: set[str]) -> list[str]:
 
 
 def _establishing(crd: Object, *, accepted: bool) -> Condition:
-    """What becomes of Established until `established` says more. It never goes back to False once it was True."""
+    """Established before `established` is called. It never goes back from True to False."""
     old = find(crd, ESTABLISHED)
     if accepted and (old is None or old["status"] != "True"):
         return Condition(ESTABLISHED, "False", "Installing", "the initial names have been accepted")
@@ -137,15 +140,15 @@ def _establishing(crd: Object, *, accepted: bool) -> Condition:
 
 
 def established(crd: Object) -> Condition:
-    """The condition of a CRD whose names have been accepted."""
+    """The condition Established of a CRD whose names have been accepted."""
     config = ((crd["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
-    if cabundle.complaint(gobase64.decode(config.get("caBundle", ""))):
+    if pem.load_error(go_base64.decode(config.get("caBundle", ""))):
         return Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
     return Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
 
 
 def non_structural(crd: Object) -> Condition | None:
-    """What is not structural in a stored CRD; None if everything is."""
+    """The condition NonStructuralSchema of a stored CRD, None if all schemas are structural."""
     errors: list[FieldError] = []
     if crd["spec"].get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
@@ -163,7 +166,7 @@ def non_structural(crd: Object) -> Condition | None:
 
 
 class Approval(Enum):
-    """What the approval annotation says; the values are reasons of the condition."""
+    """The state of the approval annotation; the values are reasons of the condition."""
 
     INVALID = "InvalidAnnotation"
     APPROVED = "ApprovedAnnotation"
@@ -172,30 +175,30 @@ class Approval(Enum):
 
 
 def is_protected(group: str) -> bool:
-    """The groups of the Kubernetes community; x-k8s.io is not one."""
+    """Whether a group belongs to the Kubernetes community. x-k8s.io does not."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def approval(crd: Object) -> tuple[Approval, str]:
-    """The state of a CRD's approval, and a text about it."""
+    """(the state of a CRD's approval, a message about it)."""
     annotation = (crd["metadata"].get("annotations") or {}).get(APPROVAL_ANNOTATION, "")
-    wanted = f"protected groups must have approval annotation {quote(APPROVAL_ANNOTATION)}"
+    required = f"protected groups must have approval annotation {quote(APPROVAL_ANNOTATION)}"
     see = "see https://github.com/kubernetes/enhancements/pull/1111"
     if not annotation:
-        return Approval.MISSING, f"{wanted}, {see}"
+        return Approval.MISSING, f"{required}, {see}"
     if annotation.startswith("unapproved"):
         return Approval.BYPASSED, f"not approved: {quote(annotation)}"
     try:
-        url = gourl.parse_request_uri(annotation)
+        url = go_url.parse_request_uri(annotation)
     except ValueError:
-        url = gourl.Url()
+        url = go_url.Url()
     if url.host and url.scheme:
         return Approval.APPROVED, f"approved in {annotation}"
-    return Approval.INVALID, f'{wanted} with either a URL or a reason starting with "unapproved", {see}'
+    return Approval.INVALID, f'{required} with either a URL or a reason starting with "unapproved", {see}'
 
 
 def approved(crd: Object) -> Condition | None:
-    """Only protected groups have this condition."""
+    """The condition about the approval, None unless the group is protected."""
     if not is_protected(crd["spec"]["group"]):
         return None
     state, reason = approval(crd)
@@ -216,10 +219,11 @@ NEVER_ESTABLISHED: Final = Condition(TERMINATING, "False", "NeverEstablished", "
 
 
 def deletion_failed(why: str) -> Condition:
+    """The condition Terminating after an error."""
     return Condition(TERMINATING, "True", "InstanceDeletionFailed", f"could not issue all deletes: {why}")
 
 
 def deletion_unconfirmed(why: str) -> Condition:
-    """Instances are left, held by their finalizers."""
+    """The condition Terminating while instances remain because of their finalizers."""
     message = f"could not confirm zero CustomResources remaining: {why}"
     return Condition(TERMINATING, "True", "InstanceDeletionCheck", message)

@@ -1,8 +1,8 @@
-"""Are the defaults in a schema values that an object may have? (apiserver/schema/defaulting/validation.go)
+"""Validation of the defaults in a schema (apiserver/schema/defaulting/validation.go).
 
-A default must hold no unknown fields and be valid by the schema it stands in. In an embedded resource, and the root is
-one here, defaults for apiVersion, kind and metadata are tried in an otherwise empty resource. Defaults under
-additionalProperties are not looked at.
+A default must have no unknown fields, and be valid by the schema around it. In an embedded resource (here the root is
+one), a default for apiVersion, kind or in metadata is checked within an otherwise empty resource. Defaults under
+additionalProperties are not checked.
 """
 
 from __future__ import annotations
@@ -11,33 +11,32 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from apiserver.api.errors import aggregate
-from apiserver.api.field import FieldError, Path, child, invalid, key
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy, equal
-from apiserver.schema.embedded import Malformed, coerce
-from apiserver.schema.embedded import validate as validate_embedded
-from apiserver.schema.lint import structural_errors
-from apiserver.schema.pruning import META, prune
-from apiserver.schema.structural import MISSING, NoStructuralForm, Structural, parse
-from apiserver.schema.validation import validate_default
+from noxu.apiserver.api.errors import aggregate
+from noxu.apiserver.api.field import FieldError, Path, child, invalid, key
+from noxu.apiserver.schema.embedded import Malformed, coerce
+from noxu.apiserver.schema.embedded import validate as validate_embedded
+from noxu.apiserver.schema.lint import structural_errors
+from noxu.apiserver.schema.pruning import META, prune
+from noxu.apiserver.schema.structural import MISSING, NoStructuralForm, Structural, parse
+from noxu.apiserver.schema.validation import validate_default
+from noxu.apiserver.values import Json, Object, copy, equal
 
 CheckRules: TypeAlias = Callable[[Structural, Json, Path, bool], list[FieldError]]
-"""(schema, default, path, is it the root or an embedded resource?) → what the rules of the schema say to it."""
+"""(schema, default, path, whether it is the root or an embedded resource) → errors of the schema's CEL rules."""
 
 _ITEM: Final = 0  # a step into a list; other steps are names
 _Steps: TypeAlias = tuple[str | int, ...]
 
 
 def default_errors(
-    schema: Structural, path: Path, *, may_hold_unknown: Callable[[], bool], check_rules: CheckRules | None = None
+    schema: Structural, path: Path, *, may_have_unknown: Callable[[], bool], check_rules: CheckRules | None = None
 ) -> list[FieldError]:
-    """`may_hold_unknown` is asked once a default is found to hold unknown fields.
+    """The errors in all defaults. `may_have_unknown` is called if a default has unknown fields.
 
     As upstream does, this drops unknown metadata fields from the defaults of embedded resources, in place.
     """
     root = replace(schema, embedded_resource=True)
-    walk = _Defaults(may_hold_unknown, check_rules)
+    walk = _Defaults(may_have_unknown, check_rules)
     walk.check(root, path, root, (), in_meta=False)
     return walk.errors
 
@@ -45,13 +44,13 @@ def default_errors(
 class _Defaults:
     """One walk over the spine."""
 
-    def __init__(self, may_hold_unknown: Callable[[], bool], check_rules: CheckRules | None) -> None:
+    def __init__(self, may_have_unknown: Callable[[], bool], check_rules: CheckRules | None) -> None:
         self.errors: list[FieldError] = []
-        self.may_hold_unknown = may_hold_unknown
+        self.may_have_unknown = may_have_unknown
         self.check_rules = check_rules
 
     def check(self, s: Structural, path: Path, root: Structural, steps: _Steps, *, in_meta: bool) -> None:
-        """`steps` lead from the resource `root` to `s`; `in_meta` if by way of apiVersion, kind or metadata."""
+        """`steps` lead from the resource `root` to `s`; `in_meta`: through apiVersion, kind or metadata."""
         if s.embedded_resource:
             root, steps, in_meta = s, (), False
         if s.default is not MISSING:
@@ -78,7 +77,7 @@ class _Defaults:
         return [invalid(path, s.default, f"must result in valid metadata: {why}")] if why else []
 
     def value_errors(self, s: Structural, path: Path) -> list[FieldError]:
-        if prune(copy(s.default), s, root=s.embedded_resource) and not self.may_hold_unknown():
+        if prune(copy(s.default), s, root=s.embedded_resource) and not self.may_have_unknown():
             self.errors.append(invalid(path, s.default, "must not have unknown fields"))
         try:
             coerce(s.default, s, path, drop_malformed=False)
@@ -94,7 +93,7 @@ class _Defaults:
 
 
 def has_unknown_fields(schema: Object) -> bool:
-    """Does a stored schema have defaults with unknown fields? Not if it is not structural: then nobody can tell."""
+    """Whether a stored schema has defaults with unknown fields. False for one that is not structural."""
     try:
         structural = parse(schema)
     except NoStructuralForm:
@@ -117,7 +116,7 @@ def _defaults(s: Structural, steps: _Steps) -> Iterator[tuple[Json, _Steps]]:
 
 
 def _is_pruned(default: Json, steps: _Steps, root: Structural) -> bool:
-    """Does pruning a resource with the default in it change the default?"""
+    """Whether pruning a resource with the default in it changes the default."""
     resource = _surround(copy(default), steps)
     if not isinstance(resource, dict):
         raise ValueError("object root default value must be of object type")
@@ -132,7 +131,7 @@ _TYPE_META: Final = {"kind": "Validation", "apiVersion": "validation/v1"}
 
 
 def _surround(value: Json, steps: _Steps) -> Json:
-    """The smallest value that holds `value` at the end of `steps`."""
+    """The smallest value with `value` at the end of `steps`: {"a": [value]} for ("a", 0)."""
     for step in reversed(steps):
         value = [value] if step == _ITEM else {step: value}
     return value

@@ -1,19 +1,19 @@
-"""The defaults of a CRD (apiextensions/v1/defaults.go). They are filled in wherever a CRD is decoded, also from storage."""
+"""The defaults of a CRD (apiextensions/v1/defaults.go). They are filled in whenever a CRD is decoded, also from storage."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.structs import arrange
-from apiserver.api.types import Object
-from apiserver.crd.types import NAMES, SERVICE, SPEC
-from apiserver.crd.versions import storage_version
+from noxu.apiserver.crd.types import NAMES, SERVICE, SPEC
+from noxu.apiserver.crd.versions import storage_version
+from noxu.apiserver.go.structs import arrange
+from noxu.apiserver.values import Object
 
 SERVICE_PORT: Final = 443
 
 
 def default(crd: Object) -> Object:
-    """A decoded CRD with its defaults; what is given stays as it is."""
+    """A decoded CRD with its defaults; the given one is not changed."""
     spec = crd["spec"]
     filled = {**spec, "names": _default_names(spec["names"])}
     if spec.get("conversion") is None:
@@ -38,7 +38,7 @@ def _default_names(names: Object) -> Object:
 
 
 def _is_blank(webhook: Object | None) -> bool:
-    """A webhook of which nothing is known is none: the internal form has only its parts."""
+    """Whether a webhook has no fields; then there is none, because the internal form has only its fields."""
     return webhook is not None and webhook.get("clientConfig") is None and webhook["conversionReviewVersions"] is None
 
 

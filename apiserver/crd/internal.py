@@ -1,9 +1,9 @@
-"""The internal form of a CRD: what upstream validates, and what its messages echo.
+"""The internal form of a CRD, which upstream validates, and which its messages print.
 
 Decoding v1 into the internal version (apiextensions/v1/conversion.go) moves schema, subresources, printer columns and
-selectable fields to the top when they are the same in all versions, which they always are where there is one version.
-Field errors therefore say `spec.validation.openAPIV3Schema…` more often than `spec.versions[0].schema…`, and whole
-values are told with Go's field names, every field included.
+selectable fields to the top if they are equal in all versions, as they always are if there is only one version. So field
+errors say `spec.validation.openAPIV3Schema…` more often than `spec.versions[0].schema…`, and whole values are printed
+with Go's field names, including all unset fields.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from typing import Final
 
 import orjson
 
-from apiserver.api.field import Verbatim
-from apiserver.api.gotext import compact_json
-from apiserver.api.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
-from apiserver.api.types import Json, Object
-from apiserver.api.values import equal
-from apiserver.crd.types import COLUMN, CRD_VERSION, SCHEMA, SELECTABLE_FIELD, SUBRESOURCES, VALIDATION, write
+from noxu.apiserver.api.field import Verbatim
+from noxu.apiserver.crd.types import COLUMN, CRD_VERSION, SCHEMA, SELECTABLE_FIELD, SUBRESOURCES, VALIDATION, write
+from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.values import Json, Object, equal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Internal:
-    """The internal spec. Fields of versions that are hoisted are missing in `versions`."""
+    """The internal spec. `versions` lack the fields that were hoisted to the top."""
 
     group: str
     version: str
@@ -49,7 +48,7 @@ class Internal:
         raise LookupError(version)
 
     def schemas(self) -> Iterator[Object]:
-        """All schemas there are, each once."""
+        """All schemas, each once."""
         for holder in (self.validation, *(one.get("schema") for one in self.versions or [])):
             if holder and holder.get("openAPIV3Schema") is not None:
                 yield holder["openAPIV3Schema"]
@@ -64,7 +63,7 @@ _HOISTED: Final[dict[str, Type]] = {
 
 
 def internal(spec: Object) -> Internal:
-    """The internal form of a decoded v1 spec, which is left as it is."""
+    """The internal form of a decoded v1 spec, which is not changed."""
     versions: list[Object] | None = spec["versions"]
     top: dict[str, Json] = dict.fromkeys(_HOISTED)
     if versions:
@@ -92,7 +91,7 @@ def same(kind: Type, left: Json, right: Json) -> bool:
     """apiequality.Semantic.DeepEqual of decoded values: empty lists and maps are nil, but 1, 1.0 and true all differ."""
     if left is right:
         return True
-    if left == right:  # for Python 1 == 1.0 == True
+    if left == right:  # in Python 1 == 1.0 == True
         return _identical(left, right)
     left, right = write(kind, left), write(kind, right)
     if isinstance(kind, List):
@@ -103,7 +102,7 @@ def same(kind: Type, left: Json, right: Json) -> bool:
 def _identical(left: Json, right: Json) -> bool:
     try:
         return orjson.dumps(left, option=orjson.OPT_SORT_KEYS) == orjson.dumps(right, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, ValueError):  # a default that is deeper than orjson goes (TypeError: JSONEncodeError)
+    except (TypeError, ValueError):  # a default that is too deep for orjson (TypeError: JSONEncodeError)
         return equal(left, right)
 
 
@@ -114,7 +113,7 @@ _SUBSCHEMAS: Final = frozenset({
 
 
 def nodes(schema: Object) -> Iterator[Object]:
-    """All schemas in a schema, wherever they stand; a schema comes before those in it."""
+    """All schemas in a schema, at any location; a schema comes before those in it."""
     todo = [schema]
     while todo:
         node = todo.pop()
@@ -149,7 +148,7 @@ def go_name(field: str) -> str:
 
 
 def go_order(kind: Struct) -> list[Field]:
-    """The fields as the internal type declares them; it is v1's order but for one."""
+    """The fields in the order of the internal type, which differs from v1's in one field."""
     fields = list(kind.fields.values())
     if kind is SCHEMA:
         nullable = kind.fields["nullable"]
@@ -159,7 +158,7 @@ def go_order(kind: Struct) -> list[Field]:
 
 
 def echo(kind: Type, value: Json) -> Verbatim:
-    """A decoded value as a message tells it: Go's JSON of the internal type."""
+    """A decoded value in a message: Go's JSON of the internal type."""
     return Verbatim(_echo(kind, value))
 
 
@@ -191,7 +190,7 @@ def _echo_field(field: Field, struct: Object) -> str:
 def _members(kind: Union, value: Json) -> Iterator[tuple[str, str]]:
     taken = None if value is None else kind.choices.get(json_type(value))
     for choice in sorted(kind.choices.values(), key=lambda one: one.number):
-        if choice.name == "Allows":  # a schema allows, too
+        if choice.name == "Allows":  # true also with a schema
             yield choice.name, "false" if value is False else "true"
         else:
             yield choice.name, _echo(choice.type, value) if choice is taken else "null"

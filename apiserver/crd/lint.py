@@ -1,22 +1,22 @@
-"""`noxu lint`: would a server take this CRD, and if not, is there only one way to mend it?"""
+"""`noxu lint`: whether a server would accept a CRD, and automatic fixes for one that it would refuse."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from apiserver.api.field import OMIT, ROOT, FieldError, forbidden, invalid, not_supported
-from apiserver.api.structs import Decoded
-from apiserver.api.types import Json, Object
-from apiserver.crd import types, v1beta1
-from apiserver.crd.defaults import default
-from apiserver.crd.schemas import RuleCheckers
-from apiserver.crd.update import prepare_for_create
-from apiserver.crd.validation import validate
-from apiserver.schema.completion import Note
+from noxu.apiserver.api.field import OMIT, ROOT, FieldError, forbidden, invalid, not_supported
+from noxu.apiserver.crd import types, v1beta1
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.schemas import RuleCheckers
+from noxu.apiserver.crd.update import prepare_for_create
+from noxu.apiserver.crd.validation import validate
+from noxu.apiserver.go.structs import Decoded
+from noxu.apiserver.schema.completion import Note
+from noxu.apiserver.values import Json, Object
 
 
 class Fixed(NamedTuple):
-    """`crd` is v1, as it is written; None if there are violations left, to which there is no automatic answer."""
+    """`crd` is a v1 CRD, None if violations are left that cannot be fixed automatically."""
 
     crd: Object | None
     notes: list[Note]
@@ -24,7 +24,7 @@ class Fixed(NamedTuple):
 
 
 def lint_crd(crd: Json, *, checkers: RuleCheckers | None = None) -> list[FieldError]:
-    """What is wrong with a v1 or v1beta1 CRD as JSON; of a v1beta1 CRD, what v1 would say to it."""
+    """The errors in a v1 or v1beta1 CRD as JSON; a v1beta1 CRD is validated as v1."""
     if wrong := _type_errors(crd):
         return wrong
     decoded = _decode(crd)
@@ -36,7 +36,7 @@ def lint_crd(crd: Json, *, checkers: RuleCheckers | None = None) -> list[FieldEr
 
 
 def fix(crd: Json, *, checkers: RuleCheckers | None = None) -> Fixed:
-    """A v1 CRD that lints clean, made from a v1 or v1beta1 CRD as JSON."""
+    """Convert a v1 or v1beta1 CRD as JSON to a v1 CRD without violations."""
     decoded = _decode(crd)
     if decoded.error or _type_errors(crd):
         return Fixed(None, [], lint_crd(crd))

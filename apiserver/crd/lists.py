@@ -1,7 +1,7 @@
 """Rules for x-kubernetes-list-type, -list-map-keys and -map-type.
 
-Items of a set are told apart by their whole value, items of a map by their keys: neither may be null, keys must be
-there and be scalars, and what is compared whole must be atomic (apiextensions/validation.go).
+Items of a set are distinguished by their value, items of a map by their keys: neither may be null, keys are required
+scalars, and items of sets must be atomic (apiextensions/validation.go).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from apiserver.api.field import (
+from noxu.apiserver.api.field import (
     FieldError,
     Path,
     Verbatim,
@@ -20,10 +20,10 @@ from apiserver.api.field import (
     not_supported,
     required,
 )
-from apiserver.api.gotext import compact_json
-from apiserver.api.types import Object
-from apiserver.crd.internal import echo
-from apiserver.crd.types import SCHEMA_OR_LIST
+from noxu.apiserver.crd.internal import echo
+from noxu.apiserver.crd.types import SCHEMA_OR_LIST
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.values import Object
 
 LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_TYPE: Final = "x-kubernetes-map-type"
@@ -34,13 +34,13 @@ MAP_TYPES: Final = ["atomic", "granular"]
 
 
 def single_items(schema: Object) -> Object | None:
-    """The schema of all items; None without one, or with a list of them."""
+    """The schema of all items, None if there is none or a list of schemas."""
     items = schema.get("items")
     return items if isinstance(items, dict) else None
 
 
 def has_composite_items(schema: Object) -> bool:
-    """Is it a set of items that are not compared whole?"""
+    """Whether a schema is a set of items that are not atomic."""
     items = single_items(schema)
     if schema.get(LIST_TYPE) != "set" or items is None:
         return False
@@ -57,7 +57,7 @@ def map_type_errors(schema: Object, path: Path) -> Iterator[FieldError]:
 
 
 def list_type_errors(schema: Object, path: Path, *, composite_sets: Callable[[], bool]) -> Iterator[FieldError]:
-    """`composite_sets` is asked once a set's items are found not to be atomic: may they be so?"""
+    """`composite_sets` is called if a set's items are not atomic; it returns whether they may be so."""
     list_type = schema.get(LIST_TYPE)
     keys = schema.get(KEYS) or []
     if list_type is not None:
@@ -67,7 +67,7 @@ def list_type_errors(schema: Object, path: Path, *, composite_sets: Callable[[],
             items = schema["items"]
             name = LIST_TYPE if items["type"] == "array" else MAP_TYPE
             why = "must be atomic as item of a list with x-kubernetes-list-type=set"
-            # the list type is told in either case
+            # upstream prints the list type in either case
             yield invalid(child(path, "items", name), Verbatim(compact_json(items.get(LIST_TYPE))), why)
         if list_type not in LIST_TYPES:
             yield not_supported(child(path, LIST_TYPE), list_type, LIST_TYPES)
@@ -108,14 +108,16 @@ def _map_errors(schema: Object, keys: list[str], path: Path) -> Iterator[FieldEr
             yield invalid(child(path, KEYS), keys, "entries must all be names of item properties")
         elif declared.get("type") in ("array", "object"):
             why = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-            yield invalid(child(path, "items", key("properties", name), "type"), items["type"], why)  # the item's type
+            yield invalid(
+                child(path, "items", key("properties", name), "type"), items["type"], why
+            )  # upstream prints the item's type
         if name in seen:
             yield invalid(child(path, KEYS), keys, "must not contain duplicate entries")
         seen.add(name)
 
 
 def presence_errors(schema: Object, path: Path) -> Iterator[FieldError]:
-    """Items and keys that may be null or missing."""
+    """Errors about items and keys that may be null or missing."""
     list_type = schema.get(LIST_TYPE)
     items = single_items(schema)
     if list_type not in ("set", "map") or items is None:

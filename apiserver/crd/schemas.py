@@ -1,11 +1,11 @@
-"""May a CRD have this schema? (apiextensions/validation: validateCustomResourceDefinitionValidation and below)
+"""Validation of a CRD's schema (apiextensions/validation: validateCustomResourceDefinitionValidation and below).
 
-In this order: what the status subresource forbids at the root; structure, and if that is right the defaults, and if
-those are right the rules; then a walk over the whole schema, whatever was found before. Conversion failures are told
-only if nothing else was.
+In this order: keywords that the status subresource forbids at the root; whether the schema is structural, and if so its
+defaults, and if those are valid its CEL rules; then a walk over the whole schema in any case. Conversion failures are
+reported only if there are no other errors.
 
-What the rules of a schema say is for a `RuleChecker` to find out. This module calls it where upstream would: at nodes
-on the spine of a structural schema with nothing wrong at the node or below it.
+A `RuleChecker` compiles the CEL rules. This module calls it where upstream does: for nodes on the spine of a structural
+schema that have no errors, neither themselves nor below.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
-from apiserver.api.field import (
+from noxu.apiserver.api.field import (
     FieldError,
     Path,
     Verbatim,
@@ -27,17 +27,17 @@ from apiserver.api.field import (
     not_supported,
     required,
 )
-from apiserver.api.gotext import compact_json
-from apiserver.api.types import Json, Object
-from apiserver.crd.default_values import default_errors
-from apiserver.crd.internal import echo, go_name, go_order
-from apiserver.crd.lists import LIST_TYPE, MAP_TYPE, list_type_errors, map_type_errors, presence_errors
-from apiserver.crd.strictness import TYPES, Strictness
-from apiserver.crd.types import RULE, SCHEMA
-from apiserver.schema.fieldpath import resolve
-from apiserver.schema.lint import structural_errors
-from apiserver.schema.pruning import META
-from apiserver.schema.structural import NoStructuralForm, Structural, parse
+from noxu.apiserver.crd.default_values import default_errors
+from noxu.apiserver.crd.internal import echo, go_name, go_order
+from noxu.apiserver.crd.lists import LIST_TYPE, MAP_TYPE, list_type_errors, map_type_errors, presence_errors
+from noxu.apiserver.crd.strictness import TYPES, Strictness
+from noxu.apiserver.crd.types import RULE, SCHEMA
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.schema.fieldpath import resolve
+from noxu.apiserver.schema.lint import structural_errors
+from noxu.apiserver.schema.pruning import META
+from noxu.apiserver.schema.structural import NoStructuralForm, Structural, parse
+from noxu.apiserver.values import Json, Object
 
 MAX_UINT64: Final = 2**64 - 1
 RULES: Final = "x-kubernetes-validations"
@@ -50,27 +50,27 @@ class RuleSite(NamedTuple):
 
     schema: Structural
     path: Path
-    root: bool  # the root of the schema or an embedded resource: apiVersion, kind and metadata are there
-    cardinality: int | None  # how many values of this kind an object may hold at most; None: unbounded
-    uncorrelatable: Path | None  # the outermost node above whose parts cannot be compared with old ones: no oldSelf
-    echo: Callable[[int], Verbatim]  # the n-th rule as messages tell it
+    root: bool  # the root of the schema or an embedded resource, which have apiVersion, kind and metadata
+    cardinality: int | None  # the maximum number of values of this node in an object; None: unbounded
+    uncorrelatable: Path | None  # the outermost node above whose parts have no correlated old values: no oldSelf
+    echo: Callable[[int], Verbatim]  # the n-th rule in messages
 
 
 class RuleChecker(Protocol):
-    """Compiles the rules of one schema and adds up what they cost."""
+    """Compiles the rules of one schema, and adds up their costs."""
 
     def check(self, site: RuleSite) -> list[FieldError]:
-        """The node's rules: do they compile, are they affordable?"""
+        """The errors of a node's rules: compilation and cost."""
 
     def check_default(self, schema: Structural, default: Json, path: Path, root: bool) -> list[FieldError]:
-        """Does a default obey the rules of its schema, both unchanged and newly set?"""
+        """The errors of a default by the rules of its schema, both unchanged and newly set."""
 
     def totals(self, path: Path) -> list[FieldError]:
-        """The most expensive rules, if all rules together cost too much. `path` is the schema's."""
+        """Errors about the most expensive rules, if all rules together cost too much. `path` is the schema's."""
 
 
 class RuleCheckers(Protocol):
-    """Makes a checker for a schema. Stored expressions may use what new ones may not yet."""
+    """Makes a checker for a schema. Stored expressions may use features that new ones may not yet."""
 
     def __call__(
         self, root: Structural, *, stored_rules: frozenset[str], stored_messages: frozenset[str], limit_each: bool
@@ -87,7 +87,7 @@ _AT_ROOT: Final = [
 def schema_errors(
     schema: Object, path: Path, strict: Strictness, version: str, *, status: bool, checkers: RuleCheckers | None
 ) -> list[FieldError]:
-    """`schema` is a decoded JSONSchemaProps; `status`: is there a status subresource?"""
+    """The errors in a decoded JSONSchemaProps; `status`: there is a status subresource."""
     errors: list[FieldError] = []
     if status:
         errors += _status_root_errors(schema, path)
@@ -108,17 +108,17 @@ def schema_errors(
             limit_each=version not in strict.unchanged,
         )
     if structural is not None:
-        not_right = structural_errors(structural, path) or default_errors(
+        violations = structural_errors(structural, path) or default_errors(
             structural,
             path,
-            may_hold_unknown=lambda: not strict.pruned_defaults,
+            may_have_unknown=lambda: not strict.pruned_defaults,
             check_rules=checker.check_default if checker else None,
         )
-        errors += not_right
-        if not_right:
+        errors += violations
+        if violations:
             structural = None
     walk = _Walk(strict, checker)
-    walk.node(schema, path, _Surroundings(), structural, 1, root=True)
+    walk.node(schema, path, _Context(), structural, 1, root=True)
     errors += walk.errors + walk.rule_errors
     if no_form and not errors:
         errors.append(invalid(path, "", no_form))
@@ -128,7 +128,7 @@ def schema_errors(
 
 
 def _status_root_errors(schema: Object, path: Path) -> Iterator[FieldError]:
-    """The status part must be cut out of the schema with nothing lost, so only so much may stand at the root."""
+    """Upstream cuts the status out of the schema, so only some keywords are allowed at the root."""
     for name in (field.name for field in go_order(SCHEMA) if field.name in schema):
         if name == "type":
             if schema["type"] != "object":
@@ -143,18 +143,18 @@ def _status_root_errors(schema: Object, path: Path) -> Iterator[FieldError]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Surroundings:
-    """What holds at a node because of the nodes above."""
+class _Context:
+    """Conditions for a node that come from the nodes above."""
 
-    no_defaults: str = ""  # why there may be none
+    no_defaults: str = ""  # why defaults are forbidden, "" if they are not
     in_meta: bool = False
     uncorrelatable: Path | None = None
 
-    def cut_off(self, path: Path) -> _Surroundings:
+    def cut_off(self, path: Path) -> _Context:
         return self if self.uncorrelatable is not None else replace(self, uncorrelatable=path)
 
 
-# In upstream's order; is it refused even while empty?
+# In upstream's order; True: refused even if empty.
 _UNSUPPORTED_IF_SET: Final = {
     "id": True,
     "additionalItems": True,
@@ -167,7 +167,7 @@ _UNSUPPORTED: Final = frozenset(_UNSUPPORTED_IF_SET)
 
 
 class _Walk:
-    """The walk over a schema, quantors and all."""
+    """The walk over a schema, including junctors."""
 
     def __init__(self, strict: Strictness, checker: RuleChecker | None) -> None:
         self.strict = strict
@@ -179,23 +179,23 @@ class _Walk:
         self,
         schema: Object,
         path: Path,
-        around: _Surroundings,
+        context: _Context,
         structural: Structural | None,
         cardinality: int | None,
         *,
         root: bool = False,
     ) -> None:
-        """`structural` is the same node's structural form; None where rules are not looked at."""
+        """`structural` is the node's structural form, None if its rules are not checked."""
         errors = self.errors
         found = len(errors)
-        self.keywords(schema, path, around)
-        self.spine(schema, path, around, structural, cardinality, root=root)
-        self.quantors(schema, path, around)
+        self.keywords(schema, path, context)
+        self.spine(schema, path, context, structural, cardinality, root=root)
+        self.junctors(schema, path, context)
         if schema.get("items") is not None:
-            self.items(schema, path, around, structural, cardinality)
+            self.items(schema, path, context, structural, cardinality)
         for name, dependency in (schema.get("dependencies") or {}).items():
             if isinstance(dependency, dict):
-                self.node(dependency, key(child(path, "dependencies"), name), around, None, None)
+                self.node(dependency, key(child(path, "dependencies"), name), context, None, None)
         if schema.get("x-kubernetes-preserve-unknown-fields") is False:
             where = child(path, "x-kubernetes-preserve-unknown-fields")
             errors.append(invalid(where, False, "must be true or undefined"))
@@ -213,29 +213,29 @@ class _Walk:
                 resource = root or structural.embedded_resource
                 self.rule_errors += self.checker.check(
                     RuleSite(
-                        structural, path, resource, cardinality, around.uncorrelatable, lambda n: echo(RULE, rules[n])
+                        structural, path, resource, cardinality, context.uncorrelatable, lambda n: echo(RULE, rules[n])
                     )
                 )
 
-    def keywords(self, schema: Object, path: Path, around: _Surroundings) -> None:
+    def keywords(self, schema: Object, path: Path, context: _Context) -> None:
         errors = self.errors
         type_ = schema.get("type", "")
         if type_ and type_ not in TYPES and self.strict.valid_types:
             errors.append(not_supported(child(path, "type"), type_, TYPES))
-        if around.no_defaults and schema.get("default") is not None:
-            errors.append(forbidden(child(path, "default"), f"must not be set {around.no_defaults}"))
+        if context.no_defaults and schema.get("default") is not None:
+            errors.append(forbidden(child(path, "default"), f"must not be set {context.no_defaults}"))
         if not _UNSUPPORTED.isdisjoint(schema):
             errors += [
                 forbidden(child(path, name), f"{name} is not supported")
-                for name, though_empty in _UNSUPPORTED_IF_SET.items()
-                if schema.get(name) is not None and (though_empty or schema[name] != {})
+                for name, even_if_empty in _UNSUPPORTED_IF_SET.items()
+                if schema.get(name) is not None and (even_if_empty or schema[name] != {})
             ]
         if type_ == "null":
             why = "type cannot be set to null, use nullable as an alternative"
             errors.append(forbidden(child(path, "type"), why))
         if isinstance(schema.get("items"), list) and schema["items"]:
             errors.append(forbidden(child(path, "items"), "items must be a schema object and not an array"))
-        if around.in_meta and schema.get("x-kubernetes-embedded-resource"):
+        if context.in_meta and schema.get("x-kubernetes-embedded-resource"):
             where = child(path, "x-kubernetes-embedded-resource")
             errors.append(forbidden(where, "must not be used inside of resource meta"))
         if schema.get("uniqueItems"):
@@ -246,7 +246,7 @@ class _Walk:
         self,
         schema: Object,
         path: Path,
-        around: _Surroundings,
+        context: _Context,
         structural: Structural | None,
         cardinality: int | None,
         *,
@@ -261,52 +261,52 @@ class _Walk:
                 why = "additionalProperties and properties are mutual exclusive"
                 self.errors.append(forbidden(below, why))
             if isinstance(additional, dict):
-                inner = around
-                if around.in_meta:  # which default is meant cannot be told without a value
-                    inner = replace(around, no_defaults="inside additionalProperties applying to object metadata")
+                inner = context
+                if context.in_meta:  # the defaults are ambiguous without a value
+                    inner = replace(context, no_defaults="inside additionalProperties applying to object metadata")
                 values = structural.values if structural else None
                 self.node(additional, below, inner, values, _times(cardinality, schema))
         if not properties:
             return
         below = child(path, "properties")
         if schema.get(MAP_TYPE) not in (None, "granular", "atomic"):
-            around = around.cut_off(path)
+            context = context.cut_off(path)
         embedding = root or schema.get("x-kubernetes-embedded-resource", False)
         each = _times(cardinality, schema)
         for name, one in properties.items():
-            inner = around
+            inner = context
             if embedding and name in META:
-                inner = replace(around, in_meta=True)
+                inner = replace(context, in_meta=True)
                 if root:
                     inner = replace(inner, no_defaults=f"in top-level {name}")
             self.node(one, f"{below}[{name}]", inner, structural.properties.get(name) if structural else None, each)
 
-    def quantors(self, schema: Object, path: Path, around: _Surroundings) -> None:
+    def junctors(self, schema: Object, path: Path, context: _Context) -> None:
         if schema.get("not") is not None:
-            self.node(schema["not"], child(path, "not"), around, None, None)
-        for quantor in ("allOf", "oneOf", "anyOf"):
-            for n, branch in enumerate(schema.get(quantor) or ()):
-                self.node(branch, index(child(path, quantor), n), around, None, None)
+            self.node(schema["not"], child(path, "not"), context, None, None)
+        for junctor in ("allOf", "oneOf", "anyOf"):
+            for n, branch in enumerate(schema.get(junctor) or ()):
+                self.node(branch, index(child(path, junctor), n), context, None, None)
         for name, definition in (schema.get("definitions") or {}).items():
-            self.node(definition, key(child(path, "definitions"), name), around, None, None)
+            self.node(definition, key(child(path, "definitions"), name), context, None, None)
 
     def items(
-        self, schema: Object, path: Path, around: _Surroundings, structural: Structural | None, cardinality: int | None
+        self, schema: Object, path: Path, context: _Context, structural: Structural | None, cardinality: int | None
     ) -> None:
         items = schema["items"]
         below = child(path, "items")
-        if schema.get(LIST_TYPE) != "map":  # only items with keys are told apart
-            around = around.cut_off(path)
+        if schema.get(LIST_TYPE) != "map":  # only items with keys are correlated
+            context = context.cut_off(path)
         if isinstance(items, dict):
             inner = structural.items if structural else None
-            self.node(items, below, around, inner, _times(cardinality, schema))
+            self.node(items, below, context, inner, _times(cardinality, schema))
             return
         for n, one in enumerate(items):
-            self.node(one, index(below, n), around, None, None)
+            self.node(one, index(below, n), context, None, None)
 
 
 def _times(cardinality: int | None, schema: Object) -> int | None:
-    """How many values of the next kind below there are at most: None, unbounded, where a list or map has no limit."""
+    """The maximum number of values of a node directly below; None if a list or map on the way is unbounded."""
     if cardinality is None:
         return None
     limit: int | None = 1
@@ -321,18 +321,18 @@ _LINE_BREAK: Final = re.compile(r"[\n\r]")
 
 
 def _rule_errors(rule: Object, path: Path, schema: Object, structural: Structural | None) -> Iterator[FieldError]:
-    """What a rule must look like before anybody compiles it."""
+    """The errors in a rule before it is compiled."""
     expression = rule["rule"].strip(SPACE)
     message, expression_of_message = rule.get("message", ""), rule.get("messageExpression", "")
     field_path = rule.get("fieldPath", "")
-    told = message.strip(SPACE)
+    text = message.strip(SPACE)
     if not expression:
         yield required(child(path, "rule"), "rule is not specified")
-    elif message and not told:
+    elif message and not text:
         yield invalid(child(path, "message"), message, "must be non-empty if specified")
-    elif _LINE_BREAK.search(told):
+    elif _LINE_BREAK.search(text):
         yield invalid(child(path, "message"), message, "must not contain line breaks")
-    elif _LINE_BREAK.search(expression) and not told:
+    elif _LINE_BREAK.search(expression) and not text:
         yield required(child(path, "message"), "message must be specified if rule contains line breaks")
     if expression_of_message and not expression_of_message.strip(SPACE):
         yield required(child(path, "messageExpression"), "messageExpression must be non-empty if specified")

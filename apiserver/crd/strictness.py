@@ -1,7 +1,7 @@
-"""How strict validation is: on update, what the stored CRD already violates is let pass.
+"""The strictness of validation: an update may keep violations that the stored CRD already has.
 
-Every rule that came after CRDs had been stored has such an exception (apiextensions/validation's
-ValidateCustomResourceDefinitionUpdate). The old CRD is looked at only when a rule is violated.
+Every rule that was introduced later has such an exception (apiextensions/validation's
+ValidateCustomResourceDefinitionUpdate). The stored CRD is examined only if a rule is violated.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
-from apiserver.api.gobase64 import decode as decode_base64
-from apiserver.api.structs import List
-from apiserver.api.types import Object
-from apiserver.crd import cabundle
-from apiserver.crd.clientconfig import REVIEW_VERSIONS
-from apiserver.crd.default_values import has_unknown_fields
-from apiserver.crd.internal import Internal, nodes, same
-from apiserver.crd.lists import has_composite_items, presence_errors
-from apiserver.crd.types import SELECTABLE_FIELD, VALIDATION
-from apiserver.schema.lint import structural_errors
-from apiserver.schema.structural import NoStructuralForm, parse
+from noxu.apiserver.crd.clientconfig import REVIEW_VERSIONS
+from noxu.apiserver.crd.default_values import has_unknown_fields
+from noxu.apiserver.crd.internal import Internal, nodes, same
+from noxu.apiserver.crd.lists import has_composite_items, presence_errors
+from noxu.apiserver.crd.types import SELECTABLE_FIELD, VALIDATION
+from noxu.apiserver.go import pem
+from noxu.apiserver.go.base64 import decode as decode_base64
+from noxu.apiserver.go.structs import List
+from noxu.apiserver.schema.lint import structural_errors
+from noxu.apiserver.schema.structural import NoStructuralForm, parse
+from noxu.apiserver.values import Object
 
 TYPES: Final = ["array", "boolean", "integer", "number", "object", "string"]
 MAX_SELECTABLE_FIELDS: Final = 8
 
 
 class Strictness:
-    """What is required of `new`. Without `old`, at creation, it is everything but readable CA bundles."""
+    """The rules that apply to `new`. Without `old`, at creation, all rules apply but that about CA bundles."""
 
     def __init__(self, new: Internal, old: Internal | None = None, *, established: bool = False) -> None:
         self.new = new
@@ -40,12 +40,12 @@ class Strictness:
 
     @cached_property
     def schemas(self) -> bool:
-        """Must every version have a schema?"""
+        """Whether every version must have a schema."""
         return self.old is None or _has_all_schemas(self.old)
 
     @cached_property
     def structural(self) -> bool:
-        """Must schemas be structural? Only CRDs that preserve unknown fields, a relic of v1beta1, may get along without."""
+        """Whether schemas must be structural. CRDs that preserve unknown fields, a relic of v1beta1, may be exempt."""
         return (
             self.old is None
             or not self.new.preserve_unknown_fields
@@ -72,7 +72,7 @@ class Strictness:
 
     @cached_property
     def keys_present(self) -> bool:
-        """Must the items of sets and maps, and the keys of maps, be there and not null?"""
+        """Whether items of sets and maps, and the keys of maps, must be present and not null."""
         return not any(any(presence_errors(node, "")) for node in self._nodes())
 
     @cached_property
@@ -82,12 +82,12 @@ class Strictness:
 
     @cached_property
     def readable_ca(self) -> bool:
-        """Before a CRD is established an unreadable CA bundle keeps it from being so; later it is an error."""
+        """Whether an unreadable CA bundle is an error. Before a CRD is established, it only keeps it from becoming so."""
         bundle = (_webhook(self.old).get("clientConfig") or {}).get("caBundle")
-        return self.immutable_names and not (bundle and cabundle.complaint(decode_base64(bundle)))
+        return self.immutable_names and not (bundle and pem.load_error(decode_base64(bundle)))
 
     def few_selectable_fields(self, version: str) -> bool:
-        """`version` is "" for what is hoisted."""
+        """Whether the number of selectable fields is limited; `version` is "" for hoisted ones."""
         if self.old is None:
             return True
         before, after = _selectable_fields(self.old, version), _selectable_fields(self.new, version)
@@ -96,18 +96,18 @@ class Strictness:
 
     @cached_property
     def stored_rules(self) -> frozenset[str]:
-        """The rules that were there before; so they may use what new rules may not yet."""
+        """The rules of the stored CRD; they may use features that new rules may not yet."""
         return frozenset(rule["rule"] for node in self._nodes() for rule in node.get("x-kubernetes-validations") or ())
 
     @cached_property
     def stored_messages(self) -> frozenset[str]:
-        """The messageExpressions that were there before."""
+        """The messageExpressions of the stored CRD."""
         rules = (rule for node in self._nodes() for rule in node.get("x-kubernetes-validations") or ())
         return frozenset(rule["messageExpression"] for rule in rules if rule.get("messageExpression"))
 
     @cached_property
     def unchanged(self) -> frozenset[str]:
-        """The versions whose schema is as it was; the cost of their rules is not limited one by one."""
+        """The versions with an unchanged schema; the costs of their single rules are not limited."""
         if self.old is None:
             return frozenset()
         names = set()
@@ -128,6 +128,7 @@ def _has_all_schemas(spec: Internal) -> bool:
 
 
 def has_schema(holder: Object | None) -> bool:
+    """Whether a CustomResourceValidation has a schema."""
     return holder is not None and holder.get("openAPIV3Schema") is not None
 
 
@@ -147,12 +148,12 @@ _EXTENSIONS: Final = (
     "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys",
     "x-kubernetes-validations",
 )  # fmt: skip
-_EXTENSIONS_THOUGH_ZERO: Final = ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-list-type")
+_EXTENSIONS_EVEN_IF_ZERO: Final = ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-list-type")
 
 
 def _has_extensions(schema: Object) -> bool:
     return any(schema.get(name) for name in _EXTENSIONS) or any(
-        schema.get(name) is not None for name in _EXTENSIONS_THOUGH_ZERO
+        schema.get(name) is not None for name in _EXTENSIONS_EVEN_IF_ZERO
     )
 
 

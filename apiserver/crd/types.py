@@ -1,16 +1,15 @@
 """CustomResourceDefinition v1 as struct tables (apiextensions/v1/types.go, types_jsonschema.go, marshal.go).
 
-`decode` gives the Go value as a dict: fields in the order of declaration, keys of maps sorted, zero scalars left out,
-but empty lists and maps kept, for validation tells nil from empty. `written` is that value as Go writes it.
+`decode` gives the Go value as a dict: fields in the order of declaration, keys of maps sorted, without zero scalars, but
+with empty lists and maps, because validation distinguishes nil and empty. `written` is that value as Go writes it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.gotext import float_json
-from apiserver.api.meta import OBJECT_META
-from apiserver.api.structs import (
+from noxu.apiserver.api.meta import OBJECT_META
+from noxu.apiserver.go.structs import (
     BOOL,
     BYTES,
     INT32,
@@ -31,8 +30,9 @@ from apiserver.api.structs import (
     json_type,
     named,
 )
-from apiserver.api.structs import decode as decode_struct
-from apiserver.api.types import Json, Object
+from noxu.apiserver.go.structs import decode as decode_struct
+from noxu.apiserver.go.text import float_json
+from noxu.apiserver.values import Json, Object
 
 GROUP: Final = "apiextensions.k8s.io"
 VERSION: Final = "v1"
@@ -40,11 +40,11 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "CustomResourceDefinition"
 RESOURCE: Final = "customresourcedefinitions"
 
-_EXACT: Final = 1e21  # encoding/json writes whole floats below it without an exponent
+_EXACT: Final = 1e21  # encoding/json writes smaller whole floats without an exponent
 
 
 def _number(value: Json) -> Json:
-    """A float64. Whole numbers are kept as int, the way they are written."""
+    """A float64. Whole numbers become int, as they are written."""
     if type(value) not in (int, float):
         raise Mismatch(json_type(value))
     try:
@@ -55,12 +55,12 @@ def _number(value: Json) -> Json:
 
 
 def _any(value: Json) -> Json:
-    """apiextensions' JSON: any value. Go writes it from decoded maps, so with sorted keys."""
+    """apiextensions' JSON, any value. Go writes it from decoded maps, so keys are sorted."""
     return sort_keys(value)
 
 
 def sort_keys(value: Json) -> Json:
-    """A copy of a JSON value with the keys of all maps sorted. Depth is the data's: no recursion."""
+    """A copy of a JSON value with the keys of all maps sorted. Clients choose its depth: no recursion."""
     if not isinstance(value, (dict, list)):
         return value
     top: list[Json] = [None]
@@ -82,7 +82,7 @@ NUMBER: Final = Scalar("float64", _number, 0, Wire.DOUBLE)
 ANY: Final = Scalar("v1.JSON", _any, None, Wire.JSON)
 
 _ALWAYS, _POINTER = Write.ALWAYS, Write.POINTER
-# A slice or map with omitempty. Kept while empty (see the module's docstring); `written` leaves it out.
+# A slice or map with omitempty. It is kept if empty (see the module's docstring); `written` leaves it out.
 _KEEP: Final = Write.POINTER
 
 SCHEMA: Final = Struct("JSONSchemaProps")
@@ -247,18 +247,18 @@ CRD: Final = Struct(KIND).define(
 
 
 def decode(obj: Json) -> Decoded:
-    """A CRD's JSON as its Go value; the error is what encoding/json says, without a prefix."""
+    """Decode a CRD; the error is encoding/json's, without a prefix."""
     return decode_struct(CRD, obj)
 
 
 def written(crd: Object) -> Object:
-    """A decoded CRD as Go writes it: without the empty lists and maps that have omitempty."""
+    """A decoded CRD as Go writes it: without empty lists and maps that have omitempty."""
     result: Object = write(CRD, crd)
     return result
 
 
 def write(kind: Type, value: Json) -> Json:
-    """The same for a part of a CRD."""
+    """A part of a CRD as Go writes it."""
     if isinstance(kind, Scalar) or value is None:
         return value
     if isinstance(kind, List):
@@ -270,10 +270,10 @@ def write(kind: Type, value: Json) -> Json:
     return {
         name: write(field.type, value[name])
         for name, field in kind.fields.items()
-        if name in value and (value[name] or field.write is _ALWAYS or not _vanishes(field.type, value[name]))
+        if name in value and (value[name] or field.write is _ALWAYS or not _is_omitted(field.type, value[name]))
     }
 
 
-def _vanishes(kind: Type, empty: Json) -> bool:
-    """Does an empty value leave no trace? A union's is written as null, and is gone once that has been read again."""
+def _is_omitted(kind: Type, empty: Json) -> bool:
+    """Whether an empty value is left out. That of a union is written as null, which reading drops."""
     return isinstance(kind, (List, Map)) or (isinstance(kind, Union) and empty == [])

@@ -1,42 +1,44 @@
-"""What a write may change in a CRD (upstream's pkg/registry/customresourcedefinition/strategy.go).
+"""How a write changes a CRD (upstream's pkg/registry/customresourcedefinition/strategy.go).
 
-Status is for /status, spec for everything else. A version that is stored once is remembered in status.storedVersions.
+Only writes to /status change the status, all others only the rest. status.storedVersions keeps every version that has
+been a storage version.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.gotext import quote
-from apiserver.api.meta import OBJECT_META
-from apiserver.api.structs import arrange, zero
-from apiserver.api.types import Object
-from apiserver.api.values import copy
-from apiserver.crd.defaults import default
-from apiserver.crd.internal import Internal, internal, nodes, same
-from apiserver.crd.lists import LIST_TYPE, single_items
-from apiserver.crd.types import SPEC, STATUS
-from apiserver.crd.versions import storage_version
-from apiserver.schema.formats import is_recognized
+from noxu.apiserver.api.meta import OBJECT_META
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.internal import Internal, internal, nodes, same
+from noxu.apiserver.crd.lists import LIST_TYPE, single_items
+from noxu.apiserver.crd.types import SPEC, STATUS
+from noxu.apiserver.crd.versions import storage_version
+from noxu.apiserver.go.structs import arrange, zero
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.schema.formats import is_recognized
+from noxu.apiserver.values import Object, copy
 
 
 def prepare_for_create(crd: Object) -> Object:
-    """A decoded and defaulted CRD as it is created: without a status of its own, in its first generation."""
-    return _storing({**crd, "metadata": _with_generation(crd["metadata"], 1), "status": zero(STATUS)})
+    """A decoded and defaulted CRD to be created: with an empty status, in generation 1."""
+    return _with_stored_version({**crd, "metadata": _with_generation(crd["metadata"], 1), "status": zero(STATUS)})
 
 
 def prepare_for_update(new: Object, old: Object) -> Object:
-    """A decoded and defaulted CRD as it replaces `old`: with the old status, in a new generation if the spec changed."""
+    """A decoded and defaulted CRD to replace `old`: with the old status, in a new generation if the spec changed."""
     generation = old["metadata"].get("generation", 0)
     if not same(SPEC, new["spec"], old["spec"]):
         generation += 1
-    return _storing({**new, "metadata": _with_generation(new["metadata"], generation), "status": old["status"]})
+    return _with_stored_version(
+        {**new, "metadata": _with_generation(new["metadata"], generation), "status": old["status"]}
+    )
 
 
 def prepare_for_status_update(new: Object, old: Object) -> Object:
-    """A CRD whose status replaces that of `old`. Metadata is the new one's, which upstream calls a mistake and keeps.
+    """A CRD whose status replaces that of `old`. It has the new metadata, which upstream calls a mistake, but keeps.
 
-    It has the defaults with which it will be read: a status without stored versions gets the one that `old` stores.
+    It is defaulted as when it is read: a status without stored versions gets the storage version of `old`.
     """
     generation = old["metadata"].get("generation", 0)
     return default({**new, "metadata": _with_generation(new["metadata"], generation), "spec": old["spec"]})
@@ -46,7 +48,7 @@ def _with_generation(metadata: Object, generation: int) -> Object:
     return arrange(OBJECT_META, {**metadata, "generation": generation})
 
 
-def _storing(crd: Object) -> Object:
+def _with_stored_version(crd: Object) -> Object:
     version = storage_version(crd)
     stored = crd["status"]["storedVersions"] or []
     if version is None or version in stored:
@@ -55,7 +57,7 @@ def _storing(crd: Object) -> Object:
 
 
 def drop_optional_old_self(new: Object, old: Object | None) -> Object:
-    """Upstream's dropDisabledFields where ratcheting is switched off: `optionalOldSelf` goes, unless it was there."""
+    """Upstream's dropDisabledFields without ratcheting: `optionalOldSelf` is dropped, unless the stored CRD has it."""
     if old is not None and _rules_with(_OPTIONAL, old["spec"]):
         return new
     spec = copy(new["spec"])
@@ -76,10 +78,10 @@ def _rules_with(field: str, spec: Object) -> list[Object]:
 
 
 def warnings(new: Object, old: Object | None = None) -> list[str]:
-    """What is accepted but does nothing: unknown formats, sets of what is not scalar. On update only new ones are told."""
-    formats, sets = _idle(internal(new["spec"]))
+    """Warnings about keywords without effect: unknown formats, sets of items that are not scalars. Updates report new ones only."""
+    formats, sets = _ineffective(internal(new["spec"]))
     if old is not None:
-        known, known_sets = _idle(internal(old["spec"]))
+        known, known_sets = _ineffective(internal(old["spec"]))
         formats, sets = [name for name in formats if name not in known], sets - known_sets
     return [f"unrecognized format {quote(name)}" for name in formats] + [
         f"{LIST_TYPE}: set for items of type {quote(type_)} is not supported by server-side apply or CEL validation rules"
@@ -87,8 +89,8 @@ def warnings(new: Object, old: Object | None = None) -> list[str]:
     ]
 
 
-def _idle(spec: Internal) -> tuple[list[str], set[str]]:
-    """Unknown formats as often as they occur, and the composite types that there are sets of."""
+def _ineffective(spec: Internal) -> tuple[list[str], set[str]]:
+    """(unknown formats with repetitions, the composite types of items in sets)."""
     formats, sets = [], set()
     for schema in spec.schemas():
         for node in nodes(schema):

@@ -1,7 +1,7 @@
-"""CustomResourceDefinition v1beta1, which servers dropped in 1.22, read into v1.
+"""CustomResourceDefinition v1beta1, which servers dropped in 1.22, converted to v1.
 
-What stood at the top for all versions (validation, subresources, additionalPrinterColumns, selectableFields) goes into
-each version, the deprecated `version` becomes one, and defaults are v1beta1's: Namespaced, unknown fields preserved
+Fields at the top for all versions (validation, subresources, additionalPrinterColumns, selectableFields) move into each
+version, the deprecated `version` becomes one, and defaults are v1beta1's: Namespaced, unknown fields preserved
 (apiextensions/v1beta1/defaults.go and the conversions of both versions).
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.structs import INT32, STRING, Decoded, Field, List, Struct, Write, arrange, named
-from apiserver.api.structs import decode as decode_struct
-from apiserver.api.types import Json, Object
-from apiserver.crd import types
-from apiserver.crd.defaults import default
-from apiserver.schema.completion import PRESERVE, Note, complete
+from noxu.apiserver.crd import types
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.go.structs import INT32, STRING, Decoded, Field, List, Struct, Write, arrange, named
+from noxu.apiserver.go.structs import decode as decode_struct
+from noxu.apiserver.schema.completion import PRESERVE, Note, complete
+from noxu.apiserver.values import Json, Object
 
 API_VERSION: Final = f"{types.GROUP}/v1beta1"
 
@@ -65,12 +65,12 @@ def is_v1beta1(crd: Json) -> bool:
 
 
 def decode(obj: Json) -> Decoded:
-    """As `types.decode` does for v1."""
+    """Decode a v1beta1 CRD as `types.decode` does for v1."""
     return decode_struct(CRD, obj)
 
 
 def upgrade(crd: Object) -> Object:
-    """A decoded v1beta1 CRD as v1, defaulted. Schemas and preserveUnknownFields are as they were."""
+    """A decoded v1beta1 CRD as v1, defaulted. Schemas and preserveUnknownFields are unchanged."""
     spec = crd["spec"]
     versions = spec.get("versions") or []
     if not versions and spec.get("version"):
@@ -112,12 +112,12 @@ def _conversion(conversion: Object | None) -> Object | None:
 
 
 def convert(crd: Object) -> tuple[Object, list[Note]]:
-    """A decoded v1beta1 CRD as a v1 CRD with schemas as structural as can be, and what was changed to get there."""
+    """(a decoded v1beta1 CRD as v1 with completed schemas, the changes)."""
     return complete_schemas(upgrade(crd))
 
 
 def complete_schemas(crd: Object) -> tuple[Object, list[Note]]:
-    """A decoded v1 CRD with all schemas completed. preserveUnknownFields becomes a part of the schemas."""
+    """(a decoded v1 CRD with all schemas completed, the changes). preserveUnknownFields moves into the schemas."""
     notes: list[Note] = []
     spec = {name: given for name, given in crd["spec"].items() if name != "preserveUnknownFields"}
     preserve = bool(crd["spec"].get("preserveUnknownFields"))

@@ -1,8 +1,8 @@
-"""What a CRD must be like (apiextensions/validation/validation.go), in upstream's order and words.
+"""Validation of CRDs (apiextensions/validation/validation.go), with upstream's order and messages.
 
-Everything here takes decoded and defaulted v1 CRDs, as they are before `types.written`. Paths are those of the internal
-form (see `internal`). On update old CRDs are spared the rules that they already violate (see `strictness`). As upstream
-does, validation drops unknown metadata fields from the defaults of embedded resources; so store what was validated.
+These functions take decoded and defaulted v1 CRDs, before `types.written`. Paths are those of the internal form (see
+`internal`). An update may keep violations of the stored CRD (see `strictness`). As upstream does, validation drops
+unknown metadata fields from the defaults of embedded resources, so the validated object has to be stored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from apiserver.api.field import (
+from noxu.apiserver.api.field import (
     FieldError,
     Path,
     Verbatim,
@@ -23,17 +23,17 @@ from apiserver.api.field import (
     required,
     too_many,
 )
-from apiserver.api.gotext import compact_json
-from apiserver.api.meta import validate_object_meta, validate_object_meta_update
-from apiserver.api.names import dns1035_label, dns1123_subdomain, subdomain_name
-from apiserver.api.types import Json, Object
-from apiserver.crd.clientconfig import conversion_errors
-from apiserver.crd.conditions import APPROVAL_ANNOTATION, Approval, approval, is_protected, is_true
-from apiserver.crd.internal import Internal, echo_versions, internal
-from apiserver.crd.schemas import RuleCheckers, schema_errors
-from apiserver.crd.strictness import MAX_SELECTABLE_FIELDS, Strictness, has_schema
-from apiserver.schema.fieldpath import resolve
-from apiserver.schema.structural import NoStructuralForm, Structural, parse
+from noxu.apiserver.api.meta import validate_object_meta, validate_object_meta_update
+from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain, subdomain_name
+from noxu.apiserver.crd.clientconfig import conversion_errors
+from noxu.apiserver.crd.conditions import APPROVAL_ANNOTATION, Approval, approval, is_protected, is_true
+from noxu.apiserver.crd.internal import Internal, echo_versions, internal
+from noxu.apiserver.crd.schemas import RuleCheckers, schema_errors
+from noxu.apiserver.crd.strictness import MAX_SELECTABLE_FIELDS, Strictness, has_schema
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.schema.fieldpath import resolve
+from noxu.apiserver.schema.structural import NoStructuralForm, Structural, parse
+from noxu.apiserver.values import Json, Object
 
 SCOPES: Final = ["Cluster", "Namespaced"]
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -43,7 +43,7 @@ MAX_DEPRECATION_WARNING: Final = 256  # bytes, though the text says characters
 
 
 def validate(crd: Object, *, checkers: RuleCheckers | None = None) -> list[FieldError]:
-    """A CRD that is to be created, prepared for it."""
+    """The errors in a CRD that is prepared for creation."""
     spec = internal(crd["spec"])
     names = spec.names
 
@@ -61,33 +61,33 @@ def validate(crd: Object, *, checkers: RuleCheckers | None = None) -> list[Field
 
 
 def validate_update(new: Object, old: Object, *, checkers: RuleCheckers | None = None) -> list[FieldError]:
-    """A CRD that is to replace `old`, prepared for it."""
+    """The errors in a CRD that is prepared to replace `old`."""
     spec, before = internal(new["spec"]), internal(old["spec"])
     strict = Strictness(spec, before, established=is_true(old, "Established"))
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     errors += _spec_errors(spec, strict, "spec", checkers)
-    fixed: list[tuple[Path, Json, Json]] = [
+    immutable: list[tuple[Path, Json, Json]] = [
         ("spec.group", spec.group, before.group),
         ("spec.names.plural", spec.names["plural"], before.names["plural"]),
     ]
     if strict.immutable_names:
-        fixed = [
+        immutable = [
             ("spec.scope", Verbatim(compact_json(spec.scope)), Verbatim(compact_json(before.scope))),
             ("spec.names.kind", spec.names["kind"], before.names["kind"]),
-            *fixed,
+            *immutable,
         ]
-    errors += [invalid(path, given, "field is immutable") for path, given, stored in fixed if given != stored]
+    errors += [invalid(path, given, "field is immutable") for path, given, stored in immutable if given != stored]
     return errors + list(_rest(new, old, spec))
 
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Of the status only the accepted names are looked at."""
+    """The errors in an updated status; only the accepted names are validated."""
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     return errors + list(_name_errors(new["status"]["acceptedNames"], "status.acceptedNames"))
 
 
 def _rest(crd: Object, old: Object | None, spec: Internal) -> Iterator[FieldError]:
-    """What comes after the spec."""
+    """The checks after those of the spec."""
     yield from _name_errors(crd["status"]["acceptedNames"], "status.acceptedNames")
     yield from _stored_version_errors(crd["status"]["storedVersions"], spec, "status.storedVersions")
     yield from _approval_errors(crd, old)
@@ -116,8 +116,8 @@ def _spec_errors(spec: Internal, strict: Strictness, path: Path, checkers: RuleC
     if sum(version["storage"] for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
         yield invalid(child(path, "versions"), echo_versions(spec.versions), why)
-    if spec.version and (complaints := dns1035_label(spec.version)):
-        yield invalid(child(path, "version"), spec.version, ",".join(complaints))
+    if spec.version and (messages := dns1035_label(spec.version)):
+        yield invalid(child(path, "version"), spec.version, ",".join(messages))
     for name in ("plural", "singular", "kind", "listKind"):
         if not spec.names.get(name):
             yield required(child(path, "names", name))
@@ -148,8 +148,8 @@ def _spec_errors(spec: Internal, strict: Strictness, path: Path, checkers: RuleC
 def _group_errors(group: str, path: Path) -> Iterator[FieldError]:
     if not group:
         yield required(path)
-    elif complaints := dns1123_subdomain(group):
-        yield invalid(path, group, ",".join(complaints))
+    elif messages := dns1123_subdomain(group):
+        yield invalid(path, group, ",".join(messages))
     elif "." not in group:
         yield invalid(path, group, "should be a domain with at least one dot")
 
@@ -170,13 +170,13 @@ def _missing_schema_errors(spec: Internal, strict: Strictness, path: Path) -> It
 def _version_errors(
     version: Object, spec: Internal, strict: Strictness, path: Path, checkers: RuleCheckers | None
 ) -> Iterator[FieldError]:
-    if complaints := dns1035_label(version["name"]):
-        yield invalid(child(path, "name"), version["name"], ",".join(complaints))
+    if messages := dns1035_label(version["name"]):
+        yield invalid(child(path, "name"), version["name"], ",".join(messages))
     warning = version.get("deprecationWarning")
     if warning is not None:
-        told = Verbatim(compact_json(warning))
-        for why in _deprecation_warning_complaints(warning, version.get("deprecated", False)):
-            yield invalid(child(path, "deprecationWarning"), told, why)
+        shown = Verbatim(compact_json(warning))
+        for why in _deprecation_warning_errors(warning, version.get("deprecated", False)):
+            yield invalid(child(path, "deprecationWarning"), shown, why)
     holder = version.get("schema")
     yield from _holder_errors(
         holder,
@@ -200,7 +200,7 @@ def _version_errors(
         yield from _selectable_field_errors(fields, holder["openAPIV3Schema"], path, limited=limit)
 
 
-def _deprecation_warning_complaints(warning: str, deprecated: bool) -> Iterator[str]:
+def _deprecation_warning_errors(warning: str, deprecated: bool) -> Iterator[str]:
     if not deprecated:
         yield "can only be set for deprecated versions"
         return
@@ -245,22 +245,22 @@ def _holder_errors(
 
 
 def _name_errors(names: Object, path: Path) -> Iterator[FieldError]:
-    """The syntax of names, as far as they are given."""
+    """The syntax of the names that are set."""
     for name in ("plural", "singular"):
-        if names.get(name) and (complaints := dns1035_label(names[name])):
-            yield invalid(child(path, name), names[name], ",".join(complaints))
+        if names.get(name) and (messages := dns1035_label(names[name])):
+            yield invalid(child(path, name), names[name], ",".join(messages))
     for name in ("kind", "listKind"):
-        if names.get(name) and (complaints := dns1035_label(names[name].lower())):
-            why = f"may have mixed case, but should otherwise match: {','.join(complaints)}"
+        if names.get(name) and (messages := dns1035_label(names[name].lower())):
+            why = f"may have mixed case, but should otherwise match: {','.join(messages)}"
             yield invalid(child(path, name), names[name], why)
     for n, name in enumerate(names.get("shortNames") or []):
-        if complaints := dns1035_label(name):
-            yield invalid(index(child(path, "shortNames"), n), name, ",".join(complaints))
+        if messages := dns1035_label(name):
+            yield invalid(index(child(path, "shortNames"), n), name, ",".join(messages))
     if names.get("kind") and names["kind"] == names.get("listKind"):
         yield invalid(child(path, "listKind"), names["listKind"], "kind and listKind may not be the same")
     for n, name in enumerate(names.get("categories") or []):
-        if complaints := dns1035_label(name):
-            yield invalid(index(child(path, "categories"), n), name, ",".join(complaints))
+        if messages := dns1035_label(name):
+            yield invalid(index(child(path, "categories"), n), name, ",".join(messages))
 
 
 def _column_errors(column: Object, path: Path) -> Iterator[FieldError]:
@@ -300,12 +300,12 @@ def _scale_errors(subresources: Object | None, path: Path) -> Iterator[FieldErro
         elif not given.startswith("."):
             yield invalid(field, given, _NOT_SIMPLE)
         elif not given.startswith(parts):
-            told = Verbatim(compact_json(given)) if name == "labelSelectorPath" else given  # it is a pointer
-            yield invalid(field, told, f"should be a json path under {where}")
+            shown = Verbatim(compact_json(given)) if name == "labelSelectorPath" else given  # it is a pointer
+            yield invalid(field, shown, f"should be a json path under {where}")
 
 
 def _hoisted_selectable_field_errors(spec: Internal, strict: Strictness, path: Path) -> Iterator[FieldError]:
-    """Fields that all versions select, while schemas may differ: then upstream does not know which one to ask."""
+    """Selectable fields of all versions together. If the schemas differ, upstream has none to look them up in."""
     if spec.validation is None:
         why = "may only be set when validations.schema is included"
         yield invalid(child(path, "selectableFields"), "", why)
@@ -318,12 +318,12 @@ def _selectable_field_errors(
     fields: list[Object], schema: Object | None, path: Path, *, limited: bool
 ) -> Iterator[FieldError]:
     structural: Structural | None = None
-    lost = False  # there is nothing that a path could be looked up in: upstream panics
+    no_form = False  # there is no schema to look up paths in: upstream panics
     try:
         structural = parse(schema) if schema is not None else None
     except NoStructuralForm as error:
         yield invalid(child(path, "schema.openAPIV3Schema"), "", str(error))
-        lost = True
+        no_form = True
     seen: set[Path] = set()
     for n, field in enumerate(fields):
         json_path = field["jsonPath"]
@@ -331,7 +331,7 @@ def _selectable_field_errors(
         if not json_path:
             yield required(where)
             continue
-        if lost:
+        if no_form:
             continue
         try:
             found = resolve(json_path, structural, brackets=False)
@@ -373,7 +373,7 @@ def _stored_version_errors(stored: list[str] | None, spec: Internal, path: Path)
 
 
 def _approval_errors(crd: Object, old: Object | None) -> Iterator[FieldError]:
-    """Groups of the Kubernetes community need an approval, or to say that they have none."""
+    """Groups of the Kubernetes community need an approval, or the statement that they have none."""
     if not is_protected(crd["spec"]["group"]):
         return
     state, reason = approval(crd)

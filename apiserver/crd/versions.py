@@ -1,4 +1,4 @@
-"""The versions of a CRD: which one is stored, which are served, and in which order they are told."""
+"""The versions of a CRD: the storage version, the served versions and their order."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import hashlib
 import re
 from typing import Final
 
-from apiserver.api.gobase64 import encode
-from apiserver.api.types import MAX_INT64, Object
+from noxu.apiserver.go.base64 import encode
+from noxu.apiserver.values import MAX_INT64, Object
 
 _KUBE_AWARE: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
 _STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
@@ -24,12 +24,12 @@ def version_priority(name: str) -> tuple[int, int, int, int, str]:
 
 
 def storage_version(crd: Object) -> str | None:
-    """None if no version is stored, which validation does not allow."""
+    """The storage version; None if there is none, which validation does not allow."""
     return next((version["name"] for version in crd["spec"]["versions"] or [] if version["storage"]), None)
 
 
 def served_versions(crd: Object) -> list[str]:
-    """The preferred one first."""
+    """The names of the served versions, the preferred one first."""
     names = (version["name"] for version in crd["spec"]["versions"] or [] if version["served"])
     return sorted(names, key=version_priority)
 
@@ -39,14 +39,14 @@ def version_of(crd: Object, name: str) -> Object | None:
 
 
 def storage_version_hash(crd: Object) -> str:
-    """What discovery tells at every version, of the version that is stored."""
+    """The hash of the storage version that discovery has for every version."""
     spec = crd["spec"]
     text = f"{spec['group']}/{storage_version(crd)}/{spec['names']['kind']}"
     return encode(hashlib.sha256(text.encode()).digest()[:8])
 
 
 def deprecation_warning(crd: Object, name: str) -> str:
-    """What every request to a version is warned with; empty if the version is not deprecated."""
+    """The warning in responses to requests at a version, "" if the version is not deprecated."""
     version = version_of(crd, name)
     if version is None or not version.get("deprecated"):
         return ""

@@ -1,6 +1,6 @@
-"""Discovery: which groups, versions and resources there are (upstream's endpoints/discovery and its aggregated form).
+"""Discovery documents: groups, versions and resources (upstream's endpoints/discovery, and its aggregated form).
 
-The documents are made from the catalog when first asked for and kept until it changes.
+The documents are made from the catalog by the first request, and cached until it changes.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import hashlib
 from base64 import b64encode
 from typing import Final
 
-from apiserver.api import codec
-from apiserver.api.types import Object
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.resource import Resource
+from noxu.apiserver.api import codec
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
 
 SUBRESOURCE_VERBS: Final = {
     "finalize": ("update",),
@@ -20,17 +20,17 @@ SUBRESOURCE_VERBS: Final = {
     "scale": ("get", "patch", "update"),
     "token": ("create",),
 }
-"""In the order in which they are told."""
+"""The subresources in the order of the documents, with their verbs."""
 TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 _BODIES: Final = {
     "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
     "token": {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"},
 }
-"""What subresources take and give that is another kind than the resource's."""
+"""The kinds of subresources whose bodies are not of the resource's kind."""
 
 
 def storage_version_hash(resource: Resource) -> str:
-    """Tells clients whether two versions are stored alike: of group, storage version and kind."""
+    """A hash of group, storage version and kind: versions with equal hashes are stored in the same form."""
     storage = resource.versions.storage
     text = f"{storage.group}/{storage.version}/{storage.kind}"
     return b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
@@ -56,7 +56,7 @@ def group_list(catalog: Catalog, address: str) -> Object:
 
 
 def group(catalog: Catalog, name: str) -> Object | None:
-    """`/apis/GROUP`; None if there is no such group."""
+    """`/apis/GROUP`; None for an unknown group."""
     if not name or name not in catalog.groups:
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(catalog, name, "")}
@@ -73,7 +73,7 @@ def _addresses(address: str) -> list[Object]:
 
 
 def resource_list(catalog: Catalog, group_name: str, version: str) -> Object | None:
-    """`/api/VERSION` and `/apis/GROUP/VERSION`; None if there is nothing."""
+    """`/api/VERSION` and `/apis/GROUP/VERSION`; None for an unknown version."""
     resources = catalog.in_version(group_name, version)
     if not resources:
         return None
@@ -94,7 +94,7 @@ def _entries(resource: Resource) -> list[Object]:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:
         entry["categories"] = list(resource.categories)
-    if resource.stored:
+    if resource.is_stored:
         entry["storageVersionHash"] = storage_version_hash(resource)
     return [entry, *(_subresource_entry(resource, name) for name in _subresources(resource))]
 
@@ -160,5 +160,5 @@ def _aggregated_entry(resource: Resource) -> Object:
 
 
 def etag(document: Object) -> str:
-    """A hash of what the document says, the same for every encoding."""
+    """A hash of the document, the same for every encoding."""
     return f'"{hashlib.sha512(codec.encode(document, sort_keys=False)).hexdigest().upper()}"'

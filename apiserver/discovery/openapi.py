@@ -1,11 +1,11 @@
 """The published OpenAPI documents: /openapi/v3, one document for each group version, and /openapi/v2 with everything.
 
-Upstream builds them in controllers, a second or so after a definition is established; here they are built when they
-are asked for, from the catalog of that moment. A document is kept as long as its resources are the same ones; of
-/openapi/v2 the parts of each resource are kept as well, for it changes with every definition.
+Upstream builds them in controllers, about a second after a definition is established; here they are built on request,
+from the current catalog. A document is cached as long as its resources are the same; for /openapi/v2, which changes with
+every definition, the parts of each resource are cached as well.
 
-Building takes a while: some 50 ms for a definition of 1 MB. `Published.kept` never builds and `Published.build` may be
-called in a thread.
+Building takes some 50 ms for a definition of 1 MB. `Published.kept` never builds, and `Published.build` may be called in
+a thread.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from enum import Enum
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from apiserver.api import codec
-from apiserver.api.types import Object
-from apiserver.discovery import openapi_definitions as definitions
-from apiserver.discovery import openapi_paths as paths
-from apiserver.discovery import openapi_proto as proto
-from apiserver.discovery import openapi_schemas as schemas
-from apiserver.discovery.openapi_proto import Parts, Writer
-from apiserver.discovery.openapi_texts import KINDS
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.resource import Resource
+from noxu.apiserver.api import codec
+from noxu.apiserver.discovery import openapi_definitions as definitions
+from noxu.apiserver.discovery import openapi_paths as paths
+from noxu.apiserver.discovery import openapi_proto as proto
+from noxu.apiserver.discovery import openapi_schemas as schemas
+from noxu.apiserver.discovery.openapi_proto import Parts, Writer
+from noxu.apiserver.discovery.openapi_texts import KINDS
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
 
 ROOT: Final = "/openapi/v3"
 VERSION: Final = "version"
-"""The document of /version, which stands beside those of group versions."""
+"""The path of the document for /version, which is listed with those of group versions."""
 
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _INFO: Final = {"title": "Kubernetes", "version": "v1.37"}
 
 
 class Form(Enum):
-    """In which form a document is wanted."""
+    """The encoding of a document."""
 
     JSON = "json"
     PROTOBUF = "protobuf"
 
 
 class Key(NamedTuple):
-    """One document. `path` is `apis/GROUP/VERSION`, `api/VERSION` or VERSION; empty for the index, and for v2."""
+    """Identifies a document. `path` is `apis/GROUP/VERSION`, `api/VERSION` or VERSION; "" for the index and for v2."""
 
     style: str
     path: str = ""
@@ -56,19 +56,19 @@ INDEX: Final = Key(schemas.V3)
 
 
 class Document(NamedTuple):
-    """`hash` is that of the JSON, whatever the form."""
+    """`hash` is that of the JSON for both forms."""
 
     body: bytes
     hash: str
     made: datetime
 
     def url(self, path: str) -> str:
-        """Where it is for ever."""
+        """The URL of this content, which never changes."""
         return f"{ROOT}/{path}?hash={self.hash}"
 
 
 class Published:
-    """The documents of a catalog that changes."""
+    """The documents of a changing catalog."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -78,16 +78,16 @@ class Published:
         self._seen: tuple[Catalog, dict[str, tuple[Resource, ...]]] | None = None
 
     def exists(self, catalog: Catalog, path: str) -> bool:
-        """Is there a document of this group version?"""
+        """Whether there is a document for this group version."""
         return path == VERSION or path in self._group_versions(catalog)
 
     def kept(self, catalog: Catalog, key: Key) -> Document | None:
-        """The document, if it is there and still right."""
+        """The cached document, None if there is none or it is outdated."""
         found = self._kept.get(key)
         return found[1] if found is not None and found[0] == self._resources(catalog, key) else None
 
     def build(self, catalog: Catalog, key: Key) -> Document:
-        """The document. May be called in a thread; builds one at a time."""
+        """The document. May be called in a thread; only one document is built at a time."""
         with self._building:
             return self._document(catalog, key)
 
@@ -115,7 +115,7 @@ class Published:
         return _assemble(_V2[key.form], [self._kept_parts(one, key.form) for one in resources], resources)
 
     def _index(self, catalog: Catalog) -> bytes:
-        """Where the documents are. They are all built for it, for they are called by their hashes."""
+        """The index of documents. It builds them all, because their URLs contain their hashes."""
         group_versions = self._group_versions(catalog)
         self._forget(group_versions)
         urls = {
@@ -125,7 +125,7 @@ class Published:
         return codec.encode({"paths": urls}, sort_keys=False)
 
     def _forget(self, group_versions: Mapping[str, object]) -> None:
-        """Let go of the documents of group versions that are gone."""
+        """Drop the documents of group versions that do not exist any more."""
         for key in [key for key in self._kept if key.path not in ("", VERSION) and key.path not in group_versions]:
             del self._kept[key]
 
@@ -136,7 +136,7 @@ class Published:
         return forms[form]
 
     def _resources(self, catalog: Catalog, key: Key) -> tuple[Resource, ...]:
-        """What a document is made of."""
+        """The resources of a document."""
         if not key.path:
             return tuple(catalog.resources)
         return self._group_versions(catalog).get(key.path, ())
@@ -154,11 +154,11 @@ class Published:
         return frozen
 
 
-# -- how documents are put together -----------------------------------------------------------------------------------
+# -- assembly ----------------------------------------------------------------------------------
 
 
 class _Style(NamedTuple):
-    """Everything that differs between the versions and forms of OpenAPI."""
+    """The differences between the versions and forms of OpenAPI."""
 
     prefix: str
     definition: Callable[[str], Object]
@@ -168,7 +168,7 @@ class _Style(NamedTuple):
 
 
 class _ResourceParts(NamedTuple):
-    """Encoded path items, the encoded definitions of a custom resource, and the names of others that are needed."""
+    """Encoded path items, the encoded definitions of a custom resource, and the names of other definitions that it needs."""
 
     paths: Parts
     schemas: Parts
@@ -205,7 +205,7 @@ def _sorted(parts: Parts) -> Parts:
 
 
 def _version_document(form: Form) -> bytes:
-    """What /version says."""
+    """The document for /version."""
     style = _V3[form]
     name = "io.k8s.apimachinery.pkg.version.Info"
     fields = (
@@ -240,7 +240,7 @@ def _encode(value: Object) -> bytes:
 
 
 def _object(parts: Parts) -> bytes:
-    """A JSON object of encoded values."""
+    """A JSON object with encoded values: {"a": b"1"} is `{"a":1}`."""
     members = [codec.encode(name, sort_keys=False) + b":" + value for name, value in parts.items()]
     return b"{" + b",".join(members) + b"}"
 

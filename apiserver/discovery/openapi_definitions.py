@@ -1,11 +1,10 @@
-"""Definitions of the built-in kinds, from their struct tables (what upstream's openapi-gen makes of the Go types).
+"""Definitions of the built-in kinds, made from their struct tables (upstream's openapi-gen makes them from Go types).
 
-A definition here is the schema as OpenAPI v2 has it, with defaults: `openapi_v3` and `openapi_v2` each make theirs of
-it. Names are upstream's: the Go package read backwards, and the type (`io.k8s.api.core.v1.Namespace`).
+A definition is a schema of OpenAPI v2, with defaults; `in_v2` and `in_v3` convert it. Names are upstream's: the reversed
+Go package, and the type (`io.k8s.api.core.v1.Namespace`).
 
-- A field without omitempty is required, but for what is a struct in Go; `_REQUIRED` and `_OPTIONAL` list those whose
-  markers say otherwise.
-- What Go writes even when it is zero has that zero as its default; lists and maps have none, for theirs is null.
+- A field without omitempty is required, unless it is a struct in Go; `_REQUIRED` lists the types whose markers differ.
+- A field that Go writes even if it is zero has that zero as default; lists and maps have none, because theirs is null.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
-from apiserver.api import meta as object_meta
-from apiserver.api.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
-from apiserver.api.types import Object
-from apiserver.crd import types as crd
-from apiserver.discovery.openapi_texts import FIELDS, KINDS, TYPE_META
-from apiserver.registry import kinds
-from apiserver.registry.kinds import autoscaling, meta, options
+from noxu.apiserver import kinds
+from noxu.apiserver.api import meta as object_meta
+from noxu.apiserver.crd import types as crd
+from noxu.apiserver.discovery.openapi_texts import FIELDS, KINDS, TYPE_META
+from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
+from noxu.apiserver.kinds import autoscaling, meta, options
+from noxu.apiserver.values import Object
 
 REF: Final = "#/definitions/"
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -44,7 +43,7 @@ _LEAVES: Final[dict[str, Object]] = {
     _INTSTR + "IntOrString": {"type": "string", "format": "int-or-string"},
     _APIEXTENSIONS + "JSON": {},
 }
-"""Types with a JSON form of their own."""
+"""Types with a JSON form that does not follow from a table."""
 
 _NAMED_SCALARS: Final = {
     "v1.Time": META + "Time",
@@ -54,7 +53,7 @@ _NAMED_SCALARS: Final = {
     "intstr.IntOrString": _INTSTR + "IntOrString",
     "v1.JSON": _APIEXTENSIONS + "JSON",
 }
-"""By Go type."""
+"""The names of definitions by Go type."""
 
 _SCALARS: Final[dict[Wire, Object]] = {
     Wire.STRING: {"type": "string"},
@@ -71,7 +70,7 @@ _ATOMIC: Final = frozenset(
         "OwnerReference", "ParamKind", "ParamRef", "Variable",
     }
 )  # fmt: skip
-"""Structs that have one owner as a whole (`+structType=atomic`)."""
+"""Structs with the marker `+structType=atomic`."""
 
 _REQUIRED: Final = {
     "admissionregistration.v1.MutatingWebhook": ("name", "clientConfig", "sideEffects", "admissionReviewVersions"),
@@ -94,10 +93,10 @@ _REQUIRED: Final = {
     "events.v1.EventSeries": ("count", "lastObservedTime"),
     "meta.v1.Condition": ("type", "status", "lastTransitionTime", "reason", "message"),
 }
-"""What is required where the rule says otherwise, because of markers in the Go source."""
+"""The required fields of types whose markers in the Go source differ from the rule."""
 
 _DEFAULTS: Final = {"LocalObjectReference.name": "", "ScaleSpec.replicas": 0}
-"""Defaults that the Go source marks."""
+"""Defaults from markers in the Go source."""
 
 KNOWN_EVERYWHERE: Final = {
     "": "v1",
@@ -123,7 +122,7 @@ KNOWN_EVERYWHERE: Final = {
     "storage.k8s.io": "v1 v1alpha1 v1beta1",
     "storagemigration.k8s.io": "v1 v1beta1",
 }
-"""The group versions of client-go's scheme. DeleteOptions are a kind of each of them."""
+"""The group versions in client-go's scheme; DeleteOptions is a kind in each of them."""
 
 
 def group_version_kind(group: str, version: str, kind: str) -> Object:
@@ -131,13 +130,13 @@ def group_version_kind(group: str, version: str, kind: str) -> Object:
 
 
 def prefix_of(group: str, version: str) -> str:
-    """How the names of a built-in group version's definitions begin."""
+    """The prefix of the names of a built-in group version's definitions."""
     if group == crd.GROUP:
         return _APIEXTENSIONS
     return f"io.k8s.api.{group.partition('.')[0] or 'core'}.{version}."
 
 
-# -- what there is ----------------------------------------------------------------------------------------------------
+# -- tables ---------------------------------------------------------------------------------------------------
 
 
 class _Tables:
@@ -147,7 +146,7 @@ class _Tables:
         self.names: dict[Struct | Union, str] = {}
         self.tables: dict[str, Struct | Union] = {}
         self.kinds: dict[str, list[Object]] = {}
-        """What the definitions that are kinds say of themselves, by name."""
+        """x-kubernetes-group-version-kind of definitions that are kinds, by name."""
         modules = (object_meta, meta, options)
         self._meta = {one for module in modules for one in vars(module).values() if isinstance(one, Struct)}
         self.add("", "v1", meta.STATUS)
@@ -169,7 +168,7 @@ class _Tables:
         self.add(crd.GROUP, crd.VERSION, meta.list_of(crd.CRD))
 
     def add(self, group: str, version: str, kind: Struct) -> None:
-        """A kind, and all that it is made of."""
+        """Add a kind and the types of its fields."""
         self._name(kind, prefix_of(group, version))
         self.kinds.setdefault(self.names[kind], []).append(group_version_kind(group, version, kind.name))
 
@@ -194,7 +193,7 @@ def name_of(kind: Struct) -> str:
 
 
 def reached(names: Iterable[str]) -> list[str]:
-    """The named definitions, and those that they refer to, sorted."""
+    """The names of these definitions and of all that they refer to, sorted."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:
@@ -306,7 +305,7 @@ _ONLY_IN_V3: Final[dict[str, Object]] = {
 
 
 def in_v2(name: str) -> Object:
-    """A definition as OpenAPI v2 has it: without defaults."""
+    """A definition in OpenAPI v2, which has no defaults."""
     return _in_v2(definition(name)[0])
 
 
@@ -315,7 +314,7 @@ def _in_v2(schema: Object) -> Object:
 
 
 def in_v3(name: str, prefix: str) -> Object:
-    """A definition as OpenAPI v3 has it: nothing stands beside a reference."""
+    """A definition in OpenAPI v3, where `$ref` has no siblings: they are moved around an allOf."""
     schema = definition(name)[0]
     if name in _ONLY_IN_V3:
         return {key: value for key, value in schema.items() if key == "description"} | _ONLY_IN_V3[name]

@@ -1,44 +1,44 @@
-"""The paths of a resource, and what can be asked of them (kube-openapi's builders, fed with the routes of the API server).
+"""The paths of a resource and their operations (kube-openapi's builders, given the routes of the API server).
 
-A route is a path, a verb of the catalog, and what goes in and comes out; `Action` says the rest of a verb. Parameters
-are the fields of its options in meta/v1. Those that all operations on a path share stand at the path. In v2 parameters
-that are the same everywhere stand in one place, and are referred to.
+A route is a path, a verb of the catalog and the kinds of its bodies; `Action` describes the verb. Parameters are the
+fields of its options in meta/v1; those of all operations on a path belong to the path. In v2, parameters that are equal
+everywhere are defined once, and referred to.
 """
 
 from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from apiserver.api import codec
-from apiserver.api.structs import Scalar, Struct, Wire
-from apiserver.api.types import Object
-from apiserver.discovery import openapi_definitions as definitions
-from apiserver.discovery import openapi_schemas as schemas
-from apiserver.discovery.openapi_definitions import DELETE_OPTIONS, PATCH, STATUS
-from apiserver.discovery.openapi_schemas import V2, V3
-from apiserver.discovery.openapi_texts import PARAMETERS, RESPONSES
-from apiserver.registry import kinds
-from apiserver.registry.kinds import options
-from apiserver.registry.resource import Resource
+from noxu.apiserver import kinds
+from noxu.apiserver.api import codec
+from noxu.apiserver.discovery import openapi_definitions as definitions
+from noxu.apiserver.discovery import openapi_schemas as schemas
+from noxu.apiserver.discovery.openapi_definitions import DELETE_OPTIONS, PATCH, STATUS
+from noxu.apiserver.discovery.openapi_schemas import V2, V3
+from noxu.apiserver.discovery.openapi_texts import PARAMETERS, RESPONSES
+from noxu.apiserver.go.structs import Scalar, Struct, Wire
+from noxu.apiserver.kinds import options
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
-# What a route takes or gives, where it is not a definition that has a name of its own
+# Bodies of a route that depend on the resource
 _KIND: Final = "the kind"
 _LIST: Final = "its list"
 
 
 class Action(NamedTuple):
-    """What a verb is to clients.
+    """A verb as documents describe it.
 
-    `name` is its x-kubernetes-action; `before` and `behind` stand around the group version in the operationId; `answer`
-    and `body` are _KIND, _LIST or the name of a definition; `without` are options that are no parameters after all.
+    `name` is its x-kubernetes-action; `before` and `behind` surround the group version in the operationId; `answer` and
+    `body` are _KIND, _LIST or the name of a definition; `without` are options that are not parameters.
     """
 
     method: str
@@ -77,7 +77,7 @@ BUILT_IN: Final = CUSTOM | {
     "get": CUSTOM["get"]._replace(options=()),
     "patch": CUSTOM["patch"]._replace(codes=("200", "201")),
 }
-"""Those of built-in kinds."""
+"""The verbs of built-in kinds."""
 
 _ON_COLLECTIONS: Final = ("list", "create", "deletecollection")
 _ON_OBJECTS: Final = ("get", "update", "delete", "patch")
@@ -85,7 +85,7 @@ _ON_SUBRESOURCES: Final = ("get", "update", "patch")
 
 
 class Media(NamedTuple):
-    """What a family of resources takes and gives. `stream` comes on top of what lists give."""
+    """Media types: of responses, bodies and patches; `stream` are additional ones for responses of lists."""
 
     gives: tuple[str, ...]
     takes: tuple[str, ...]
@@ -107,11 +107,11 @@ _MEDIA: Final = {
         (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch"),
     ),
 }
-"""By whether it is a custom resource."""
+"""By whether the resource is custom."""
 
 
 class Route(NamedTuple):
-    """One operation on one path. `subject` is the definition that _KIND stands for, `kind` what the operation is about."""
+    """One operation on one path. `subject` is the definition for _KIND, `kind` the operation's group, version and kind."""
 
     path: str
     action: Action
@@ -122,7 +122,7 @@ class Route(NamedTuple):
 
 
 def is_custom(resource: Resource) -> bool:
-    return resource.behaviour.sorted_keys
+    return resource.is_custom
 
 
 def kind_name(resource: Resource) -> str:
@@ -147,7 +147,7 @@ def list_name(resource: Resource) -> str:
 
 
 def routes(resource: Resource) -> Iterator[Route]:
-    """Everything that can be asked of a resource."""
+    """All operations on a resource."""
     actions = CUSTOM if is_custom(resource) else BUILT_IN
     subject = kind_name(resource)
     kind = definitions.group_version_kind(resource.group, resource.version, resource.kind)
@@ -173,7 +173,7 @@ class _Subresource(NamedTuple):
 
 
 def _subresources(resource: Resource, subject: str, kind: Object) -> Iterator[_Subresource]:
-    """`subject` and `kind` are the resource's; those of some subresources are others."""
+    """`subject` and `kind` are the resource's; some subresources have their own."""
     built_in = None if is_custom(resource) else kinds.by_group_kind().get((resource.api_version, resource.kind))
     if built_in is None:
         for name, its_subject in (("status", subject), ("scale", definitions.SCALE)):
@@ -190,7 +190,7 @@ def _subresources(resource: Resource, subject: str, kind: Object) -> Iterator[_S
 
 
 def referred(resource: Resource) -> set[str]:
-    """The definitions that a resource's routes take and give."""
+    """The definitions of the bodies of a resource's routes."""
     return {
         _definition(resource, route, name)
         for route in routes(resource)
@@ -209,7 +209,7 @@ def _definition(resource: Resource, route: Route, name: str) -> str:
 
 
 def camel_case(text: str, *, upper: bool) -> str:
-    """Letters, digits and underscores; what stands between them makes the next one a capital."""
+    """The letters, digits and underscores of a text, capitalized after other characters: `a.b-c` is `aBC`."""
     out = []
     for at, char in enumerate(text):
         if char.isalpha() or char == "_" or (at and char.isdigit()):
@@ -258,7 +258,7 @@ class Parameter(NamedTuple):
 
 
 def _parameters(resource: Resource, route: Route) -> dict[str, Parameter]:
-    """All of a route, by name."""
+    """The parameters of a route, by name."""
     found = [Parameter("pretty", "query", "string", PARAMETERS["pretty"])]
     if "{namespace}" in route.path:
         found.append(Parameter("namespace", "path", "string", PARAMETERS["namespace"]))
@@ -271,7 +271,7 @@ def _parameters(resource: Resource, route: Route) -> dict[str, Parameter]:
 
 @cache
 def _option_parameters(struct: Struct) -> tuple[Parameter, ...]:
-    """What stands in the query for one of meta/v1's options; lists are repeated parameters."""
+    """The query parameters for one of meta/v1's options; lists are repeated parameters."""
     return tuple(
         Parameter(name, "query", _PARAMETER_TYPES.get(wire, "string"), PARAMETERS[name])
         for name, one in struct.fields.items()
@@ -288,11 +288,27 @@ def _by_path(resource: Resource) -> dict[str, list[Route]]:
 
 
 def _split(resource: Resource, on_path: list[Route]) -> tuple[list[Parameter], list[list[Parameter]]]:
-    """(the parameters that all operations of a path have, those that each has beside them), both sorted by name."""
+    """(the common parameters of all operations on a path, the additional ones of each), both sorted by name."""
     each = [_parameters(resource, route) for route in on_path]
     common = set.intersection(*(set(one) for one in each))
     own = [[one[name] for name in sorted(one.keys() - common)] for one in each]
     return [each[-1][name] for name in sorted(common)], own
+
+
+def _path_items(
+    resource: Resource,
+    operation: Callable[[Resource, Route, list[Parameter]], Object],
+    parameter: Callable[[Parameter], Object],
+) -> dict[str, Object]:
+    items: dict[str, Object] = {}
+    for path, on_path in _by_path(resource).items():
+        common, own = _split(resource, on_path)
+        item: Object = {
+            route.action.method: operation(resource, route, parameters)
+            for route, parameters in zip(on_path, own, strict=True)
+        }
+        items[path] = item | {"parameters": [parameter(one) for one in common]}
+    return items
 
 
 # -- v3 ---------------------------------------------------------------------------------------------------------------
@@ -300,15 +316,7 @@ def _split(resource: Resource, on_path: list[Route]) -> tuple[list[Parameter], l
 
 def v3(resource: Resource) -> dict[str, Object]:
     """The path items of a resource, by path."""
-    items: dict[str, Object] = {}
-    for path, on_path in _by_path(resource).items():
-        common, own = _split(resource, on_path)
-        item: Object = {
-            route.action.method: _operation_v3(resource, route, parameters)
-            for route, parameters in zip(on_path, own, strict=True)
-        }
-        items[path] = item | {"parameters": [_parameter_v3(one) for one in common]}
-    return items
+    return _path_items(resource, _operation_v3, _parameter_v3)
 
 
 def _operation_v3(resource: Resource, route: Route, parameters: list[Parameter]) -> Object:
@@ -350,20 +358,12 @@ def _operation_extensions(route: Route) -> Object:
 # -- v2 ---------------------------------------------------------------------------------------------------------------
 
 _NOT_SHARED: Final = frozenset({"name", "dryRun", "fieldValidation"})
-"""A name tells of its kind; for the others old versions of kubectl look in the operations."""
+"""The text of a name mentions the kind; old versions of kubectl look for the others in operations."""
 
 
 def v2(resource: Resource) -> dict[str, Object]:
     """The path items of a resource, by path."""
-    items: dict[str, Object] = {}
-    for path, on_path in _by_path(resource).items():
-        common, own = _split(resource, on_path)
-        item: Object = {
-            route.action.method: _operation_v2(resource, route, parameters)
-            for route, parameters in zip(on_path, own, strict=True)
-        }
-        items[path] = item | {"parameters": [_shared(one) for one in common]}
-    return items
+    return _path_items(resource, _operation_v2, _shared)
 
 
 def _operation_v2(resource: Resource, route: Route, parameters: list[Parameter]) -> Object:
@@ -394,7 +394,7 @@ def _parameter_v2(one: Parameter) -> Object:
 
 
 def _shared(one: Parameter) -> Object:
-    """A reference, if the parameter is shared."""
+    """A reference if the parameter is shared, else the parameter."""
     name = _shared_names().get(one)
     return {"$ref": f"#/parameters/{name}"} if name else _parameter_v2(one)
 
@@ -410,8 +410,8 @@ def _body(definition: str) -> Object:
 
 
 @cache
-def _shared_by_what() -> dict[Parameter | str, tuple[str, Object]]:
-    """Names and forms of the parameters that are the same on every path: by parameter, or by the body's definition."""
+def _shared_parameters() -> dict[Parameter | str, tuple[str, Object]]:
+    """(name, form) of the parameters that are equal on every path, by parameter or by the body's definition."""
     found = [
         Parameter("namespace", "path", "string", PARAMETERS["namespace"]),
         Parameter("pretty", "query", "string", PARAMETERS["pretty"]),
@@ -421,20 +421,20 @@ def _shared_by_what() -> dict[Parameter | str, tuple[str, Object]]:
             found += _option_parameters(struct)
     forms: dict[Parameter | str, Object] = {one: _parameter_v2(one) for one in found if one.name not in _NOT_SHARED}
     forms |= {name: _body(name) for name in (DELETE_OPTIONS, PATCH)}
-    return {what: (_shared_name(form), form) for what, form in forms.items()}
+    return {key: (_shared_name(form), form) for key, form in forms.items()}
 
 
 @cache
 def _shared_names() -> dict[Parameter | str, str]:
-    return {what: name for what, (name, _) in _shared_by_what().items()}
+    return {key: name for key, (name, _) in _shared_parameters().items()}
 
 
 def shared_parameters() -> dict[str, Object]:
     """The parameters that operations refer to, by name."""
-    return dict(sorted(_shared_by_what().values()))
+    return dict(sorted(_shared_parameters().values()))
 
 
 def _shared_name(parameter: Object) -> str:
-    """The parameter's name, and a hash that tells it from others of that name."""
+    """The parameter's name, and a hash that distinguishes it from others of that name."""
     digest = hashlib.sha256(codec.encode(parameter, sort_keys=True)).digest()
     return f"{parameter['name']}-{urlsafe_b64encode(digest[:6]).decode()}"

@@ -1,13 +1,13 @@
-"""OpenAPI documents as protobuf: the messages of gnostic's openapi.v2 and openapi.v3, of which kubectl asks for the first.
+"""OpenAPI documents as protobuf: the messages of gnostic's openapi.v2 (which kubectl requests) and openapi.v3.
 
-A message is a table: which keyword has which number, and how its value is written. What has no place in a table is an
-extension (`x-…`). Messages follow gnostic, quirks included:
+A message is a table: the field number and the encoding of each keyword. Keywords that are not in the table are extensions
+(`x-…`). Messages follow gnostic, including its peculiarities:
 
-- a map is a list of names and values; what is zero or empty is not written;
-- what may be anything (an enum's values, an extension) is a YAML text. JSON is YAML, but for some characters;
-- in v3 a default is a scalar, and everywhere a schema may stand, a reference may stand as well.
+- a map is a list of names and values; zero and empty values are not written;
+- any value (in an enum, an extension) is YAML text; JSON is YAML, except for some characters;
+- in v3 a default is a scalar, and any schema may be a reference.
 
-Documents are made of parts: `Writer` encodes one schema or path item at a time, and puts documents together.
+Documents are assembled from parts: `Writer` encodes one schema or path item at a time, and assembles documents.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from apiserver.api import codec
-from apiserver.api.types import Json, Object
-from apiserver.api.wire import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
+from noxu.apiserver.api import codec
+from noxu.apiserver.go.wire import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
+from noxu.apiserver.values import Json, Object
 
 Encode: TypeAlias = Callable[[Json], bytes]
 """A value as the bytes of its message."""
 Write: TypeAlias = Callable[[Json], bytes]
-"""A field: its number, and its value."""
+"""A value as the bytes of a field: tag, length and message."""
 Table: TypeAlias = dict[str, Write]
 
 _64_BITS: Final = (1 << 64) - 1
@@ -39,7 +39,7 @@ def _utf8(value: Json) -> bytes:
 
 
 def _field(number: int, encode: Encode) -> Write:
-    """A message, or a text."""
+    """A field that is a message or text."""
     tag = tag_bytes(number, BYTES)
 
     def write(value: Json) -> bytes:
@@ -82,19 +82,19 @@ _NAME: Final = _text(1)
 
 
 def _named(number: int, encode: Encode) -> Write:
-    """A map: names (1) and values (2)."""
+    """A map: a repeated message of name (1) and value (2)."""
     value_of = _field(2, encode)
     write = _field(number, lambda item: _NAME(item[0]) + value_of(item[1]))
     return lambda values: b"".join(map(write, values.items()))
 
 
 def _inside(encode: Encode, number: int) -> Encode:
-    """The only field of a message."""
+    """A message with one field."""
     return _field(number, encode)
 
 
 def _message(table: Table, extensions: int = 0) -> Encode:
-    """`extensions` is the number of those."""
+    """A message with the fields of a table; `extensions` is the field number of extensions, 0 if it has none."""
     extension = _named(extensions, _any)
 
     def encode(value: Json) -> bytes:
@@ -114,7 +114,7 @@ _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
 
 
 def _yaml(value: Json) -> bytes:
-    """A JSON value as YAML, which has no place for some characters that JSON allows."""
+    """A JSON value as YAML, in which some characters have to be escaped."""
     text = codec.encode(value, sort_keys=True).decode()
     if not text.isascii() or "\x7f" in text:
         text = _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
@@ -125,7 +125,7 @@ _any: Final = _inside(_yaml, 2)
 
 
 def _schema_or_flag(encode: Encode) -> Encode:
-    """additionalProperties. The boolean is one of two alternatives, so it is written even when it is false."""
+    """additionalProperties: a schema (1) or a boolean (2), which is written even if it is false."""
     schema = _inside(encode, 1)
     flag = tag_bytes(2, VARINT)
     return lambda value: flag + (b"\x01" if value else b"\x00") if isinstance(value, bool) else schema(value)
@@ -244,7 +244,7 @@ _default_text: Final = _field(3, _utf8)
 
 
 def _default_v3(value: Json) -> bytes:
-    """One of three alternatives, so zeros are written; what is no scalar has no place."""
+    """A number (1), boolean (2) or string (3), which is written even if it is zero; nothing for other values."""
     if isinstance(value, bool):
         return _default_flag + (b"\x01" if value else b"\x00")
     if isinstance(value, (int, float)):
@@ -319,7 +319,7 @@ Parts: TypeAlias = Mapping[str, bytes]
 
 
 class Writer(NamedTuple):
-    """How the parts of a document are encoded, and how they become one."""
+    """The encoding of parts, and their assembly into a document."""
 
     schema: Callable[[Object], bytes]
     path_item: Callable[[Object], bytes]

@@ -1,22 +1,22 @@
-"""The schemas of custom resources as they are published (apiextensions' controller/openapi/builder and .../v2).
+"""The published schemas of custom resources (apiextensions' controller/openapi/builder and .../v2).
 
-What is stored in the definition is published as it is, with what every object has put in: apiVersion, kind and
-metadata of the root and of embedded resources; `anyOf` for an integer or a string; the kind; the selectable fields.
+The stored schema is extended by what every object has: apiVersion, kind and metadata at the root and in embedded
+resources; `anyOf` for an integer or a string; the kind; the selectable fields.
 
-OpenAPI v2 knows less than a structural schema says, and kubectl trusts what it reads there. So v2 leaves out whatever
-would make it refuse what the server takes: see `lowered`.
+OpenAPI v2 cannot express everything in a structural schema, and kubectl validates by it. So v2 leaves out the keywords
+by which kubectl would refuse objects that the server accepts: see `lowered`.
 
-Schemas are never changed in place: a subtree that stays as it is, is the definition's own.
+Schemas are not changed in place; unchanged subtrees are shared with the definition.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.types import Json, Object
-from apiserver.discovery import openapi_definitions as definitions
-from apiserver.discovery.openapi_texts import EMBEDDED_TYPE_META, LIST_METADATA, OBJECT_METADATA, TYPE_META
-from apiserver.registry.resource import Resource
+from noxu.apiserver.discovery import openapi_definitions as definitions
+from noxu.apiserver.discovery.openapi_texts import EMBEDDED_TYPE_META, LIST_METADATA, OBJECT_METADATA, TYPE_META
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Json, Object
 
 V2: Final = definitions.REF
 V3: Final = "#/components/schemas/"
@@ -75,7 +75,7 @@ def _extensions(resource: Resource, kind: str) -> Object:
 
 
 def reference(style: str, name: str, description: str) -> Object:
-    """A described reference. In v3 nothing may stand beside a `$ref`, so it is wrapped."""
+    """A reference with a description. In v3 `$ref` may have no siblings, so it is wrapped in an allOf."""
     target = {"$ref": style + name}
     return {"description": description} | (target if style == V2 else {"allOf": [target]})
 
@@ -86,7 +86,7 @@ _CHANGED_IN_V3: Final = frozenset({"properties", "items", "additionalProperties"
 
 
 def published(schema: Object) -> Object:
-    """A structural schema as OpenAPI v3 has it."""
+    """A structural schema in OpenAPI v3."""
     if _CHANGED_IN_V3.isdisjoint(schema):
         return schema
     changed = _children(schema, published)
@@ -98,7 +98,7 @@ def published(schema: Object) -> Object:
 
 
 def _unfolded(schema: Object) -> Object:
-    """What x-kubernetes-int-or-string stands for, unless the schema says so itself."""
+    """The anyOf that x-kubernetes-int-or-string implies, unless the schema has it."""
     any_of, all_of = schema.get("anyOf"), schema.get("allOf") or []
     if any_of == _EITHER or (all_of and all_of[0].get("anyOf") == _EITHER):
         return {}
@@ -112,12 +112,12 @@ _CHANGED_IN_V2: Final = _CHANGED_IN_V3 | _DROPPED_IN_V2 | {_PRESERVE}
 
 
 def lowered(schema: Object) -> Object:
-    """A structural schema as OpenAPI v2 has it.
+    """A structural schema in OpenAPI v2:
 
-    - There are no alternatives and no defaults.
-    - There is no null: what is nullable has no type and no children, and is not required.
-    - Where unknown fields are preserved nothing is said of children, nor that it is an object.
-    - An array has items, or is none.
+    - There are no junctors and no defaults.
+    - There is no null: a nullable node has no type and no children, and is not required.
+    - A node that preserves unknown fields has no children, and is not an object.
+    - An array without items has no type.
     """
     if _CHANGED_IN_V2.isdisjoint(schema) and schema.get("type") != "array":
         return schema
@@ -139,7 +139,7 @@ def lowered(schema: Object) -> Object:
 
 
 def _require_no_nulls(out: Object) -> None:
-    """What may be null is not required; nor is anything, if the values of a map may be null."""
+    """Nullable fields are not required; no field is, if the values of a map are nullable."""
     required = out.get("required")
     if not required:
         return
@@ -172,7 +172,7 @@ def _children(schema: Object, convert: Json) -> Object:
 
 
 def _embedded(schema: Object, properties: Object, style: str) -> Object:
-    """What every embedded resource has."""
+    """The fields of every embedded resource."""
     described = {name: {"description": text, "type": "string"} for name, text in EMBEDDED_TYPE_META.items()}
     metadata = reference(style, definitions.OBJECT_META, OBJECT_METADATA)
     required = schema.get("required") or []

@@ -7,8 +7,8 @@ from typing import Final
 
 from aiohttp import web_request
 
-from apiserver.api.codec import MAX_BODY
-from apiserver.api.errors import ApiError, timeout, too_large
+from noxu.apiserver.api.codec import MAX_BODY
+from noxu.apiserver.api.errors import ApiError, timeout, too_large
 
 BODY_DEADLINE: Final = 60.0  # seconds for a body to arrive; upstream's RequestTimeout
 

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 import aiohttp
 from yarl import URL
 
-from apiserver.api.gotext import quote
-from apiserver.webhook import certificates
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.webhook import certificates
 
 
 async def failure_text(error: BaseException, url: URL, name: str, ca_bundle: bytes) -> str:
@@ -78,4 +78,4 @@ async def _certificate_text(url: URL, name: str, ca_bundle: bytes) -> str:
         writer.transport.abort()
     except OSError:
         pass
-    return certificates.complaint(der or b"", name, ca_bundle, datetime.now(UTC))
+    return certificates.verification_error(der or b"", name, ca_bundle, datetime.now(UTC))

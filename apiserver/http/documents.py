@@ -1,4 +1,4 @@
-"""What is served beside objects: discovery, OpenAPI, health, version, and the list of all that."""
+"""What is served besides objects: discovery, OpenAPI, health, version, and the list of all that."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from apiserver.api import codec, errors
-from apiserver.api.types import Object
-from apiserver.discovery import groups
-from apiserver.http import negotiation, responses
-from apiserver.http.answer import NOT_CACHED, Answer, Headers, text_answer
-from apiserver.http.request import Query, first
-from apiserver.observability import health
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.sources import Sources
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.clock import SYSTEM_CLOCK
+from noxu.apiserver.discovery import groups
+from noxu.apiserver.http import negotiation, responses
+from noxu.apiserver.http.answer import NOT_CACHED, Answer, Headers, text_answer
+from noxu.apiserver.http.request import Query, first
+from noxu.apiserver.observability import health
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
-    from apiserver.http.openapi import OpenAPI
+    from noxu.apiserver.http.openapi import OpenAPI
 
 
 class Documents:
@@ -28,8 +28,8 @@ class Documents:
         catalog: Callable[[], Catalog],
         address: str,
         own_version: Callable[[], str],
-        checks: Mapping[str, health.Check],
-        now: Callable[[], datetime] = Sources().now,
+        checks: health.Checks,
+        now: Callable[[], datetime] = SYSTEM_CLOCK.now,
     ) -> None:
         self._catalog = catalog
         self.address = address
@@ -109,7 +109,7 @@ class Documents:
     def _published(self) -> OpenAPI:
         """Made when first asked for: most tests never do."""
         if self._openapi is None:
-            from apiserver.http.openapi import OpenAPI
+            from noxu.apiserver.http.openapi import OpenAPI
 
             self._openapi = OpenAPI(self._catalog, self._now)
         return self._openapi
@@ -118,21 +118,23 @@ class Documents:
 
     async def _health(self, parts: list[str], query: Query) -> Answer:
         endpoint, *rest = parts
+        checks = self.checks.of(endpoint)
         if rest:
-            check = self.checks.get("/".join(rest))
+            check = checks.get("/".join(rest))
             if check is None:
                 return self._paths(404)
-            return text_answer("ok") if await check() else text_answer("internal server error: check failed\n", 500)
+            reason = await check()
+            return text_answer(f"internal server error: {reason}\n", 500) if reason else text_answer("ok")
         excluded = query.get("exclude", [])
-        report = await health.report(endpoint, self.checks, verbose="verbose" in query, excluded=excluded)
+        report = await health.report(endpoint, checks, verbose="verbose" in query, excluded=excluded)
         return text_answer(report.text, 200 if report.healthy else 500)
 
     def _paths(self, status: int) -> Answer:
-        """What there is, for those who look around."""
+        """All paths, for people who look around."""
         catalog = self._catalog()
         paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
         paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS}
-        paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks}
+        paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks.of(endpoint)}
         for group, versions in catalog.groups.items():
             if group:
                 paths |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}

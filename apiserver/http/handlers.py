@@ -1,409 +1,236 @@
-"""One function per verb. Which of them a request gets is `routes`' business."""
+"""One function per verb: what the client sent, into a write or a read, and its result into an answer.
+
+Which of them a request gets is `routing`'s business; what a write does is `registry.write`'s.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from datetime import datetime
-from functools import partial
-from typing import ParamSpec, TypeVar
 
-from aiohttp import web_request
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.go.structs import decode
+from noxu.apiserver.http import negotiation, options, responses
+from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.http.body import read_body
+from noxu.apiserver.http.exchange import Exchange
+from noxu.apiserver.http.negotiation import Accepted, Endpoint
+from noxu.apiserver.http.options import ListOptions
+from noxu.apiserver.http.request import check_name, first
+from noxu.apiserver.kinds import options as option_kinds
+from noxu.apiserver.registry.bodies import decode_body
+from noxu.apiserver.registry.deletion import delete_keys
+from noxu.apiserver.registry.draft import (
+    NO_BODY,
+    NO_DELETE_OPTIONS,
+    NO_OPTIONS,
+    Action,
+    Body,
+    DeleteOptions,
+    Options,
+    WriteRequest,
+    Written,
+)
+from noxu.apiserver.registry.entry import Entry, body_at, key_of, object_at
+from noxu.apiserver.registry.listing import list_entries
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.patch import APPLY_PATCH, BUILT_IN_PATCHES, CUSTOM_PATCHES
+from noxu.apiserver.registry.resource import CUSTOM, DEFINITION, Resource
+from noxu.apiserver.tables.table import include_object
+from noxu.apiserver.values import Object
 
-from apiserver.api import codec, errors, meta, protobuf
-from apiserver.api.difference import difference
-from apiserver.api.gotime import format_time
-from apiserver.api.structs import decode
-from apiserver.api.types import Object
-from apiserver.api.values import copy
-from apiserver.apply import manager
-from apiserver.apply.tracker import Tracker
-from apiserver.crd import types as crd
-from apiserver.http import negotiation, options, responses
-from apiserver.http.answer import Answer
-from apiserver.http.body import read_body
-from apiserver.http.negotiation import Accepted, Endpoint
-from apiserver.http.options import ListOptions
-from apiserver.http.patches import APPLY_PATCH, BUILT_IN_PATCHES, CUSTOM_PATCHES, Change, read_configuration
-from apiserver.http.request import Query, RequestInfo, check_name, first
-from apiserver.http.table import include_object
-from apiserver.registry import kinds, ownership, pipeline
-from apiserver.registry.deletion import delete_keys
-from apiserver.registry.entry import Entry, body_at, is_read, object_at
-from apiserver.registry.heavy import LIGHT, work
-from apiserver.registry.kinds import options as kinds_options
-from apiserver.registry.listing import fresh, list_entries
-from apiserver.registry.pipeline import Draft, Operation, Options, User
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import AdmitDelete, DeleteOptions, Preconditions, Registry, Revise, Written
-from apiserver.registry.trace import Trace
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Call:
-    """One request for a resource."""
-
-    registry: Registry
-    request: web_request.BaseRequest
-    info: RequestInfo
-    query: Query
-    resource: Resource
-    user: User
-    warnings: list[str] = field(default_factory=list)
-    weight: int = 0
-    """Bytes of the body and of the stored object that it is about. What is heavy is not worked on in the loop."""
-    has_turn: bool = False
-    deadline: float = math.inf
-    """When it must be answered, by the event loop's clock."""
-    delete_options: Object = field(default_factory=dict)
-    """DeleteOptions as they were sent."""
-    trace: Trace | None = None
-    """What the write did so far, if the client wants to know."""
-
-    async def body(self) -> bytes:
-        """The body. A heavy request waits here for its turn, and keeps it until `leave`. Raises ApiError."""
-        body = await read_body(self.request)
-        self.weight = len(body) + self.registry.size(self.resource, self.namespace, self.info.name)
-        if self.weight > LIGHT and not self.has_turn:
-            await self.registry.turns.take()
-            self.has_turn = True
-        return body
-
-    def leave(self) -> None:
-        """The request is answered."""
-        if self.has_turn:
-            self.registry.turns.give_back()
-
-    async def work(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do what takes as long as the request is heavy."""
-        return await work(self.weight, do, *args, **kwargs)
-
-    @property
-    def endpoint(self) -> Endpoint:
-        if self.resource.behaviour.sorted_keys:
-            return negotiation.CUSTOM_RESOURCE
-        if self.resource.kind == crd.KIND and self.info.subresource:
-            return negotiation.DEFINITION_STATUS
-        return negotiation.BUILT_IN_LIST if self.info.verb in ("list", "watch") else negotiation.BUILT_IN
-
-    @property
-    def user_agent(self) -> str:
-        return self.request.headers.get("User-Agent", "")
-
-    def require_name(self) -> None:
-        """Raises ApiError: the path names a collection, and the verb wants one object."""
-        if not self.info.name:
-            raise errors.bad_request("name must be provided")
-
-    def refuse_terminating(self, name: str) -> None:
-        """Raises ApiError: the definition is being deleted, nothing can be created any more."""
-        if self.resource.versions.terminating:
-            why = "create not allowed while custom resource definition is terminating"
-            raise errors.forbidden(self.resource.what, name, why)
-
-    def accepted(self, endpoint: Endpoint | None = None) -> Accepted:
-        """What to answer with. Raises ApiError NotAcceptable."""
-        return negotiation.negotiate(
-            self.request.headers.get("Accept", ""),
-            endpoint or self.endpoint,
-            pretty=first(self.query, "pretty"),
-            user_agent=self.user_agent,
-        )
-
-    async def answer(self, found: Entry | Written, accepted: Accepted, status: int = 200) -> Answer:
-        """One object."""
-        entry = found if isinstance(found, Entry) else found.entry
-        if entry is not None and is_read(entry, self.resource) and responses.is_plain(accepted):
-            return self._answer(found, accepted, status)  # its bytes are there already
-        return await work(max(self.weight, len(entry.stored) if entry else 0), self._answer, found, accepted, status)
-
-    def _answer(self, found: Entry | Written, accepted: Accepted, status: int) -> Answer:
-        body = body_at(found, self.resource) if isinstance(found, Entry) else found.body(self.resource)
-        include = self.include(accepted)
-        return responses.object_answer(body, self.resource, accepted, include=include, now=self.now(), status=status)
-
-    def include(self, accepted: Accepted) -> str:
-        """What a table shows of its objects beside the cells. Raises ApiError."""
-        table = accepted.convert is not None and accepted.convert.kind == "Table"
-        return include_object(first(self.query, "includeObject")) if table else ""
-
-    def now(self) -> datetime:
-        return self.registry.sources.now()
-
-    def body_format(self) -> str:
-        """The media type of the body. Raises ApiError UnsupportedMediaType."""
-        media_type = negotiation.request_format(self.request.headers.get("Content-Type", ""))
-        if media_type == negotiation.PROTOBUF and self.resource.behaviour.sorted_keys:
-            raise errors.unsupported_media_type(negotiation.MEDIA_TYPES)
-        return media_type
-
-    def admit_delete(self, given: DeleteOptions) -> AdmitDelete:
-        """What judges the deletion of an object."""
-        write = Options(dry_run=given.dry_run)
-
-        async def admit(old: Object) -> None:
-            draft = self.draft("DELETE", codec.Decoded({}), write)
-            draft.old = old
-            if self.resource.collection in self.registry.lifecycles:  # upstream then always names the object's uid
-                wanted = {"uid": old["metadata"].get("uid", ""), **(draft.given.get("preconditions") or {})}
-                draft.given = {**draft.given, "preconditions": wanted}
-            await pipeline.admit_delete(draft)
-
-        return admit
-
-    def draft(self, operation: Operation, decoded: codec.Decoded, given: Options) -> Draft:
-        draft = self.registry.draft(
-            self.resource,
-            operation,
-            decoded.value,
-            namespace=self.namespace,
-            name=self.info.name,
-            options=given,
-            user=self.user,
-        )
-        draft.subresource = self.info.subresource
-        draft.weight = self.weight
-        draft.duplicates = list(decoded.strict if given.field_validation == "Strict" else decoded.duplicates)
-        draft.warnings = self.warnings
-        draft.deadline = self.deadline
-        draft.given = self.delete_options if operation == "DELETE" else options.as_sent(self.query)
-        draft.trace = self.trace
-        return draft
-
-    @property
-    def namespace(self) -> str:
-        return self.info.namespace if self.resource.namespaced else ""
-
-
-Handler = Callable[[Call], Awaitable[Answer]]
+Handler = Callable[[Exchange], Awaitable[Answer]]
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-async def get(call: Call) -> Answer:
-    accepted = call.accepted()
-    return await call.answer(await entry_of(call), accepted)
+async def get(exchange: Exchange) -> Answer:
+    """One object."""
+    accepted = accept(exchange)
+    return await entry_answer(exchange, await stored_entry(exchange), accepted)
 
 
-async def entry_of(call: Call) -> Entry:
-    """What a GET is about, no older than the resourceVersion that it names. Raises ApiError."""
-    check_name(call.info.name)
-    revision = options.parse_revision(first(call.query, "resourceVersion"), errors.plain_error)
+async def stored_entry(exchange: Exchange) -> Entry:
+    """What a GET asks for, no older than the resourceVersion that it names. Raises ApiError."""
+    name, reader = exchange.info.name, exchange.backend.reader
+    check_name(name)
+    revision = options.parse_revision(first(exchange.query, "resourceVersion"), errors.plain_error)
     if revision:
-        await fresh(call.registry, revision)
-    return await call.registry.get(call.resource, call.namespace, call.info.name)
+        await reader.reached(revision)
+    return await reader.get(exchange.resource, namespace_of(exchange), name)
 
 
-async def list_options(call: Call, *, watch: bool) -> ListOptions:
+async def list_(exchange: Exchange) -> Answer:
+    """The objects of a collection, or a page of them."""
+    accepted = accept(exchange)
+    wanted = await list_options(exchange, watch=False)
+    listing = await list_entries(exchange.backend.reader, wanted.selection, options.window(wanted))
+    include = include_of(exchange, accepted)
+    return await responses.list_answer(listing, exchange.resource, accepted, include=include, now=exchange.now())
+
+
+async def list_options(exchange: Exchange, *, watch: bool) -> ListOptions:
     """Raises ApiError."""
-    namespace = call.info.namespace if call.info.in_namespace else None
-    weight = len(call.request.raw_path)  # a selector may be long
-    return await work(weight, options.list_options, call.resource, namespace, call.info.name, call.query, watch=watch)
-
-
-async def list_(call: Call) -> Answer:
-    accepted = call.accepted()
-    wanted = await list_options(call, watch=False)
-    listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
-    include = call.include(accepted)
-    return await responses.list_answer(listing, call.resource, accepted, include=include, now=call.now())
+    info, resource = exchange.info, exchange.resource
+    namespace = info.namespace if info.in_namespace else None
+    weight = len(exchange.request.raw_path)  # a selector may be long
+    return await offload(weight, options.list_options, resource, namespace, info.name, exchange.query, watch=watch)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-async def arrived(
-    call: Call, body: bytes, media_type: str, given: Options, type_: tuple[str, str] | None = None
-) -> codec.Decoded:
-    """The object in a request's body, and the decoder's complaints. Raises ApiError.
-
-    `type_`: apiVersion and kind, if they are not the resource's own.
-    """
-    resource = call.resource
-    api_version, kind = type_ or (resource.api_version, resource.kind)
-    expected = meta.GroupVersionKind(*meta.parse_api_version(api_version), kind)
-    strict = given.field_validation != "Ignore"
-    typed = not resource.behaviour.sorted_keys
-    if media_type == negotiation.PROTOBUF:
-        return codec.Decoded(await call.work(_from_protobuf, body, api_version, kind))
-    decoded = await call.work(codec.read_object, body, media_type, expected, strict=strict, typed=typed)
-    if typed:  # built-in kinds may be sent without saying what they are
-        for name, value in (("apiVersion", api_version), ("kind", kind)):
-            if not decoded.value.get(name):
-                decoded.value[name] = value
-    return decoded
+async def create(exchange: Exchange) -> Answer:
+    """POST of an object."""
+    accepted = accept(exchange)
+    written = await write(exchange, Action.CREATE, *await _sent_object(exchange, "CreateOptions"))
+    return await written_answer(exchange, written, accepted, 201)
 
 
-def _from_protobuf(body: bytes, api_version: str, kind: str) -> Object:
-    """Clients written in Go send built-in kinds as protobuf. Custom resources have no such form."""
-    try:
-        return protobuf.decode(body, kinds.struct_of, api_version=api_version, kind=kind)[1]
-    except ValueError as error:
-        raise errors.bad_request(str(error)) from None
+async def review(exchange: Exchange) -> Answer:
+    """POST of a question, which is answered and forgotten."""
+    accepted = accept(exchange)
+    written = await write(exchange, Action.REVIEW, *await _sent_object(exchange, "CreateOptions"))
+    return await written_answer(exchange, written, accepted, 201)
 
 
-async def create(call: Call) -> Answer:
-    accepted = call.accepted()
-    media_type = call.body_format()
-    body = await call.body()
-    given = options.write_options(call.query, "CreateOptions", call.user_agent)
-    decoded = await arrived(call, body, media_type, given)
-    metadata = decoded.value.get("metadata")
-    call.refuse_terminating(metadata.get("name", "") if isinstance(metadata, dict) else "")
-    written = await call.registry.create(call.draft("CREATE", decoded, given))
-    return await call.answer(written, accepted, 201)
+async def update(exchange: Exchange) -> Answer:
+    """PUT of an object."""
+    _require_name(exchange)
+    accepted = accept(exchange)
+    content = await receive_body(exchange)
+    given = options.write_options(exchange.query, "UpdateOptions", exchange.request.headers.get("User-Agent", ""))
+    body = Body(content, body_format(exchange))
+    written = await write(exchange, Action.REPLACE, body, given)
+    return await written_answer(exchange, written, accepted, 201 if written.created else 200)
 
 
-async def update(call: Call) -> Answer:
-    call.require_name()
-    accepted = call.accepted()
-    body = await call.body()
-    given = options.write_options(call.query, "UpdateOptions", call.user_agent)
-    media_type = call.body_format()
-
-    async def arrive() -> Draft:
-        draft = call.draft("UPDATE", await arrived(call, body, media_type, given), given)
-        await pipeline.arrive(draft)
-        return draft
-
-    first_draft: Draft | None = await arrive()
-
-    async def revise(_: Object) -> Draft:
-        """The draft that has arrived; if another writer was faster, the body once more."""
-        nonlocal first_draft
-        draft, first_draft = first_draft, None
-        return draft or await arrive()
-
-    assert first_draft is not None
-    preconditions = Preconditions(uid=first_draft.metadata.get("uid") or None)
-    may_create = call.resource.behaviour.create_on_update and not call.info.subresource
-
-    async def make() -> Draft:
-        first = await arrive()
-        first.operation, first.name = "CREATE", ""
-        return first
-
-    written = await _update_or_create(call, revise, make if may_create else None, preconditions, whole=True)
-    return await call.answer(written, accepted, 201 if written.created else 200)
+async def patch(exchange: Exchange) -> Answer:
+    """PATCH of an object: JSON, merge and strategic merge patch, or server-side apply."""
+    is_built_in = not exchange.resource.is_custom
+    patches = BUILT_IN_PATCHES if is_built_in else CUSTOM_PATCHES
+    content_type = exchange.request.headers.get("Content-Type", "")
+    media_type = negotiation.patch_format(content_type, patches, built_in=is_built_in)
+    is_apply = media_type == APPLY_PATCH
+    _require_name(exchange)
+    accepted = accept(exchange)
+    content = await receive_body(exchange)
+    given = options.write_options(
+        exchange.query, "PatchOptions", exchange.request.headers.get("User-Agent", ""), apply=is_apply
+    )
+    written = await write(exchange, Action.APPLY if is_apply else Action.PATCH, Body(content, media_type), given)
+    return await written_answer(exchange, written, accepted, 201 if written.created else 200)
 
 
-async def _update_or_create(
-    call: Call,
-    revise: Revise,
-    make: Callable[[], Awaitable[Draft]] | None,
-    preconditions: Preconditions = Preconditions(),
-    *,
-    whole: bool = False,
-) -> Written:
-    """Update what is there, or create what `make` gives. Others may do the opposite in between. Raises ApiError."""
-    update = call.registry.update
-    while True:
-        try:
-            return await update(call.resource, call.namespace, call.info.name, revise, preconditions, whole=whole)
-        except errors.ApiError as error:
-            if error.reason != "NotFound" or make is None:
-                raise
-        call.refuse_terminating(call.info.name)
-        try:
-            return await call.registry.create(await make())
-        except errors.ApiError as error:
-            if error.reason != "AlreadyExists":
-                raise
+async def _sent_object(exchange: Exchange, kind: str) -> tuple[Body, Options]:
+    media_type = body_format(exchange)
+    content = await receive_body(exchange)
+    return Body(content, media_type), options.write_options(
+        exchange.query, kind, exchange.request.headers.get("User-Agent", "")
+    )
 
 
-async def patch_(call: Call) -> Answer:
-    struct = call.resource.behaviour.struct
-    content_type = call.request.headers.get("Content-Type", "")
-    patches = BUILT_IN_PATCHES if struct else CUSTOM_PATCHES
-    media_type = negotiation.patch_format(content_type, patches, built_in=struct is not None)
-    call.require_name()
-    accepted = call.accepted()
-    body = await call.body()
-    given = options.write_options(call.query, "PatchOptions", call.user_agent, apply=media_type == APPLY_PATCH)
-    if media_type == APPLY_PATCH:
-        return await _apply(call, accepted, body, given)
-    change = await call.work(Change, media_type, body, struct, field_validation=given.field_validation)
-
-    async def revise(old: Object) -> Draft:
-        draft = call.draft("UPDATE", await call.work(change, old), given)
-        draft.patched = lambda: change.text(old)
-        if draft.trace is not None:
-            draft.did("patch", patch=await call.work(difference, old, copy(draft.new)))
-        return draft
-
-    written = await call.registry.update(call.resource, call.namespace, call.info.name, revise)
-    return await call.answer(written, accepted)
+async def write(exchange: Exchange, action: Action, body: Body, given: Options) -> Written:
+    """Have the registry write what was sent. Raises ApiError."""
+    request = _write_request(exchange, action, body, given)
+    return await exchange.backend.writer.write(request, exchange.outcome, exchange.trace)
 
 
-async def _apply(call: Call, accepted: Accepted, body: bytes, given: Options) -> Answer:
-    """Server-side apply: merge a configuration into the object, or create it."""
-    read = partial(call.work, read_configuration, body, field_validation=given.field_validation)
-    sent = [await read()]  # until it is used
-    call.warnings += sent[0].duplicates if given.field_validation == "Warn" else ()
-
-    async def merged(old: Object | None) -> Object:
-        """It shares with the configuration, which is read anew for the next attempt, but not with other objects."""
-        config = (sent.pop() if sent else await read()).value
-        now = format_time(call.now())
-
-        def merge(tracker: Tracker) -> Object:
-            new = manager.apply(old, config, tracker, manager=given.field_manager, force=given.force, now=now)
-            return {name: copy(one) if name == "metadata" else one for name, one in new.items()}
-
-        return await ownership.tracked(call.resource, call.info.subresource, merge, call.weight)
-
-    async def revise(old: Object | None) -> Draft:
-        new = await merged(old)
-        if old is None and (uid := (new.get("metadata") or {}).get("uid")):
-            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise errors.conflict(call.resource.what, call.info.name, why)
-        draft = call.draft("UPDATE" if old else "CREATE", codec.Decoded(new), given)
-        draft.owned = True
-        if draft.trace is not None:
-            draft.did("apply", patch=await call.work(difference, old or {}, copy(new)))
-        await pipeline.run(draft, pipeline.APPLIED)
-        draft.arrived = True
-        return draft
-
-    async def make() -> Draft:
-        draft = await revise(None)
-        draft.metadata.pop("resourceVersion", None)
-        return draft
-
-    written = await _update_or_create(call, revise, None if call.info.subresource else make)
-    return await call.answer(written, accepted, 201 if written.created else 200)
+def _write_request(
+    exchange: Exchange,
+    action: Action,
+    body: Body = NO_BODY,
+    given: Options = NO_OPTIONS,
+    delete_options: DeleteOptions = NO_DELETE_OPTIONS,
+    options_sent: Object | None = None,
+) -> WriteRequest:
+    resource, info = exchange.resource, exchange.info
+    if options_sent is None:
+        options_sent = options.as_sent(exchange.query) if exchange.query else {}
+    return WriteRequest(
+        action,
+        resource,
+        info.namespace if resource.namespaced else "",
+        info.name,
+        info.subresource,
+        body,
+        given,
+        delete_options,
+        options_sent,
+        exchange.user,
+        exchange.backend.features,
+        exchange.deadline,
+        exchange.weight,
+    )
 
 
 # -- deleting ---------------------------------------------------------------------------------------------------------
 
 
-async def _delete_options(call: Call) -> DeleteOptions:
-    """From the body, or if there is none from the query. Raises ApiError."""
-    body = await call.body()
+async def delete(exchange: Exchange) -> Answer:
+    """DELETE of one object."""
+    accepted = accept(exchange)
+    resource, name = exchange.resource, exchange.info.name
+    check_name(name)
+    given, options_sent = await _delete_options(exchange)
+    if given.corrupt_too and await _delete_corrupt(exchange, given):
+        return _deleted({"name": name, "kind": resource.kind}, accepted, code=200)
+    request = _write_request(exchange, Action.DELETE, delete_options=given, options_sent=options_sent)
+    written = await exchange.backend.writer.write(request, exchange.outcome, exchange.trace)
+    entry = written.entry
+    assert entry is not None
+    if not written.deleted or resource.collection == "/namespaces":
+        return await entry_answer(exchange, entry, accepted)
+    metadata = (await offload(len(entry.stored), object_at, entry, resource))["metadata"]
+    details = {"name": entry.key.name, "group": resource.group, "kind": resource.plural, "uid": metadata.get("uid", "")}
+    return _deleted(details, accepted)
+
+
+async def _delete_corrupt(exchange: Exchange, given: DeleteOptions) -> bool:
+    """Delete an object if it cannot be read, without admission, which it cannot be shown to. Whether it was corrupt."""
+    backend, resource = exchange.backend, exchange.resource
+    key = key_of(resource, namespace_of(exchange), exchange.info.name)
+    revision = (await backend.reader.collection(resource)).corrupt.get(key)
+    if revision is not None and not given.dry_run:
+        await backend.persistence.remove_corrupt(key, revision)
+    return revision is not None
+
+
+async def delete_collection(exchange: Exchange) -> Answer:
+    """DELETE of all objects of a collection that selectors match."""
+    accepted = accept(exchange)
+    wanted = await list_options(exchange, watch=False)
+    given, options_sent = await _delete_options(exchange)
+    listing = await list_entries(exchange.backend.reader, wanted.selection, options.window(wanted))
+    keys = [entry.key for entry in listing.entries]
+    request = _write_request(exchange, Action.DELETE, delete_options=given, options_sent=options_sent)
+    await delete_keys(exchange.backend.writer, request, keys, exchange.outcome)
+    include = include_of(exchange, accepted)
+    return await responses.list_answer(listing, exchange.resource, accepted, include=include, now=exchange.now())
+
+
+async def _delete_options(exchange: Exchange) -> tuple[DeleteOptions, Object]:
+    """From the body, or if there is none from the query; and as they were sent. Raises ApiError."""
+    body = await receive_body(exchange)
     if not body:
-        from_query = options.delete_body_from_query(call.query)
-        call.delete_options = options.delete_body_as_sent(from_query)
-        return options.delete_options(from_query)
-    media_type = negotiation.request_format(call.request.headers.get("Content-Type", ""))
-    sent = await call.work(_read_delete_options, call.resource, body, media_type)
-    call.delete_options = {name: value for name, value in sent.items() if name not in ("kind", "apiVersion")}
-    return options.delete_options(options.delete_body_from_object(sent))
+        from_query = options.delete_body_from_query(exchange.query)
+        return options.delete_options(from_query), options.delete_body_as_sent(from_query)
+    media_type = negotiation.request_format(exchange.request.headers.get("Content-Type", ""))
+    sent = await exchange.offload(_read_delete_options, exchange.resource, body, media_type)
+    as_sent = {name: value for name, value in sent.items() if name not in ("kind", "apiVersion")}
+    return options.delete_options(options.delete_body_from_object(sent)), as_sent
 
 
 def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Object:
-    """DeleteOptions are known in every group, and may be sent without saying what they are. Raises ApiError."""
+    """DeleteOptions are known in every group, and may be sent without kind and apiVersion. Raises ApiError."""
     if media_type == negotiation.PROTOBUF:
-        return _from_protobuf(body, resource.api_version, resource.kind)
+        sent: Object = decode_body(body, media_type, resource.gvk, strict=False, typed=True).value
+        return sent
     try:
         value = (codec.decode_yaml if media_type == negotiation.YAML else codec.decode_json)(body).value
     except ValueError as error:
         raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
-    decoded = decode(kinds_options.DELETE_OPTIONS, value)
+    decoded = decode(option_kinds.DELETE_OPTIONS, value)
     kind, api_version = (value.get("kind"), value.get("apiVersion")) if isinstance(value, dict) else (None, None)
     if kind not in (None, "", "DeleteOptions"):
         raise errors.bad_request(errors.no_kind_registered(kind, api_version or "meta.k8s.io/v1"))
@@ -413,39 +240,100 @@ def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Ob
     return found
 
 
-async def delete(call: Call) -> Answer:
-    accepted = call.accepted()
-    check_name(call.info.name)
-    given = await _delete_options(call)
-    if given.damaged and await call.registry.delete_damaged(call.resource, call.namespace, call.info.name, given):
-        return _deleted({"name": call.info.name, "kind": call.resource.kind}, accepted, code=200)
-    now = format_time(call.registry.sources.now())
-    admit = call.admit_delete(given)
-    entry, gone = await call.registry.delete(call.resource, call.namespace, call.info.name, given, admit, now)
-    if not gone or (not call.resource.behaviour.sorted_keys and call.resource.plural == "namespaces"):
-        return await call.answer(entry, accepted)
-    details = {
-        "name": entry.key.name,
-        "group": call.resource.group,
-        "kind": call.resource.plural,
-        "uid": (await work(len(entry.stored), object_at, entry, call.resource))["metadata"].get("uid", ""),
-    }
-    return _deleted(details, accepted)
-
-
 def _deleted(details: Object, accepted: Accepted, **more: int) -> Answer:
-    """The object is gone. Upstream tells the code only where it has no object to tell of."""
+    """The object is gone. Upstream sends the code only where it has no object to describe."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     status["details"] = {name: value for name, value in details.items() if value}
     return Answer(responses.encode(status | more, accepted._replace(convert=None)), 200, accepted.content_type)
 
 
-async def delete_collection(call: Call) -> Answer:
-    accepted = call.accepted()
-    wanted = await list_options(call, watch=False)
-    given = await _delete_options(call)
-    listing = await list_entries(call.registry, wanted.selection, options.window(wanted))
-    keys = [entry.key for entry in listing.entries]
-    await delete_keys(call.registry, call.resource, keys, given, call.admit_delete(given))
-    include = call.include(accepted)
-    return await responses.list_answer(listing, call.resource, accepted, include=include, now=call.now())
+# -- what was asked, and what is answered -----------------------------------------------------------------------------
+
+
+def namespace_of(exchange: Exchange) -> str:
+    """The namespace of the objects; "" for cluster-scoped resources."""
+    return exchange.info.namespace if exchange.resource.namespaced else ""
+
+
+def _require_name(exchange: Exchange) -> None:
+    """Raises ApiError: the path names a collection, and the verb wants one object."""
+    if not exchange.info.name:
+        raise errors.bad_request("name must be provided")
+
+
+def accept(exchange: Exchange, endpoint: Endpoint | None = None) -> Accepted:
+    """What to answer with. Raises ApiError NotAcceptable."""
+    headers, query = exchange.request.headers, exchange.query
+    return negotiation.negotiate(
+        headers.get("Accept", ""),
+        endpoint or _endpoint(exchange),
+        pretty=first(query, "pretty") if query else "",
+        user_agent=headers.get("User-Agent", ""),
+    )
+
+
+def _endpoint(exchange: Exchange) -> Endpoint:
+    resource_type = exchange.resource.type
+    if resource_type is CUSTOM:
+        return negotiation.CUSTOM_RESOURCE
+    if resource_type is DEFINITION and exchange.info.subresource:
+        return negotiation.DEFINITION_STATUS
+    return negotiation.BUILT_IN_LIST if exchange.info.verb in ("list", "watch") else negotiation.BUILT_IN
+
+
+def include_of(exchange: Exchange, accepted: Accepted) -> str:
+    """What a table shows of its objects besides the cells. Raises ApiError."""
+    is_table = accepted.convert is not None and accepted.convert.kind == "Table"
+    return include_object(first(exchange.query, "includeObject")) if is_table else ""
+
+
+def body_format(exchange: Exchange) -> str:
+    """The media type of the body. Raises ApiError UnsupportedMediaType."""
+    content_type = exchange.request.headers.get("Content-Type", "")
+    if content_type == negotiation.JSON:
+        return content_type
+    media_type = negotiation.request_format(content_type)
+    if media_type == negotiation.PROTOBUF and exchange.resource.is_custom:
+        raise errors.unsupported_media_type(negotiation.MEDIA_TYPES)
+    return media_type
+
+
+async def receive_body(exchange: Exchange) -> bytes:
+    """The body. A large request waits here for a slot, and keeps it until it is answered. Raises ApiError."""
+    body = await read_body(exchange.request)
+    backend, name = exchange.backend, exchange.info.name
+    exchange.weight = len(body)
+    if name:
+        exchange.weight += backend.reader.size(exchange.resource, namespace_of(exchange), name)
+    if exchange.weight > LOOP_LIMIT and not exchange.has_slot:
+        await backend.large_requests.enter()
+        exchange.has_slot = True
+    return body
+
+
+async def written_answer(exchange: Exchange, written: Written, accepted: Accepted, status: int) -> Answer:
+    """The object that a write left."""
+    if written.entry is not None and written.has_version:
+        return await entry_answer(exchange, written.entry, accepted, status)
+    weight = max(exchange.weight, len(written.entry.stored) if written.entry else 0)
+    body = await offload(weight, written.body, exchange.resource)
+    return await _object_answer(exchange, body, accepted, status)
+
+
+async def entry_answer(exchange: Exchange, entry: Entry, accepted: Accepted, status: int = 200) -> Answer:
+    """A stored object."""
+    resource = exchange.resource
+    if (
+        accepted.is_plain and entry.rendering.resource is resource and entry.rendering.offset >= 0
+    ):  # its bytes exist already
+        return Answer(body_at(entry, resource) + b"\n", status, accepted.content_type)
+    body = await offload(max(exchange.weight, len(entry.stored)), body_at, entry, resource)
+    return await _object_answer(exchange, body, accepted, status)
+
+
+async def _object_answer(exchange: Exchange, body: bytes, accepted: Accepted, status: int) -> Answer:
+    include, now = include_of(exchange, accepted), exchange.now()
+    weight = max(exchange.weight, len(body))
+    return await offload(
+        weight, responses.object_answer, body, exchange.resource, accepted, include=include, now=now, status=status
+    )

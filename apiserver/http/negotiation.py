@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from apiserver.api.errors import ApiError, not_acceptable, unsupported_media_type
-from apiserver.http.table import GROUP, VERSIONS, Conversion
+from noxu.apiserver.api.errors import ApiError, not_acceptable, unsupported_media_type
+from noxu.apiserver.tables.table import GROUP, VERSIONS, Conversion
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -38,7 +38,8 @@ STREAM_MEDIA_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 GZIP_THRESHOLD: Final = 128 * 1024  # a body must be larger than this
 MAX_WARNING_RUNES: Final = 4 * 1024
 MAX_TRUNCATED_WARNING_RUNES: Final = 256
-MAX_CACHED: Final = 256  # distinct Accept headers; a client sends the same few all the time
+MAX_CACHED: Final = 256  # distinct headers that are remembered; a client sends the same few all the time
+MAX_CACHED_BYTES: Final = 512  # and how long they may be
 
 
 class Accepted(NamedTuple):
@@ -48,6 +49,11 @@ class Accepted(NamedTuple):
     convert: Conversion | None = None
     pretty: bool = False
     content_type: str = JSON
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether stored bytes are answered unchanged."""
+        return self.media_type == JSON and not self.pretty and self.convert is None
 
 
 Target = tuple[str, str, str]
@@ -105,6 +111,12 @@ AGGREGATED_DISCOVERY: Final = Endpoint({_AGGREGATED_DISCOVERY: _ANY})
 
 def negotiate(accept: str, endpoint: Endpoint, *, pretty: str = "", user_agent: str = "") -> Accepted:
     """What to answer with; `pretty` is the query parameter. Raises ApiError 406."""
+    is_short = len(accept) + len(pretty) + len(user_agent) <= MAX_CACHED_BYTES
+    return (_negotiated if is_short else _negotiated.__wrapped__)(accept, endpoint, pretty, user_agent)
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _negotiated(accept: str, endpoint: Endpoint, pretty: str, user_agent: str) -> Accepted:
     if endpoint.representations:
         require_representation(accept, endpoint.representations)
     found = _negotiate(accept, endpoint)
@@ -150,7 +162,6 @@ def negotiate_aggregated_discovery(accept: str) -> Accepted | None:
     return Accepted(found.media_type, content_type=f"{found.media_type};g={group};v={version};as={kind}")
 
 
-@lru_cache(maxsize=MAX_CACHED)
 def _negotiate(accept: str, endpoint: Endpoint) -> Accepted | None:
     """The first media type that a clause asks for and the endpoint has."""
     if not accept:
@@ -260,7 +271,7 @@ def _quality(text: str) -> float:
 
 def request_format(content_type: str, accepted: Sequence[str] = MEDIA_TYPES) -> str:
     """The media type of a request's body, JSON if none is given. Raises ApiError 415."""
-    if not content_type:
+    if not content_type or content_type == JSON:
         return JSON
     media_type = parse_media_type(content_type)
     if media_type not in accepted:

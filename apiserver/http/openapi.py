@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
 
-from apiserver.api import errors
-from apiserver.discovery.openapi import INDEX, Document, Form, Key, Published
-from apiserver.discovery.openapi_schemas import V2, V3
-from apiserver.http import negotiation
-from apiserver.http.answer import JSON, NOT_CACHED, Answer, Headers
-from apiserver.http.request import Query, first
-from apiserver.registry.catalog import Catalog
+from noxu.apiserver.api import errors
+from noxu.apiserver.discovery.openapi import INDEX, Document, Form, Key, Published
+from noxu.apiserver.discovery.openapi_schemas import V2, V3
+from noxu.apiserver.http import negotiation
+from noxu.apiserver.http.answer import JSON, NOT_CACHED, Answer, Headers
+from noxu.apiserver.http.request import Query, first
+from noxu.apiserver.registry.catalog import Catalog
 
 _Offers = tuple[tuple[str, Form, str], ...]
 

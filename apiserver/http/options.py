@@ -7,20 +7,21 @@ then (422, the options' kind in group meta.k8s.io). A parameter that upstream kn
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from apiserver.api import errors, field, meta, selectors
-from apiserver.api.errors import Qualified
-from apiserver.api.field import FieldError
-from apiserver.api.gotext import quote
-from apiserver.api.gotime import parse_duration
-from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
-from apiserver.http.request import Query, first
-from apiserver.registry.listing import Selection, Window, decode_token
-from apiserver.registry.pipeline import Options
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import DeleteOptions, Preconditions
+from noxu.apiserver.api import errors, field, meta, selectors
+from noxu.apiserver.api.errors import Qualified
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.go.time import parse_duration
+from noxu.apiserver.http.request import Query, first
+from noxu.apiserver.registry.draft import DeleteOptions, Options, Preconditions
+from noxu.apiserver.registry.listing import Selection, Window, decode_token
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
+MAX_CACHED_AGENT: Final = 256  # characters of a User-Agent that is remembered
 MAX_SELECTOR: Final = 128 * 1024  # characters; upstream has no limit but that of a URL, a megabyte
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
@@ -74,6 +75,9 @@ def _dry_run_errors(dry_run: list[str]) -> list[FieldError]:
 
 def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = False) -> Options:
     """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
+    if not query and not apply:
+        is_short = len(user_agent) <= MAX_CACHED_AGENT
+        return (_default_options if is_short else _default_options.__wrapped__)(user_agent)
     manager, validation, dry_run = (
         first(query, "fieldManager"),
         first(query, "fieldValidation"),
@@ -95,6 +99,12 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
         field_validation=validation or "Warn",  # type: ignore[arg-type]  # checked above
         force=bool(force),
     )
+
+
+@lru_cache(maxsize=64)
+def _default_options(user_agent: str) -> Options:
+    """The options of a request without parameters. Clients send the same user agent each time."""
+    return Options(field_manager=manager_from_user_agent(user_agent))
 
 
 def as_sent(query: Query) -> Object:
@@ -120,7 +130,7 @@ def manager_from_user_agent(user_agent: str) -> str:
     return kept or "unknown"
 
 
-DAMAGED: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
+CORRUPT_TOO: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 class DeleteBody(NamedTuple):
@@ -132,7 +142,7 @@ class DeleteBody(NamedTuple):
     grace: int | None = None
     uid: str | None = None
     resource_version: str | None = None
-    damaged: bool | None = None
+    corrupt_too: bool | None = None
 
 
 def delete_body_from_query(query: Query) -> DeleteBody:
@@ -141,14 +151,14 @@ def delete_body_from_query(query: Query) -> DeleteBody:
         first(query, "propagationPolicy") if "propagationPolicy" in query else None,
         boolean(query, "orphanDependents"),
         integer(query, "gracePeriodSeconds"),
-        damaged=boolean(query, DAMAGED),
+        corrupt_too=boolean(query, CORRUPT_TOO),
     )
 
 
 def delete_body_as_sent(body: DeleteBody) -> Object:
     """DeleteOptions that came in a query, as an object."""
     sent: Object = {"gracePeriodSeconds": body.grace, "orphanDependents": body.orphan}
-    sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None, DAMAGED: body.damaged}
+    sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None, CORRUPT_TOO: body.corrupt_too}
     return {name: value for name, value in sent.items() if value is not None}
 
 
@@ -161,7 +171,7 @@ def delete_body_from_object(value: Object) -> DeleteBody:
         value.get("gracePeriodSeconds"),
         preconditions.get("uid"),
         preconditions.get("resourceVersion"),
-        value.get(DAMAGED),
+        value.get(CORRUPT_TOO),
     )
 
 
@@ -179,7 +189,7 @@ def delete_options(given: DeleteBody) -> DeleteOptions:
     if given.orphan is not None:
         propagation = "Orphan" if given.orphan else "Background"
     preconditions = Preconditions(given.uid, given.resource_version)
-    return DeleteOptions(bool(given.dry_run), propagation, preconditions, bool(given.damaged))
+    return DeleteOptions(bool(given.dry_run), propagation, preconditions, bool(given.corrupt_too))
 
 
 # -- lists and watches ------------------------------------------------------------------------------------------------
@@ -266,7 +276,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 def _check_fields(resource: Resource, wanted: selectors.FieldSelector) -> None:
     known = {"metadata.name", *resource.selectable_fields}
-    if resource.namespaced or not resource.behaviour.sorted_keys:
+    if resource.namespaced or not resource.is_custom:
         known.add("metadata.namespace")
     for term in wanted.terms:
         if term.field not in known:

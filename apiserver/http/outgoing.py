@@ -19,10 +19,19 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from apiserver.api.gotext import quote
-from apiserver.http.dialing import failure_text
-from apiserver.registry.kinds.webhooks import is_loopback
-from apiserver.webhook.client import MAX_ANSWER, USER_AGENT, CallFailed, Endpoint, Reply, Service, Unusable, describe
+from noxu.apiserver.api.hosts import is_loopback
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.http.dialing import failure_text
+from noxu.apiserver.webhook.client import (
+    MAX_ANSWER,
+    USER_AGENT,
+    CallFailed,
+    Endpoint,
+    Reply,
+    Service,
+    Unusable,
+    describe,
+)
 
 KEPT_FOR: Final = 15.0  # seconds that an idle connection is kept: less than servers keep theirs
 _HEADERS: Final = {

@@ -1,4 +1,4 @@
-"""What a request is about: RequestInfo, from the decoded path (upstream's pkg/endpoints/request).
+"""What a request asks for: RequestInfo, from the decoded path (upstream's pkg/endpoints/request).
 
 The path is decoded first and then split, as upstream does, so `%2F` separates like `/` does and no clever encoding
 reaches another resource. Names and namespaces are checked here and nowhere else.
@@ -10,9 +10,9 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
-from apiserver.api.errors import ApiError, bad_request
-from apiserver.api.gotext import quote
-from apiserver.api.names import path_segment_name
+from noxu.apiserver.api.errors import ApiError, bad_request
+from noxu.apiserver.api.names import path_segment_name
+from noxu.apiserver.go.text import quote
 
 _VERBS: Final = {
     "POST": ("create", "create"),
@@ -31,8 +31,10 @@ Query = dict[str, list[str]]
 
 
 class RequestInfo(NamedTuple):
-    """A request for API objects. `verb` is empty for methods that mean nothing."""
+    """What a path asks for. `verb` is empty for methods that mean nothing, and for paths of no resource."""
 
+    is_resource: bool
+    """Otherwise it is a document: discovery, OpenAPI, health …; everything else is then empty."""
     verb: str
     group: str
     version: str
@@ -45,7 +47,29 @@ class RequestInfo(NamedTuple):
     watching: bool
     """The path says that it is for a watch (`watch/`)."""
     more: bool
-    """Something comes behind, which is not interpreted."""
+    """More segments follow, which are not interpreted."""
+
+
+NO_RESOURCE: Final = RequestInfo(False, "", "", "", "", "", "", "", False, False, False)
+
+
+class Target(NamedTuple):
+    """The target of a request. `host` is "" unless it is a whole URL."""
+
+    path: str
+    query: Query
+    host: str
+    info: RequestInfo
+
+
+def parse_target(method: str, target: str) -> Target:
+    """What a request is about. Raises ApiError for what is not a valid URL, or a namespace that cannot be one."""
+    raw_path, raw_query, host = split_target(target)
+    path, query = decode_path(raw_path), parse_query(raw_query) if raw_query else {}
+    info = resource_info(method, path, query)
+    if info.namespace:
+        check_namespace(info.namespace)
+    return Target(path, query, host, info)
 
 
 def parse_query(text: str) -> Query:
@@ -65,7 +89,7 @@ def first(query: Query, name: str) -> str:
 
 
 def split_target(target: str) -> tuple[str, str, str]:
-    """A request's target: path, query, and the host, if it is a whole URL as clients of proxies send it."""
+    """A request's target: path, query, and the host if it is a whole URL, as clients of proxies send it."""
     host = ""
     if not target.startswith("/"):
         scheme, separator, rest = target.partition("://")
@@ -94,17 +118,17 @@ def is_watch(query: Query) -> bool:
     return "watch" in query and first(query, "watch").lower() not in ("0", "false")
 
 
-def resource_info(method: str, path: str, query: Query) -> RequestInfo | None:
-    """The RequestInfo of a path below /api/v1/ or /apis/GROUP/VERSION/; None for every other path, and without GROUP."""
-    if not path.startswith(("/api/", "/apis/")):  # `//apis/` is no other way there
-        return None
+def resource_info(method: str, path: str, query: Query) -> RequestInfo:
+    """The RequestInfo of a path below /api/v1/ or /apis/GROUP/VERSION/; NO_RESOURCE for every other path."""
+    if not path.startswith(("/api/", "/apis/")):  # `//apis/` is another path
+        return NO_RESOURCE
     parts = path.strip("/").split("/")  # empty parts inside stay, too
     if len(parts) > 2 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     elif len(parts) > 3 and parts[0] == "apis" and parts[1]:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
-        return None
+        return NO_RESOURCE
     watching = rest[0] == "watch" and len(rest) > 1
     if watching:
         rest = rest[1:]
@@ -120,11 +144,11 @@ def resource_info(method: str, path: str, query: Query) -> RequestInfo | None:
     if watching or (verb == "list" and is_watch(query)):
         verb = "watch"
     more = len(rest) > 3
-    return RequestInfo(verb, group, version, resource, namespace, name, subresource, in_namespace, watching, more)
+    return RequestInfo(True, verb, group, version, resource, namespace, name, subresource, in_namespace, watching, more)
 
 
 def check_namespace(namespace: str) -> None:
-    """The namespace in a path; what is none, but harmless, is one that does not exist. Raises ApiError."""
+    """The namespace in a path. A name that no namespace can have, but that does no harm, passes. Raises ApiError."""
     if namespace in (".", ".."):
         raise bad_request(f"Namespace parameter invalid: {quote(namespace)}: may not be '{namespace}'")
     try:

@@ -11,18 +11,19 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from apiserver.api import codec, errors, protobuf
-from apiserver.api.types import Json, Object
-from apiserver.http import negotiation, table
-from apiserver.http.answer import Answer
-from apiserver.http.negotiation import PROTOBUF, YAML, Accepted
-from apiserver.http.printers import built_in_columns
-from apiserver.http.table import Columns
-from apiserver.registry import kinds
-from apiserver.registry.entry import Entry, body_at, is_read
-from apiserver.registry.heavy import work
-from apiserver.registry.listing import Listing
-from apiserver.registry.resource import Resource
+from noxu.apiserver import kinds
+from noxu.apiserver.api import codec, errors, protobuf
+from noxu.apiserver.http import negotiation
+from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.http.negotiation import PROTOBUF, YAML, Accepted
+from noxu.apiserver.registry.entry import Entry, body_at, is_rendered
+from noxu.apiserver.registry.listing import Listing
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.tables import table
+from noxu.apiserver.tables.printers import built_in_columns
+from noxu.apiserver.tables.table import Columns
+from noxu.apiserver.values import Json, Object
 
 CHUNK: Final = 128  # objects
 CHUNK_BYTES: Final = 512 * 1024
@@ -34,10 +35,10 @@ def columns_of(resource: Resource) -> Columns:
     """How a resource is shown in a table; made when first asked for."""
     found = _columns.get(resource)
     if found is None:
-        sorted_keys = resource.behaviour.sorted_keys
-        found = (
-            table.custom_columns(resource.columns) if sorted_keys else built_in_columns(resource.group, resource.kind)
-        )
+        if resource.is_custom:
+            found = table.custom_columns(resource.columns)
+        else:
+            found = built_in_columns(resource.group, resource.kind)
         _columns[resource] = found
     return found
 
@@ -56,19 +57,14 @@ def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> byt
     return codec.encode(value, sort_keys=sort_keys) + b"\n"
 
 
-def is_plain(accepted: Accepted) -> bool:
-    """Whether stored bytes are answered as they are."""
-    return accepted.media_type == negotiation.JSON and not accepted.pretty and accepted.convert is None
-
-
 def object_answer(
     body: bytes, resource: Resource, accepted: Accepted, *, include: str, now: datetime, status: int = 200
 ) -> Answer:
     """One object; `body` is its plain JSON."""
-    if is_plain(accepted):
+    if accepted.is_plain:
         return Answer(body + b"\n", status, accepted.content_type)
     value = codec.decode_stored(body)
-    sort_keys = resource.behaviour.sorted_keys
+    sort_keys = resource.sorted_keys
     return value_answer(
         value, columns_of(resource), accepted, include=include, now=now, status=status, sort_keys=sort_keys
     )
@@ -95,9 +91,9 @@ async def list_answer(
     listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime
 ) -> Answer:
     """A list of entries."""
-    metadata, entries = _list_metadata(listing, custom=resource.behaviour.sorted_keys), listing.entries
+    metadata, entries = _list_metadata(listing, custom=resource.is_custom), listing.entries
     short = len(entries) <= CHUNK and sum([len(entry.stored) for entry in entries]) <= CHUNK_BYTES
-    if is_plain(accepted):
+    if accepted.is_plain:
         chunks = _plain_list(entries, resource, metadata)
         if not short:
             return Answer(chunks, 200, accepted.content_type)
@@ -111,7 +107,7 @@ async def list_answer(
 
     if short or accepted.media_type == PROTOBUF:
         weight = sum([len(entry.stored) for entry in entries])
-        return Answer(await work(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
+        return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
     return Answer(_converted_list(entries, shell, key, convert, accepted), 200, accepted.content_type)
@@ -152,7 +148,7 @@ async def _converted_list(
     separator = before + form.start
     for some in _portions(entries):
         weight = sum([len(entry.stored) for entry in some])
-        yield separator + await work(weight, lambda some=some: form.write(convert(some)[key]))  # type: ignore[misc]
+        yield separator + await offload(weight, lambda some=some: form.write(convert(some)[key]))  # type: ignore[misc]
         separator = form.between
     yield form.end + behind
 
@@ -167,22 +163,18 @@ def _list_metadata(listing: Listing, *, custom: bool) -> Object:
 
 
 def _list_object(items: list[Json], resource: Resource, metadata: Object) -> Object:
-    if resource.behaviour.sorted_keys:
+    if resource.is_custom:
         return {"apiVersion": resource.api_version, "items": items, "kind": resource.list_kind, "metadata": metadata}
     return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
 
 
 async def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
     shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
-    at = (
-        shell.rindex(b"[]") + 1
-        if not resource.behaviour.sorted_keys
-        else shell.index(b'"items":[]') + len(b'"items":[')
-    )
+    at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
     separator = shell[:at]
     for some in _portions(entries):
-        unread = sum([len(entry.stored) for entry in some if not is_read(entry, resource)])
-        yield separator + await work(unread, _joined, some, resource)
+        unread = sum([len(entry.stored) for entry in some if not is_rendered(entry, resource)])
+        yield separator + await offload(unread, _joined, some, resource)
         separator = b","
     yield (b"" if entries else separator) + shell[at:] + b"\n"
 
@@ -206,7 +198,7 @@ def _joined(entries: list[Entry], resource: Resource) -> bytes:
 def _item(entry: Entry, resource: Resource) -> bytes:
     """An object in a list. In a list of a built-in kind the items do not say what they are, as in Go's typed lists."""
     body = body_at(entry, resource)
-    if resource.behaviour.struct is None:
+    if resource.is_custom:
         return body
     head = b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), resource.api_version.encode())
     return b"{" + body[len(head) :] if body.startswith(head) else body
@@ -226,6 +218,6 @@ def converter(
             first = False
         if accepted.media_type == PROTOBUF:
             return encode(value, accepted)
-        return codec.encode(value, sort_keys=convert is None and resource.behaviour.sorted_keys)
+        return codec.encode(value, sort_keys=convert is None and resource.sorted_keys)
 
     return make

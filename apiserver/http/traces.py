@@ -10,10 +10,10 @@ import uuid
 from collections import deque
 from typing import Final, NamedTuple
 
-from apiserver.api import codec, errors
-from apiserver.api.types import Json, Object
-from apiserver.http.answer import Answer
-from apiserver.registry.trace import Trace, as_json
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.registry.trace import Trace, as_json
+from noxu.apiserver.values import Json, Object
 
 HEADER: Final = "X-Noxu-Trace"
 FOLDER: Final = "/_noxu/traces"
@@ -36,7 +36,7 @@ class Traces:
     def keep(self, request: Object, trace: Trace, error: errors.ApiError | None) -> str:
         """Keep a finished trace under a new name."""
         name = uuid.uuid4().hex[:16]
-        told: Object = {"trace": name, "request": request, "steps": as_json(trace)}
+        told: Object = {"trace": name, "request": request, "path": "readable", "steps": as_json(trace)}
         if error is not None:
             told["error"] = {"code": error.code, "reason": error.reason, "message": error.message}
         body = codec.encode(told, sort_keys=False)

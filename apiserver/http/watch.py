@@ -17,21 +17,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, Protocol, TypeVar
 
-from apiserver.api import codec, errors, protobuf
-from apiserver.api.errors import ApiError
-from apiserver.api.types import Object
-from apiserver.http.options import ListOptions, parse_revision
-from apiserver.registry import damage
-from apiserver.registry.cache import Collection
-from apiserver.registry.change import Change
-from apiserver.registry.conversion_changes import changes_before_failure
-from apiserver.registry.conversion_entries import entries_before_failure
-from apiserver.registry.entry import Entry, body_at, is_read, object_at
-from apiserver.registry.heavy import LIGHT, work
-from apiserver.registry.listing import Selection, fresh, wanted
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
-from storage.types import Compacted, Corrupt, Event, Prefix, Revision
+from noxu.apiserver.api import codec, errors, protobuf
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http.options import ListOptions, parse_revision
+from noxu.apiserver.registry import corrupt_objects
+from noxu.apiserver.registry.cache import Collection
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.conversion.changes import changes_before_failure
+from noxu.apiserver.registry.conversion.entries import entries_before_failure
+from noxu.apiserver.registry.entry import Entry, body_at, is_rendered, object_at
+from noxu.apiserver.registry.listing import Selection, select
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
+from noxu.storage.types import Compacted, Corrupt, Event, Prefix, Revision
 
 MIN_TIMEOUT: Final = 1800.0  # seconds; a watch without timeoutSeconds lasts one to two times this
 BOOKMARK_EVERY: Final = 60.0
@@ -84,7 +84,7 @@ class Representation:
 
     def weight(self, entry: Entry) -> int:
         """How many bytes there are to be worked on to show an entry."""
-        return 0 if is_read(entry, self.resource) else len(entry.stored)
+        return 0 if is_rendered(entry, self.resource) else len(entry.stored)
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
         """`change` is None for the initial state."""
@@ -151,8 +151,8 @@ def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Objec
 class Stream:
     """One watch. The fan-out calls `deliver`, `fall_behind` and `end`; `run` is the handler's side of it."""
 
-    def __init__(self, registry: Registry, selection: Selection, representation: Representation, pipe: Pipe) -> None:
-        self.registry = registry
+    def __init__(self, reader: Reader, selection: Selection, representation: Representation, pipe: Pipe) -> None:
+        self.reader = reader
         self.selection = selection
         self.representation = representation
         self.pipe = pipe
@@ -180,7 +180,7 @@ class Stream:
         """None if there is too much to do, or if one cannot be shown: then it is for the handler's side to see."""
         if not changes:
             return b""
-        if self._asks or len(changes) > CHUNK or max(one.weight for one in changes) + self._cost > LIGHT:
+        if self._asks or len(changes) > CHUNK or max(one.weight for one in changes) + self._cost > LOOP_LIMIT:
             return None
         try:
             frames = b"".join(self.frames(changes))
@@ -194,7 +194,7 @@ class Stream:
 
     def end(self) -> None:
         """The resource has changed or is gone: what happened until now is sent, and nothing else."""
-        self._upto = self._upto or self.registry.cache.revision
+        self._upto = self._upto or self.reader.cache.revision
         self._wake.set()
 
     def stop(self) -> None:
@@ -214,12 +214,12 @@ class Stream:
     def frames(self, changes: Sequence[Change]) -> list[bytes]:
         """The events that changes are for this watch: objects that enter or leave the selection are ADDED, DELETED."""
         selection, event = self.selection, self.representation.event
-        everything = selection.everything
+        everything = selection.selects_all
         found: list[bytes] = []
         for change in changes:
             entry, before = change.entry, change.before
-            was_in = before is not None and (everything or selection.wants(before))
-            if entry is not None and (everything or selection.wants(entry)):
+            was_in = before is not None and (everything or selection.matches(before))
+            if entry is not None and (everything or selection.matches(entry)):
                 found.append(event("MODIFIED" if was_in else "ADDED", entry, change))
             elif was_in and before is not None:
                 found.append(event("DELETED", before, change))
@@ -232,20 +232,20 @@ class Stream:
         if seconds < 0:
             return
         deadline = time.monotonic() + seconds
-        collection = await self.registry.collection(self.selection.resource)
-        collection.streams.enter(self)
+        collection = await self.reader.collection(self.selection.resource)
+        collection.streams.add(self)
         try:
             await self._start(collection, options)
             await self._live(collection, deadline, bookmarks=options.bookmarks)
         except (Compacted, Corrupt) as gap:
-            oldest = gap.revision if isinstance(gap, Compacted) else self.registry.cache.revision
+            oldest = gap.revision if isinstance(gap, Compacted) else self.reader.cache.revision
             await self._error(too_old(self.after, oldest))
         except _Unconvertible as failed:
             await self._error(errors.internal_error(failed.error.message))
         except _Unshowable:
             pass
         finally:
-            collection.streams.leave(self)
+            collection.streams.remove(self)
 
     async def _start(self, collection: Collection, options: ListOptions) -> None:
         """Send the initial state, if it is asked for. Raises Compacted."""
@@ -255,17 +255,17 @@ class Stream:
                 raise Compacted(self.selection.resource.versions.since)
             return
         if revision:
-            await fresh(self.registry, revision)
-        if damaged := collection.damage(self.partition):
-            raise _Unconvertible(damage.unlistable(self.selection.resource, damaged))
+            await self.reader.reached(revision)
+        if corrupt := collection.corrupt_in(self.partition):
+            raise _Unconvertible(corrupt_objects.unlistable(self.selection.resource, corrupt))
         entries = [collection.entries[key] for key in collection.select(self.partition)]
-        self.after = self.registry.cache.revision
+        self.after = self.reader.cache.revision
         if options.initial_events is False:
             return
         for some in portions(entries, lambda entry: len(entry.stored)):
             ready, error = await entries_before_failure(list(some), self.selection.resource)
-            shown = ready if self.selection.everything else await wanted(ready, self.selection)
-            await self._send(await work(sum(map(self.representation.weight, shown)), self._added, shown))
+            shown = ready if self.selection.selects_all else await select(ready, self.selection)
+            await self._send(await offload(sum(map(self.representation.weight, shown)), self._added, shown))
             if error is not None:
                 raise _Unconvertible(error)
         if options.initial_events and options.bookmarks:
@@ -289,7 +289,7 @@ class Stream:
             if self._upto is not None:
                 return
             if now >= next_bookmark:
-                at = max(collection.streams.settled(self.registry.cache.revision), self.after)
+                at = max(collection.streams.delivered(self.reader.cache.revision), self.after)
                 await self._send([self.representation.bookmark(at)])
                 next_bookmark = _next_bookmark(now, deadline)
                 continue
@@ -317,7 +317,7 @@ class Stream:
     async def _catch_up_from_log(self, collection: Collection) -> None:
         """Send history from the store until the cache's recent changes take over."""
         prefix = Prefix(self.selection.resource.collection, self.partition)
-        async for batch in self.registry.store.watch(prefix, after=self.after):
+        async for batch in self.reader.store.watch(prefix, after=self.after):
             upto = batch.revision if self._upto is None else self._upto
             await self._send_changes([_change(event) for event in batch.events if event.revision <= upto])
             self.after = batch.revision  # it may be ahead of the cache, which shall not send it again
@@ -330,10 +330,10 @@ class Stream:
         for some in portions(mine, lambda change: change.weight + self._cost):
             error = None
             if self._asks:
-                resource, everything = self.selection.resource, self.selection.everything
+                resource, everything = self.selection.resource, self.selection.selects_all
                 some, error = await changes_before_failure(some, resource, with_before=not everything)
             try:
-                frames = await work(sum(map(self._weight, some)), self.frames, some)
+                frames = await offload(sum(map(self._weight, some)), self.frames, some)
             except ApiError as unreadable:
                 raise _Unconvertible(unreadable) from None
             await self._send(frames)
@@ -342,7 +342,7 @@ class Stream:
 
     def _weight(self, change: Change) -> int:
         """How many bytes there are to be worked on to show a change, if it is to be shown."""
-        if all(entry is None or self.selection.knows(entry) for entry in (change.entry, change.before)):
+        if all(entry is None or self.selection.is_indexed(entry) for entry in (change.entry, change.before)):
             entry = change.entry or change.before
             return self._cost + (self.representation.weight(entry) if entry else 0)
         return self._cost + change.weight

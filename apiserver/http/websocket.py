@@ -15,7 +15,7 @@ from typing import Final
 from aiohttp import WSMsgType, web_request, web_ws
 from multidict import CIMultiDict
 
-from apiserver.http.answer import Answer
+from noxu.apiserver.http.answer import Answer
 
 MAX_MESSAGE: Final = 4096  # bytes; clients have nothing to say
 VERSION: Final = "13"

@@ -2,42 +2,57 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
-from apiserver.api.types import Object
+from noxu.apiserver.values import Object
+
+log = logging.getLogger("noxu")
 
 ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
-Check = Callable[[], Awaitable[bool]]
-"""Whether something is as it should be."""
+Check = Callable[[], Awaitable[str]]
+"""What is wrong with a part of the server; empty if nothing is."""
+
+
+class Checks(NamedTuple):
+    """The checks of a server. `live`: it works at all. `ready`: what clients can expect of it is in place."""
+
+    live: Mapping[str, Check]
+    ready: Mapping[str, Check]
+
+    def of(self, endpoint: str) -> Mapping[str, Check]:
+        """The checks of one endpoint, in order."""
+        return {**self.live, **self.ready} if endpoint == "readyz" else self.live
 
 
 class Report(NamedTuple):
-    """`healthy`, and what to say of it."""
+    """Whether everything is healthy, and the text of the answer."""
 
     healthy: bool
     text: str
 
 
-async def alive() -> bool:
-    """Whoever can ask has been answered."""
-    return True
+async def alive() -> str:
+    """A client that can ask is answered."""
+    return ""
 
 
 async def report(endpoint: str, checks: Mapping[str, Check], *, verbose: bool, excluded: list[str]) -> Report:
-    """The answer of one health endpoint. Why a check fails is in the log, not here."""
+    """The answer of one health endpoint. Why a check fails is in the log, and at the check's own path."""
     lines, healthy = [], True
     for name, check in checks.items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
-        elif await check():
-            lines.append(f"[+]{name} ok")
-        else:
+        elif reason := await check():
             healthy = False
+            log.warning("%s check failed: %s: %s", endpoint, name, reason)
             lines.append(f"[-]{name} failed: reason withheld")
+        else:
+            lines.append(f"[+]{name} ok")
     unknown = [f'"{name}"' for name in excluded if name not in checks]
     if unknown:
         lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(unknown)}")

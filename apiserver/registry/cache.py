@@ -1,8 +1,17 @@
-"""The watch cache: every object once, as the bytes that were stored, and the recent changes to it.
+"""The watch cache: all objects as stored bytes, and the recent changes to them.
 
-GET writes an entry's bytes out, LIST joins them, a watch event is built once and the same bytes go to every watcher.
-One task follows the store's log and applies each commit as a whole; `reached` lets a writer wait until its own write
-can be read here. Collections are loaded when they are first needed.
+GET sends the bytes of an entry, LIST joins those of many, and a watch event is encoded once for all watches. One task
+follows the store's log and applies each commit as a whole; a writer waits with `reached` until its write can be read from
+the cache. A collection is loaded on first use.
+
+A commit at revision 8, which changes two objects while one writer and one informer wait:
+
+    log: Batch(8, [put widgets/a, put gadgets/b])
+      1. the collections apply the events                 entries, keys and `recent` are those of revision 8
+      2. `revision` becomes 8
+      3. the watchers of widgets and gadgets get their changes (controllers: they only put keys into queues)
+      4. the tasks in `reached(8)` are woken              the writer answers its client; a read by the client sees the write
+      5. the fan-out begins a round                       the streams of clients get the events
 """
 
 from __future__ import annotations
@@ -11,40 +20,43 @@ import asyncio
 import logging
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Final, Protocol
 
-from apiserver.registry.change import Change
-from apiserver.registry.entry import Entry
-from apiserver.registry.fanout import Fanout
-from storage.store import Store
-from storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
+from noxu.apiserver.containment import Contained
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.registry.fanout import Fanout
+from noxu.storage.store import Store
+from noxu.storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
 
 log = logging.getLogger("noxu")
 
-RECENT: Final = 1024  # changes kept per collection for watches that resume; older ones come from the store's log
-RECENT_BYTES: Final = 32 * 1024 * 1024  # of all their objects
+MAX_RECENT: Final = (
+    1024  # changes that a collection keeps for watches that resume; older ones come from the store's log
+)
+MAX_RECENT_BYTES: Final = 32 * 1024 * 1024  # of the objects in them
 
 
 class Watcher(Protocol):
-    """A part of the server that knows of changes before their writers are answered. Both methods return at once."""
+    """A part of the server that receives changes before their writers are answered. Neither method waits."""
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None: ...
 
     def end(self) -> None:
-        """Nothing more will come: the resource is gone or has changed, or the cache lost track of the log."""
+        """The watch is over: the resource was deleted or changed, or the cache was reset. The watcher starts again."""
         ...
 
 
 class Collection:
-    """The objects of one resource, in key order, with those who watch them."""
+    """The objects of one resource in the order of their keys, and its watches."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.entries: dict[Key, Entry] = {}
         self.keys: list[Key] = []
-        self.damaged: dict[Key, Revision] = {}  # what could not be read, at which revision; it is not in `entries`
+        self.corrupt: dict[Key, Revision] = {}  # objects that could not be read; they are not in `entries`
         self.recent: deque[Change] = deque()
         self.recent_bytes = 0
         self.floor: Revision = 0  # `recent` holds every change after this revision
@@ -52,17 +64,17 @@ class Collection:
         self.watchers: dict[Watcher, None] = {}
         self.streams = Fanout(self)
 
-    def apply(self, event: Event, made: Entry | None = None) -> Change:
-        """`made` is the entry that a writer expects of its write, and has prepared."""
+    def apply(self, event: Event, expected: Entry | None = None) -> Change:
+        """Apply an event. `expected` is the entry that the writer of the event prepared."""
         key = event.key
-        self.damaged.pop(key, None)
+        self.corrupt.pop(key, None)
         old = self.entries.get(key)
         if old is None and event.previous is not None:
             old = Entry(key, event.previous.value, event.previous.revision)
         entry = None
         if event.value is not None:
-            if made is not None and made.stored == event.value:
-                entry, entry.revision = made, event.revision
+            if expected is not None and expected.stored == event.value:
+                entry, entry.revision = expected, event.revision
             else:
                 entry = Entry(key, event.value, event.revision)
             if key not in self.entries:
@@ -70,27 +82,27 @@ class Collection:
             self.entries[key] = entry
         elif self.entries.pop(key, None) is not None:
             del self.keys[bisect_left(self.keys, key)]
-        change = Change(key, event.revision, entry, old.at(event.revision) if old else None)
+        change = Change(key, event.revision, entry, old.with_revision(event.revision) if old else None)
         self.recent.append(change)
         self.recent_bytes += change.weight
-        while len(self.recent) > RECENT or self.recent_bytes > RECENT_BYTES:
-            forgotten = self.recent.popleft()
-            self.recent_bytes -= forgotten.weight
-            self.floor = forgotten.revision
+        while len(self.recent) > MAX_RECENT or self.recent_bytes > MAX_RECENT_BYTES:
+            dropped = self.recent.popleft()
+            self.recent_bytes -= dropped.weight
+            self.floor = dropped.revision
         self.changed = event.revision
         return change
 
     def fill(self, items: Iterable[KeyValue]) -> None:
-        for one in items:
-            self.entries[one.key] = Entry(one.key, one.value, one.revision)
+        for item in items:
+            self.entries[item.key] = Entry(item.key, item.value, item.revision)
         self.keys = sorted(self.entries)
 
-    def damage(self, partition: str | None) -> dict[Key, Revision]:
-        """What cannot be read in one partition (None: in all)."""
-        return {key: at for key, at in self.damaged.items() if partition in (None, key.partition)}
+    def corrupt_in(self, partition: str | None) -> dict[Key, Revision]:
+        """The unreadable objects of one partition (None: of all)."""
+        return {key: revision for key, revision in self.corrupt.items() if partition in (None, key.partition)}
 
     def select(self, partition: str | None, after: Key | None = None) -> list[Key]:
-        """The keys of one partition (None: of all), those behind `after`, in order."""
+        """The keys of one partition (None: of all) after the key `after`, in order."""
         start = 0 if after is None else bisect_left(self.keys, (*after, ""))
         if partition is None:
             return self.keys[start:] if start else self.keys
@@ -99,14 +111,14 @@ class Collection:
         return self.keys[max(first, start) : last]
 
     def since(self, revision: Revision) -> list[Change] | None:
-        """Every change after `revision`; None if that is longer ago than `recent` goes."""
+        """The changes after `revision`, None if some of them are no longer in `recent`."""
         if revision < self.floor:
             return None
         if revision >= self.changed:
             return []
-        found = list(takewhile(lambda change: change.revision > revision, reversed(self.recent)))
-        found.reverse()
-        return found
+        changes = list(takewhile(lambda change: change.revision > revision, reversed(self.recent)))
+        changes.reverse()
+        return changes
 
 
 class WatchCache:
@@ -115,80 +127,81 @@ class WatchCache:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.revision: Revision = store.revision
-        self._collections: dict[str, Collection] = {}
+        self.collections: dict[str, Collection] = {}
         self._loading: dict[str, asyncio.Task[Collection]] = {}
         self._waiting: deque[tuple[Revision, asyncio.Future[None]]] = deque()
         self._pending: dict[str, list[Event]] = {}
-        self._made: dict[Key, Entry] = {}
-        self._gaps = 0
+        self.expected: dict[Key, Entry] = {}
+        """The entries of writes under way. The cache keeps these very entries, which are already rendered and indexed."""
+        self._resets = 0
 
     async def follow(self) -> None:
-        """Apply the log for ever. If it is cut off under us everything is forgotten, and loaded anew on demand."""
+        """Apply the log until the store is closed.
+
+        If compaction overtakes it, the cache is reset. After any other failure call `reset` before this again, because a
+        batch may have been applied in part.
+        """
         while True:
             try:
                 async for batch in self.store.watch(after=self.revision):
                     self._apply(batch)
                 return
             except (Compacted, Corrupt):
-                self._forget(self.store.revision)
+                self.reset(self.store.revision)
 
-    def _forget(self, revision: Revision) -> None:
-        """Go on from `revision`; what happened before it is not known."""
+    def reset(self, revision: Revision) -> None:
+        """Drop all collections, end their watches, and continue the log at `revision`."""
         self.revision = revision
-        self._gaps += 1
-        for collection in self._collections.values():
+        self._resets += 1
+        for collection in self.collections.values():
             self._end(collection)
-        self._collections.clear()
+        self.collections.clear()
         self._wake()
 
     def _apply(self, batch: Batch) -> None:
         changed: dict[Collection, list[Change]] = {}
         for event in batch.events:
-            collection = self._collections.get(event.key.collection)
+            collection = self.collections.get(event.key.collection)
             if collection is not None:
-                made = self._made.get(event.key)
-                changed.setdefault(collection, []).append(collection.apply(event, made))
+                expected = self.expected.get(event.key)
+                changed.setdefault(collection, []).append(collection.apply(event, expected))
             elif (pending := self._pending.get(event.key.collection)) is not None:
                 pending.append(event)
         self.revision = batch.revision
         for collection, changes in changed.items():
             for watcher in list(collection.watchers):
-                watcher.deliver(changes, batch.revision)
+                self._deliver(collection, watcher, changes)
         self._wake()
         for collection in changed:
-            collection.streams.tell()
+            collection.streams.publish()
+
+    def _deliver(self, collection: Collection, watcher: Watcher, changes: Sequence[Change]) -> None:
+        """Deliver changes to a watcher. If it fails, only its own watch ends."""
+        with Contained(f"a watcher of {collection.name}") as contained:
+            watcher.deliver(changes, self.revision)
+        if contained.error is not None:
+            collection.watchers.pop(watcher, None)
+            with Contained(f"a watcher of {collection.name}"):
+                watcher.end()
 
     def _wake(self) -> None:
-        """Tell those who wait for a revision that has been reached."""
+        """Wake the tasks that wait for this revision or an earlier one."""
         while self._waiting and self._waiting[0][0] <= self.revision:
             future = self._waiting.popleft()[1]
             if not future.done():
                 future.set_result(None)
 
-    async def follows(self, made: Entry, write: Awaitable[Revision]) -> None:
-        """Return once a write can be read here, as the entry that was prepared for it. Raises what the write raises."""
-        self._made[made.key] = made
-        try:
-            made.revision = await write
-            await self.reached(made.revision)
-        finally:
-            if self._made.get(made.key) is made:
-                del self._made[made.key]
-
     async def reached(self, revision: Revision) -> None:
-        """Return once everything up to `revision` can be read here."""
+        """Wait until the cache has applied the log up to `revision`."""
         if revision <= self.revision:
             return
         future = asyncio.get_running_loop().create_future()
         insort(self._waiting, (revision, future), key=lambda pair: pair[0])
         await future
 
-    def peek(self, name: str) -> Collection | None:
-        """The collection, if it is loaded."""
-        return self._collections.get(name)
-
     async def collection(self, name: str) -> Collection:
-        found = self._collections.get(name)
+        """The collection of that name, loaded on first use. Raises StoreError."""
+        found = self.collections.get(name)
         if found is not None:
             return found
         task = self._loading.get(name)
@@ -198,38 +211,38 @@ class WatchCache:
         return await asyncio.shield(task)
 
     async def _load(self, name: str) -> Collection:
-        gaps = -1
-        while gaps != self._gaps:  # else changes between the page and now were missed
-            gaps = self._gaps
+        resets = -1
+        while resets != self._resets:  # after a reset, events between the page and now are missing
+            resets = self._resets
             pending = self._pending[name] = []
             try:
-                page, damaged = await self._stored(name)
+                page, corrupt = await self._list_stored(name)
                 await self.reached(page.revision)
             finally:
                 del self._pending[name]
         collection = Collection(name)
         collection.fill(page.items)
-        collection.damaged.update(damaged)
+        collection.corrupt.update(corrupt)
         collection.floor = collection.changed = page.revision
         for event in pending:
             if event.revision > page.revision:
                 collection.apply(event)
-        self._collections[name] = collection
+        self.collections[name] = collection
         return collection
 
-    async def _stored(self, name: str) -> tuple[Page, Mapping[Key, Revision]]:
-        """All that is stored in a collection, and what of it is damaged."""
+    async def _list_stored(self, name: str) -> tuple[Page, Mapping[Key, Revision]]:
+        """(The objects of a collection in the store, those of them that cannot be read)."""
         try:
             return await self.store.list(Prefix(name)), {}
-        except Corrupt as corrupt:
-            if corrupt.page is None:
+        except Corrupt as error:
+            if error.page is None:
                 raise
-            log.error("%s: noxu check lists all damage", corrupt)  # noqa: TRY400 - it is no bug
-            return corrupt.page, corrupt.damaged
+            log.error("%s: noxu check lists all damage", error)  # noqa: TRY400 - damage is not a bug
+            return error.page, error.keys
 
     def end_watches(self, name: str) -> None:
-        """End every watch on a collection: its resource changed or is gone."""
-        collection = self._collections.get(name)
+        """End all watches of a collection, because its resource changed or was deleted."""
+        collection = self.collections.get(name)
         if collection is not None:
             self._end(collection)
 
@@ -237,4 +250,5 @@ class WatchCache:
         collection.streams.end()
         watchers, collection.watchers = list(collection.watchers), {}
         for watcher in watchers:
-            watcher.end()
+            with Contained(f"a watcher of {collection.name}"):
+                watcher.end()

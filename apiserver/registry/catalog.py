@@ -1,33 +1,34 @@
-"""The catalog: which resources are served right now. Immutable, and swapped as a whole when a definition changes."""
+"""The catalog: the resources that are served. It is immutable, and replaced when a definition changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from apiserver.crd.versions import version_priority
-from apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.crd.versions import version_priority
+from noxu.apiserver.registry.resource import Resource, Versions
 
 
 class Catalog:
-    """Built-in resources, and those that established definitions serve."""
+    """Built-in resources, and the resources of established definitions."""
 
     def __init__(self, builtins: Sequence[Versions] = (), defined: Mapping[str, Versions] | None = None) -> None:
         self._builtins = tuple(builtins)
         self.defined = dict(defined or {})
         self.built_in_groups = frozenset(resource.group for versions in builtins for resource in versions.all)
-        self._by_path: dict[tuple[str, str, str], Resource] = {}
+        self.by_path: dict[tuple[str, str, str], Resource] = {}
+        """By group, version and plural."""
         for versions in (*self.defined.values(), *self._builtins):
             for resource in versions.all:
                 if resource.served:
-                    self._by_path[resource.group, resource.version, resource.plural] = resource
+                    self.by_path[resource.group, resource.version, resource.plural] = resource
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource that a path names; None if it is not served."""
-        return self._by_path.get((group, version, plural))
+        """The resource of a URL path, None if it is not served."""
+        return self.by_path.get((group, version, plural))
 
     def with_definition(self, name: str, versions: Versions | None) -> Catalog:
-        """The catalog after a definition changed; None: it is no longer served."""
+        """The catalog after a change of a definition; None: its resource is no longer served."""
         defined = {k: v for k, v in self.defined.items() if k != name}
         if versions is not None:
             defined[name] = versions
@@ -35,19 +36,26 @@ class Catalog:
 
     @property
     def resources(self) -> Iterable[Resource]:
-        return self._by_path.values()
+        return self.by_path.values()
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
         """The versions of each group, best first; built-in groups before those of definitions, these by name."""
         found: dict[str, set[str]] = {}
         builtin = [resource.group for versions in self._builtins for resource in versions.all]
-        for group in (*dict.fromkeys(builtin), *sorted(one.group for one in self.resources)):
+        for group in (*dict.fromkeys(builtin), *sorted(resource.group for resource in self.resources)):
             found.setdefault(group, set())
         for resource in self.resources:
             found[resource.group].add(resource.version)
         return {group: sorted(versions, key=version_priority) for group, versions in found.items() if versions}
 
     def in_version(self, group: str, version: str) -> list[Resource]:
-        """The resources of one group version, in the order in which they came to be."""
-        return [one for one in self.resources if one.group == group and one.version == version]
+        """The resources of one group version, in the order in which they were added."""
+        return [resource for resource in self.resources if resource.group == group and resource.version == version]
+
+
+class LiveCatalog:
+    """The current catalog of a running server. A request that reads `current` once sees one consistent state."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.current = catalog

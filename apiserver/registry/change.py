@@ -1,20 +1,21 @@
-"""A change of one object, as those see it who watch its collection. It is made once and shared by all of them."""
+"""A change of one object in a collection. All watches of the collection share it, and what they derive from it."""
 
 from __future__ import annotations
 
 import asyncio
 
-from apiserver.api.errors import ApiError
-from apiserver.registry.entry import Entry
-from apiserver.registry.resource import Resource
-from storage.types import Key, Revision
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.registry.resource import Resource
+from noxu.storage.types import Key, Revision
 
-Outcomes = dict[tuple[Resource, bool], tuple[asyncio.Task[list[Entry | ApiError | None]], int]]
-"""At a version, `before` (True) or `entry`: the n-th outcome of a task (see `conversion_changes`)."""
+Conversions = dict[tuple[Resource, bool], tuple[asyncio.Task[list[Entry | ApiError | None]], int]]
+"""By version and side (True: `before`): the task that converts it, and the index of its result in the task's list."""
 
 
 class Change:
-    """One event. `before` is the old state under the change's revision, `entry` the new one; None: there is none."""
+    """One event. `entry` is the new state, None if the object was deleted; `before` is the old state with the revision of
+    the change, None if the object was created."""
 
     __slots__ = ("before", "converted", "entry", "frames", "key", "revision", "weight")
 
@@ -23,6 +24,6 @@ class Change:
         self.revision = revision
         self.entry = entry
         self.before = before
-        self.frames: dict[object, bytes] = {}  # what was already built, by representation
-        self.converted: Outcomes | None = None  # what somebody was asked for already
-        self.weight = max(len(one.stored) if one else 0 for one in (entry, before))
+        self.frames: dict[object, bytes] = {}  # encoded watch events, by event type and representation
+        self.converted: Conversions | None = None  # conversions by a webhook, under way or complete
+        self.weight = max(len(entry.stored) if entry else 0, len(before.stored) if before else 0)  # bytes

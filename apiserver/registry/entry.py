@@ -1,8 +1,18 @@
-"""An entry: one object at one revision, kept as the bytes that were stored.
+"""An entry: one object at one revision, kept as the bytes that are stored.
 
-Bytes are the truth. What is stored is what is served but for the resourceVersion, which is not part of it (as in etcd):
-it is spliced in when the bytes go out. Only if a version's schema prunes or defaults what is stored does a read differ;
-whether it does is found out once per entry and schema, when the entry is first read.
+The stored bytes are also the bytes that are served, except for the resourceVersion, which is not stored (as in etcd) and is
+inserted when the object is sent. If the schema of the object's version prunes or defaults what is stored, other bytes are
+served. This is determined once per entry and schema, when the entry is first read: the result is its `Rendering`.
+
+A ConfigMap, whose keys are in the order of declaration, and a custom resource, whose keys are sorted:
+
+    {"kind":"ConfigMap",…,"metadata":{"name":"a","uid":"1f2e…","creationTimestamp":…},"data":{…}}
+                                                             ^ offset: after the uid
+    {"apiVersion":"example.com/v1","kind":"Widget","metadata":{…,"name":"a","uid":"1f2e…"},"spec":{…}}
+                                                                           ^ offset: before the uid
+
+At the offset `body_at` inserts `,"resourceVersion":"7"` or `"resourceVersion":"7",`, and joins three pieces of bytes; nothing
+is decoded or encoded.
 """
 
 from __future__ import annotations
@@ -10,40 +20,40 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from apiserver.api import codec, errors
-from apiserver.api.types import Object
-from apiserver.registry import pipeline
-from apiserver.registry.resource import Resource, Versions
-from storage.types import Key, Revision
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.registry import reading
+from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.values import Object
+from noxu.storage.types import Key, Revision
 
 
-class Reading(NamedTuple):
-    """What a read of an entry gives at the version in which it is stored.
+class Rendering(NamedTuple):
+    """The bytes that a read of an entry returns at the version in which the entry is stored.
 
-    `shown` are the bytes that are read, with the resourceVersion to be spliced in at `cut` (-1: no place was found).
+    `offset` is the place in `body` for the resourceVersion; -1 if the object has to be encoded with it.
     """
 
-    version: Resource | None = None
-    shown: bytes = b""
-    cut: int = -1
+    resource: Resource | None = None
+    body: bytes = b""
+    offset: int = -1
 
 
-UNREAD: Final = Reading()
+NOT_RENDERED: Final = Rendering()
 
 
 class Entry:
-    """One object at one revision.
+    """One object at one revision. `stored` are the bytes in the store.
 
-    `stored` are the bytes in the store. `reading` is replaced as a whole, for it may be found out in a thread.
+    `rendering` is only ever replaced as a whole, because a thread may do it.
     """
 
-    __slots__ = ("fields", "key", "labels", "reading", "revision", "stored")
+    __slots__ = ("fields", "key", "labels", "rendering", "revision", "stored")
 
     def __init__(self, key: Key, stored: bytes, revision: Revision) -> None:
         self.key = key
         self.stored = stored
         self.revision = revision
-        self.reading = UNREAD
+        self.rendering = NOT_RENDERED
         self.labels: dict[str, str] | None = None
         self.fields: tuple[Resource, dict[str, str]] | None = None
 
@@ -51,81 +61,81 @@ class Entry:
     def namespace(self) -> str:
         return self.key.partition[:-1]
 
-    def at(self, revision: Revision) -> Entry:
-        """The same object under another revision: what DELETED events show."""
-        twin = Entry(self.key, self.stored, revision)
-        twin.reading = self.reading
-        twin.labels, twin.fields = self.labels, self.fields
-        return twin
+    def with_revision(self, revision: Revision) -> Entry:
+        """The same object at another revision, for DELETED events."""
+        copy = Entry(self.key, self.stored, revision)
+        copy.rendering, copy.labels, copy.fields = self.rendering, self.labels, self.fields
+        return copy
 
 
 def key_of(resource: Resource, namespace: str, name: str) -> Key:
-    """Keys sort as upstream's `/namespace/name` do, so the namespace carries its slash."""
+    """The key of an object. Keys sort as upstream's `/namespace/name`, so the partition ends with the slash."""
     return Key(resource.collection, f"{namespace}/" if namespace else "", name)
 
 
-def made(key: Key, storage: Resource, value: Object, *, reads_as_made: bool = True) -> Entry:
-    """The entry that writing an object of the storage version will make, not yet with its revision.
+def new_entry(key: Key, storage: Resource, value: Object, *, served_as_stored: bool = True) -> Entry:
+    """The entry for an object of the storage version that is about to be written; it has no revision yet.
 
-    Not so `reads_as_made`: the schema may prune or default what is stored when it is read.
+    `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it.
     """
-    value = storage.behaviour.written(value)
+    if not storage.is_custom:
+        value = storage.behaviour.written(value)
     metadata = value["metadata"]
     if "resourceVersion" in metadata:
         value = {**value, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
-    stored, cut = _written(storage, value)
+    stored, offset = _encode(storage, value)
     entry = Entry(key, stored, 0)
     entry.labels = metadata.get("labels") or {}
-    if reads_as_made:
-        entry.reading = Reading(storage, stored, cut)
+    if served_as_stored:
+        entry.rendering = Rendering(storage, stored, offset)
     return entry
 
 
-def twin(entry: Entry, resource: Resource, value: Object) -> Entry:
-    """The entry as if it were stored at `resource`'s version, at which it reads as `value` (no resourceVersion)."""
-    shown, cut = _written(resource, value)
-    found = Entry(entry.key, shown, entry.revision)
-    found.reading = Reading(resource, shown, cut)
-    found.labels = value["metadata"].get("labels") or {}
-    return found
+def converted_entry(entry: Entry, resource: Resource, value: Object) -> Entry:
+    """The entry as if it were stored at `resource`'s version as `value`, which has no resourceVersion."""
+    body, offset = _encode(resource, value)
+    converted = Entry(entry.key, body, entry.revision)
+    converted.rendering = Rendering(resource, body, offset)
+    converted.labels = value["metadata"].get("labels") or {}
+    return converted
 
 
 def object_at(entry: Entry, resource: Resource) -> Object:
-    """A fresh copy of the object as it reads at `resource`'s version, with its resourceVersion.
+    """A new copy of the object at `resource`'s version, with its resourceVersion.
 
-    Where somebody has to be asked for that, the entry must be one from `conversion_entries.entry_at`.
+    If a webhook converts the resource, the entry must be the result of `conversion.entries.entry_at`.
     """
-    reading = read(entry, resource.versions)
-    value: Object = codec.decode_stored(reading.shown)
-    metadata = value["metadata"]
-    metadata["resourceVersion"] = str(entry.revision)
-    return value if reading.version is resource else resource.behaviour.convert(resource, value)
+    rendering = render(entry, resource.versions)
+    value: Object = codec.decode_stored(rendering.body)
+    value["metadata"]["resourceVersion"] = str(entry.revision)
+    return value if rendering.resource is resource else resource.behaviour.convert(resource, value)
 
 
 def body_at(entry: Entry, resource: Resource) -> bytes:
-    """The object as it is served at `resource`'s version, as JSON; of entries as `object_at` wants them."""
-    version, shown, cut = read(entry, resource.versions)
-    if resource is not version or cut < 0:
-        value = _with_version(object_at(entry, resource), resource)
-        return codec.encode(value, sort_keys=resource.behaviour.sorted_keys)
-    if resource.behaviour.sorted_keys:
-        return b'%b"resourceVersion":"%d",%b' % (shown[:cut], entry.revision, shown[cut:])
-    return b'%b,"resourceVersion":"%d"%b' % (shown[:cut], entry.revision, shown[cut:])
+    """The object at `resource`'s version as JSON, with its resourceVersion. For entries see `object_at`."""
+    rendering = entry.rendering
+    own, body, offset = rendering if rendering.resource is resource else render(entry, resource.versions)
+    if resource is not own or offset < 0:
+        value = _insert_resource_version(object_at(entry, resource), resource)
+        return codec.encode(value, sort_keys=resource.sorted_keys)
+    if resource.sorted_keys:
+        return b'%b"resourceVersion":"%d",%b' % (body[:offset], entry.revision, body[offset:])
+    return b'%b,"resourceVersion":"%d"%b' % (body[:offset], entry.revision, body[offset:])
 
 
 def body_before_storage(entry: Entry, resource: Resource) -> bytes:
-    """As `body_at`, for what is not stored and has no resourceVersion."""
-    version, shown, _ = read(entry, resource.versions)
-    if resource is version:
-        return shown
+    """Like `body_at`, for an object that is not stored and has no resourceVersion (a dry run)."""
+    own, body, _ = render(entry, resource.versions)
+    if resource is own:
+        return body
     value = object_at(entry, resource)
     del value["metadata"]["resourceVersion"]
-    return codec.encode(value, sort_keys=resource.behaviour.sorted_keys)
+    return codec.encode(value, sort_keys=resource.sorted_keys)
 
 
-def _with_version(value: Object, resource: Resource) -> Object:
-    """Put the resourceVersion where the order of declaration wants it: behind the uid."""
-    if not resource.behaviour.sorted_keys:
+def _insert_resource_version(value: Object, resource: Resource) -> Object:
+    """Move the resourceVersion to its place in the order of declaration: after the uid."""
+    if not resource.sorted_keys:
         metadata = value["metadata"]
         version = metadata.pop("resourceVersion")
         value["metadata"] = {}
@@ -137,29 +147,29 @@ def _with_version(value: Object, resource: Resource) -> Object:
     return value
 
 
-def is_read(entry: Entry, resource: Resource) -> bool:
-    """Whether all is there that a read at `resource`'s version needs."""
-    return entry.reading.version is resource and entry.reading.cut >= 0
+def is_rendered(entry: Entry, resource: Resource) -> bool:
+    """Whether `body_at` only has to insert the resourceVersion."""
+    return entry.rendering.resource is resource and entry.rendering.offset >= 0
 
 
-def read(entry: Entry, versions: Versions) -> Reading:
-    """What a read of this entry gives under the schema that its version has now; it is found out once.
+def render(entry: Entry, versions: Versions) -> Rendering:
+    """The rendering of an entry under the current schema of its version, which is kept in the entry.
 
-    Raises ApiError if there is no such version any more.
+    Raises ApiError if that version no longer exists.
     """
-    found = entry.reading
-    if versions.has(found.version):
-        return found
+    rendering = entry.rendering
+    if versions.has(rendering.resource):
+        return rendering
     value: Object = codec.decode_stored(entry.stored)
     own = versions.of(value)
-    if own.behaviour.struct is None and value.get("apiVersion") != own.api_version:
+    if own.is_custom and value.get("apiVersion") != own.api_version:
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value.get('apiVersion')}")
-    pipeline.read(own, value)
-    shown, cut = _written(own, value)
-    if shown == entry.stored:
-        shown = entry.stored  # kept once
-    found = entry.reading = Reading(own, shown, cut)
-    return found
+    reading.read(own, value)
+    body, offset = _encode(own, value)
+    if body == entry.stored:
+        body = entry.stored  # one copy in memory instead of two
+    rendering = entry.rendering = Rendering(own, body, offset)
+    return rendering
 
 
 _UID: Final = re.compile(rb'"uid":"[^"\\]*"')
@@ -168,21 +178,25 @@ _UID: Final = re.compile(rb'"uid":"[^"\\]*"')
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
 
 
-def _written(resource: Resource, value: Object) -> tuple[bytes, int]:
-    """An object's bytes, and where in them the resourceVersion belongs: before the uid, the metadata's last key, if
-    keys are sorted, else behind it; -1 if that is hard to say."""
-    if not resource.behaviour.sorted_keys:  # only name, generateName and namespace come before, and hold no quotes
-        written = codec.encode(value, sort_keys=False)
-        found = _UID.search(written)
-        return written, found.end() if found else -1
+def _encode(resource: Resource, value: Object) -> tuple[bytes, int]:
+    """(JSON, the offset for the resourceVersion, or -1 if it cannot be determined cheaply).
+
+    With sorted keys the resourceVersion precedes the uid, which is the last key of the metadata; the metadata is encoded
+    separately, so that a "uid" elsewhere is not taken for it. In the order of declaration it follows the uid, before which
+    there are only name, generateName and namespace, none of which contains a quote.
+    """
+    if not resource.sorted_keys:
+        encoded = codec.encode(value, sort_keys=False)
+        uid = _UID.search(encoded)
+        return encoded, uid.end() if uid else -1
     rest = {name: item for name, item in value.items() if name not in _IDENTITY}
     if any(name < "metadata" for name in rest) or not _is_of(value, resource):
         return codec.encode(value, sort_keys=True), -1
     head = resource.stored_head
     metadata = codec.encode(value["metadata"], sort_keys=True)
-    uid = metadata.rfind(b'"uid":"')
+    offset = metadata.rfind(b'"uid":"')
     end = b"," + codec.encode(rest, sort_keys=True)[1:] if rest else b"}"
-    return head + metadata + end, len(head) + uid if uid > 0 else -1
+    return head + metadata + end, len(head) + offset if offset > 0 else -1
 
 
 def _is_of(value: Object, resource: Resource) -> bool:
@@ -190,6 +204,7 @@ def _is_of(value: Object, resource: Resource) -> bool:
 
 
 def labels_of(entry: Entry) -> dict[str, str]:
+    """The labels of an object, {} if it has none or they are malformed."""
     if entry.labels is None:
         metadata = codec.decode_stored(entry.stored).get("metadata")
         labels = metadata.get("labels") if isinstance(metadata, dict) else None
@@ -198,12 +213,12 @@ def labels_of(entry: Entry) -> dict[str, str]:
 
 
 def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:
-    """What field selectors may name: metadata.name, metadata.namespace and the kind's selectable fields, as text."""
+    """The fields for field selectors as text: metadata.name, metadata.namespace, and the resource's selectable fields."""
     if entry.fields is None or entry.fields[0] is not resource:
-        found = {"metadata.name": entry.key.name}
+        values = {"metadata.name": entry.key.name}
         if resource.namespaced:
-            found["metadata.namespace"] = entry.namespace
+            values["metadata.namespace"] = entry.namespace
         if resource.selectable_fields:
-            found |= resource.behaviour.selectable(resource, object_at(entry, resource))
-        entry.fields = (resource, found)
+            values |= resource.behaviour.selectable(resource, object_at(entry, resource))
+        entry.fields = (resource, values)
     return entry.fields[1]

@@ -1,52 +1,59 @@
-"""Fan-out: the changes of one collection go to its streams, to a few in every turn of the event loop.
+"""Fan-out: deliver the changes of one collection to its streams, a few in each iteration of the event loop.
 
-What a write costs does not grow with those who watch. A stream is told only of its own partition, and a round, which
-tells all streams of all changes since the last one, is taken in small steps; what is written meanwhile is the next
-round's, so that many streams get several changes at once instead of holding up the writers. A stream whose client does
-not take what it is sent falls behind: it is told nothing until it has caught up by itself and follows again.
+The time of a write does not grow with the number of watches. Streams are grouped by partition, and one round of delivery
+passes all changes since the previous round to all streams, STEP streams at a time. Changes that are written during a round
+belong to the next round, so many streams receive several changes at once instead of delaying the writers. A stream whose
+client does not read falls behind: it receives nothing until it has caught up by itself and follows again.
+
+Two rounds, for the streams x and y (STEP = 1), while three changes are written:
+
+    publish()   change 1   round up to 1: x gets [1]; y in the next iteration
+    publish()   change 2   a round is under way: nothing to do
+    publish()   change 3   likewise
+    iteration              y gets [1]; the round is over, 3 > 1: round up to 3: x gets [2, 3]
+    iteration              y gets [2, 3]; the round is over
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, Protocol
 
-from apiserver.registry.change import Change
-from storage.types import Revision
+from noxu.apiserver.containment import Contained
+from noxu.apiserver.registry.change import Change
+from noxu.storage.types import Revision
 
-log = logging.getLogger("noxu")
-
-STEP: Final = 16  # streams between two turns of the loop; each costs 10 to 20 µs, most of it in the kernel
+STEP: Final = 16  # streams in each iteration of the loop; each takes 10 to 20 µs, most of it in the kernel
 
 
 class History(Protocol):
-    """What happened in a collection."""
+    """The changes of a collection."""
 
     changed: Revision
+    """The revision of the newest change."""
 
     def since(self, revision: Revision) -> list[Change] | None:
-        """Every change after `revision`; None if that is too long ago."""
+        """The changes after `revision`, None if some of them are no longer kept."""
         ...
 
 
 class Stream(Protocol):
-    """Who is sent the changes of one partition (None: of all). All methods return at once."""
+    """Receives the changes of one partition (None: of all). No method waits."""
 
     partition: str | None
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> bool:
-        """Send these changes, which are all that there are up to `revision`; False if it cannot follow any more."""
+        """Send these changes, which are all up to `revision`. False if the stream can no longer follow."""
         ...
 
     def fall_behind(self) -> None:
-        """From now on it is told nothing, until it follows again."""
+        """Nothing is delivered until the stream follows again."""
         ...
 
     def end(self) -> None:
-        """Nothing more will come: the resource is gone or has changed its schema."""
+        """There are no further changes: the resource was deleted or its schema changed."""
         ...
 
 
@@ -55,106 +62,103 @@ class Fanout:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._open: dict[Stream, None] = {}
-        self._following: dict[str | None, dict[Stream, None]] = {}
-        self._told: Revision = 0  # the last round that is over told of everything up to here
-        self._round: Iterator[tuple[Stream, Sequence[Change]]] | None = None
-        self._upto: Revision = 0  # what the round that is under way tells of
+        self._streams: dict[Stream, None] = {}
+        self._followers: dict[str | None, dict[Stream, None]] = {}  # by partition
+        self._delivered: Revision = 0  # the last complete round ended here
+        self._round: Iterator[tuple[Stream, Sequence[Change]]] | None = None  # deliveries that remain in this round
+        self._round_end: Revision = 0  # the newest change in this round
 
-    def enter(self, stream: Stream) -> None:
-        """From now on it hears of the end."""
-        self._open[stream] = None
+    def add(self, stream: Stream) -> None:
+        """Register a stream: it is notified of the end, and of changes once it follows."""
+        self._streams[stream] = None
 
-    def leave(self, stream: Stream) -> None:
-        self._open.pop(stream, None)
-        self._part(stream)
+    def remove(self, stream: Stream) -> None:
+        self._streams.pop(stream, None)
+        self._unfollow(stream)
 
     def follow(self, stream: Stream) -> None:
-        """From now on it is told of changes; it knows those that there are."""
-        if self._round is None and not self._following:
-            self._told = self._history.changed
-        self._following.setdefault(stream.partition, {})[stream] = None
+        """Deliver future changes to a stream, which has all changes until now."""
+        if self._round is None and not self._followers:
+            self._delivered = self._history.changed
+        self._followers.setdefault(stream.partition, {})[stream] = None
 
-    def settled(self, now: Revision) -> Revision:
-        """Up to where those who follow have been told everything: `now`, unless a round is under way."""
-        return now if self._round is None else self._told
+    def delivered(self, now: Revision) -> Revision:
+        """The revision up to which all followers have every change: `now`, unless a round is under way."""
+        return now if self._round is None else self._delivered
 
-    def tell(self) -> None:
-        """Something has changed. Those who come first are told before this returns."""
+    def publish(self) -> None:
+        """Deliver the changes since the last round; the first STEP streams have them when this returns."""
         if self._round is None:
-            self._begin()
+            self._begin_round()
             self._step()
 
     def end(self) -> None:
-        """Tell what there is to be told, and then that it is over."""
-        self.tell()
+        """Deliver all changes until now, and end all streams."""
+        self.publish()
         while self._round is not None:
-            self._tell(self._round)
-            self._finish()
-        for stream in list(self._open):
+            self._deliver(self._round)
+            self._end_round()
+        for stream in list(self._streams):
             stream.end()
 
-    def _begin(self) -> None:
-        if not self._following:
+    def _begin_round(self) -> None:
+        if not self._followers:
             return
-        self._upto = self._history.changed
-        changes = self._history.since(self._told)
+        self._round_end = self._history.changed
+        changes = self._history.since(self._delivered)
         if changes is None:
-            for stream in self._all():
-                self._lose(stream)
-            self._told = self._upto
+            for stream in [stream for streams in self._followers.values() for stream in streams]:
+                self._leave_behind(stream)
+            self._delivered = self._round_end
         elif changes:
-            self._round = iter(self._whom(changes))
+            self._round = iter(self._deliveries(changes))
 
-    def _whom(self, changes: Sequence[Change]) -> list[tuple[Stream, Sequence[Change]]]:
-        """Who is told of what, in this round."""
+    def _deliveries(self, changes: Sequence[Change]) -> list[tuple[Stream, Sequence[Change]]]:
+        """Each follower with its changes."""
         by_partition: dict[str | None, list[Change]] = {}
         for change in changes:
             by_partition.setdefault(change.key.partition, []).append(change)
-        told = [(stream, changes) for stream in self._following.get(None, ())]
-        for partition, some in by_partition.items():
-            told += [(stream, some) for stream in self._following.get(partition, ())]
-        return told
+        deliveries = [(stream, changes) for stream in self._followers.get(None, ())]
+        for partition, partition_changes in by_partition.items():
+            deliveries += [(stream, partition_changes) for stream in self._followers.get(partition, ())]
+        return deliveries
 
     def _step(self) -> None:
-        if self._round is None:  # somebody brought it to its end meanwhile
+        if self._round is None:  # `end` has completed the round
             return
-        if self._tell(islice(self._round, STEP)) < STEP:
-            self._finish()
+        if self._deliver(islice(self._round, STEP)) < STEP:
+            self._end_round()
         if self._round is not None:
             asyncio.get_running_loop().call_soon(self._step)
 
-    def _tell(self, some: Iterator[tuple[Stream, Sequence[Change]]]) -> int:
+    def _deliver(self, deliveries: Iterator[tuple[Stream, Sequence[Change]]]) -> int:
+        """The number of deliveries, including those to streams that have gone meanwhile."""
         count = 0
-        for stream, changes in some:
+        for stream, changes in deliveries:
             count += 1
-            if stream not in self._following.get(stream.partition, ()):
-                continue  # it has fallen behind, or is gone
-            try:
-                if not stream.deliver(changes, self._upto):
-                    self._lose(stream)
-            except Exception:
-                log.exception("a watch fails, and ends")
-                self._part(stream)
+            if stream not in self._followers.get(stream.partition, ()):
+                continue  # it has fallen behind or was removed during the round
+            with Contained("a watch") as contained:
+                if not stream.deliver(changes, self._round_end):
+                    self._leave_behind(stream)
+            if contained.error is not None:
+                self._unfollow(stream)
                 stream.end()
         return count
 
-    def _finish(self) -> None:
-        """The round is over. What has changed since it began is told in the next one."""
-        self._told, self._round = self._upto, None
-        if self._told < self._history.changed:
-            self._begin()
+    def _end_round(self) -> None:
+        """End the round. Changes since its beginning begin the next one."""
+        self._delivered, self._round = self._round_end, None
+        if self._delivered < self._history.changed:
+            self._begin_round()
 
-    def _all(self) -> list[Stream]:
-        return [stream for streams in self._following.values() for stream in streams]
-
-    def _lose(self, stream: Stream) -> None:
-        self._part(stream)
+    def _leave_behind(self, stream: Stream) -> None:
+        self._unfollow(stream)
         stream.fall_behind()
 
-    def _part(self, stream: Stream) -> None:
-        streams = self._following.get(stream.partition)
+    def _unfollow(self, stream: Stream) -> None:
+        streams = self._followers.get(stream.partition)
         if streams is not None:
             streams.pop(stream, None)
             if not streams:
-                del self._following[stream.partition]
+                del self._followers[stream.partition]

@@ -1,27 +1,26 @@
-"""How large an object may be: as large as etcd takes it (its `--max-request-bytes`, 1.5 MiB by default).
+"""The maximum size of an object, which is the default of etcd's `--max-request-bytes`: 1.5 MiB.
 
-What etcd measures is the whole transaction, so the object's key counts two times when it is created and three times when
-it is updated. Upstream passes etcd's refusal on, without a reason; objects that fit here fit into every cluster.
+etcd limits the size of the whole transaction, in which the key occurs twice for a create and three times for an update.
+Upstream passes on etcd's error. Objects that are accepted here fit into every cluster.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.errors import plain_error
-from apiserver.registry.damage import storage_key
-from apiserver.registry.entry import Entry
-from apiserver.registry.resource import Resource
+from noxu.apiserver.api.errors import plain_error
+from noxu.apiserver.registry.corrupt_objects import storage_key
+from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.registry.resource import Resource
 
 MAX_REQUEST: Final = 1_572_864  # bytes
-_CREATE: Final = (2, 41)  # keys, and what else a transaction takes
+SIZE_CHECKED: Final = MAX_REQUEST // 2  # bytes of an object; keys are at most a few hundred
+_CREATE: Final = (2, 41)  # (keys in the transaction, its other bytes)
 _UPDATE: Final = (3, 49)
 
 
 def check_size(resource: Resource, entry: Entry, *, update: bool) -> None:
-    """Raises ApiError for an object that etcd would not store."""
-    if len(entry.stored) <= MAX_REQUEST // 2:
-        return
+    """Raises ApiError for an object that is too large for etcd. Objects up to SIZE_CHECKED always fit."""
     keys, more = _UPDATE if update else _CREATE
     key = storage_key(resource, entry.key).encode("utf-8", "surrogateescape")
     if len(entry.stored) + keys * len(key) + more > MAX_REQUEST:

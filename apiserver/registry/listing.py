@@ -1,8 +1,8 @@
-"""Lists: which state, which objects, which page.
+"""Lists: the state, the selection and the page of objects.
 
-Without a resourceVersion a list is the newest state. A resourceVersion asks for that state or a newer one, or with
-`exact` (and always on the pages that continue a list) for exactly that state, which comes from the store's history.
-Pages go on behind the last key seen, so what was created meanwhile does not shift them.
+Without a resourceVersion a list shows the newest state. With one it shows that state or a newer one; with `exact`, and on
+every page after the first, exactly that state, which comes from the store's history. A page starts after the last key of
+the previous page, so objects that are created in between do not shift it.
 """
 
 from __future__ import annotations
@@ -15,28 +15,27 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from apiserver.api import codec, errors
-from apiserver.api.errors import ApiError
-from apiserver.api.types import Json
-from apiserver.registry import damage
-from apiserver.registry.conversion_entries import entries_at
-from apiserver.registry.entry import Entry, fields_of, labels_of
-from apiserver.registry.heavy import work
-from apiserver.registry.resource import Resource
-from apiserver.registry.store import Registry
-from storage.types import Compacted, FutureRevision, Key, Prefix, Revision
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry import corrupt_objects
+from noxu.apiserver.registry.conversion.entries import entries_at
+from noxu.apiserver.registry.entry import Entry, fields_of, labels_of
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.reader import Reader, too_large
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Json
+from noxu.storage.types import Compacted, FutureRevision, Key, Prefix, Revision
 
-FRESHNESS_DEADLINE: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
-COMPARISONS: Final = 50_000  # by selectors, likewise
-PORTION: Final = 128  # entries that are looked at before others get their turn
+MAX_MATCHED: Final = 128  # entries that selectors match in one iteration of the event loop
+MAX_COMPARISONS: Final = 50_000  # comparisons by selectors, likewise
 _NOT_BASE64: Final = re.compile("[^A-Za-z0-9_-]")
-PAGE: Final = 1000  # how much history is read at once where a selector drops some of it
+HISTORY_PAGE: Final = 1000  # objects that are read from history at a time, if a selector drops some of them
 
 
 class Labels(Protocol):
     @property
     def cost(self) -> int:
-        """How many comparisons a look takes, at most."""
+        """The maximum number of comparisons of one match."""
         ...
 
     def matches(self, labels: dict[str, str], /) -> bool: ...
@@ -50,7 +49,7 @@ class Fields(Protocol):
 
 
 class Selection(NamedTuple):
-    """What a list or watch is about. `namespace` None: all of them. None selects everything."""
+    """The objects of a list or watch. `namespace` None: all namespaces; `labels`, `fields` None: all objects."""
 
     resource: Resource
     namespace: str | None = None
@@ -64,29 +63,29 @@ class Selection(NamedTuple):
         return None if self.namespace is None else f"{self.namespace}/"
 
     @property
-    def everything(self) -> bool:
+    def selects_all(self) -> bool:
         return self.labels is None and self.fields is None
 
     @property
     def cost(self) -> int:
-        """How many comparisons it takes to see whether the selectors match, at most."""
+        """The maximum number of comparisons of one match."""
         return (self.labels.cost if self.labels else 0) + (self.fields.cost if self.fields else 0)
 
-    def knows(self, entry: Entry) -> bool:
-        """Is what the selectors look at already known, so that the entry need not be decoded?"""
+    def is_indexed(self, entry: Entry) -> bool:
+        """Whether the labels and fields for the selectors are known, so that the entry need not be decoded."""
         if self.labels is not None and entry.labels is None:
             return False
         return self.fields is None or (entry.fields is not None and entry.fields[0] is self.resource)
 
-    def wants(self, entry: Entry) -> bool:
-        """Do the selectors match? (Scope is not asked.)"""
+    def matches(self, entry: Entry) -> bool:
+        """Whether the selectors match an entry, whatever its namespace."""
         if self.labels is not None and not self.labels.matches(labels_of(entry)):
             return False
         return self.fields is None or self.fields.matches(fields_of(entry, self.resource))
 
 
 class Window(NamedTuple):
-    """Which state and which page; already validated. `revision` 0 is the newest, None any that is at hand."""
+    """The state and the page of a list; validated. `revision` 0 is the newest state, None the one in the watch cache."""
 
     revision: Revision | None = 0
     exact: bool = False
@@ -95,7 +94,7 @@ class Window(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """One page. `remaining` is None where it is not known or nothing remains."""
+    """One page. `remaining` is None if it is unknown or nothing remains."""
 
     entries: list[Entry]
     revision: Revision
@@ -103,92 +102,77 @@ class Listing(NamedTuple):
     remaining: int | None = None
 
 
-async def list_entries(registry: Registry, selection: Selection, window: Window) -> Listing:
+async def list_entries(reader: Reader, selection: Selection, window: Window) -> Listing:
     """Raises ApiError: BadRequest for a bad token, Expired after compaction, Timeout for a future revision."""
     after, revision, exact = None, window.revision, window.exact
     if window.token:
         after, token_revision = decode_token(window.token, selection)
         revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
-    collection = await registry.collection(selection.resource)
-    if damaged := collection.damage(selection.partition):
-        raise damage.unlistable(selection.resource, damaged)
+    collection = await reader.collection(selection.resource)
+    if corrupt := collection.corrupt_in(selection.partition):
+        raise corrupt_objects.unlistable(selection.resource, corrupt)
     if revision:
-        await fresh(registry, revision)
-    if exact and revision and not (collection.changed <= revision <= registry.cache.revision):
-        return await _history(registry, selection, window.limit, after, revision)
-    shown = revision if exact and revision else registry.cache.revision
+        await reader.reached(revision)
+    if exact and revision and not (collection.changed <= revision <= reader.cache.revision):
+        return await _history(reader, selection, window.limit, after, revision)
+    shown = revision if exact and revision else reader.cache.revision
     limit = 0 if window.revision is None and not window.token else window.limit
     keys = collection.select(selection.partition, after)
-    if selection.everything:
+    if selection.selects_all:
         found = [collection.entries[key] for key in (keys[:limit] if limit else keys)]
         found = await entries_at(found, selection.resource)
         if len(found) == len(keys):
             return Listing(found, shown)
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown), len(keys) - limit)
     entries = [collection.entries[key] for key in keys]
-    found = await wanted(entries, selection, limit)
+    found = await select(entries, selection, limit)
     if limit and len(found) == limit and found[-1].key != entries[-1].key:
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown))
     return Listing(found, shown)
 
 
-async def wanted(entries: list[Entry], selection: Selection, limit: int = 0) -> list[Entry]:
-    """Those of the entries that selectors match, at most `limit` (0: all), as they read at the resource's version.
+async def select(entries: list[Entry], selection: Selection, limit: int = 0) -> list[Entry]:
+    """The entries that the selectors match, at most `limit` (0: all), at the resource's version. Raises ApiError.
 
-    Others get their turn in between. Raises ApiError.
+    Other tasks run in between.
     """
-    found: list[Entry] = []
-    portion = max(1, min(PORTION, COMPARISONS // max(1, selection.cost)))
-    for start in range(0, len(entries), portion):
-        some = await entries_at(entries[start : start + portion], selection.resource)
-        unknown = sum([len(entry.stored) for entry in some if not selection.knows(entry)])
-        found += await work(unknown, _wanted, some, selection)
-        if limit and len(found) >= limit:
-            return found[:limit]
+    matching: list[Entry] = []
+    step = max(1, min(MAX_MATCHED, MAX_COMPARISONS // max(1, selection.cost)))
+    for start in range(0, len(entries), step):
+        some = await entries_at(entries[start : start + step], selection.resource)
+        to_decode = sum([len(entry.stored) for entry in some if not selection.is_indexed(entry)])
+        matching += await offload(to_decode, _select, some, selection)
+        if limit and len(matching) >= limit:
+            return matching[:limit]
         await asyncio.sleep(0)
-    return found
+    return matching
 
 
-def _wanted(entries: Sequence[Entry], selection: Selection) -> list[Entry]:
-    return [entry for entry in entries if selection.wants(entry)]
+def _select(entries: Sequence[Entry], selection: Selection) -> list[Entry]:
+    return [entry for entry in entries if selection.matches(entry)]
 
 
-async def fresh(registry: Registry, revision: Revision) -> None:
-    """Wait a little for a revision that does not exist yet."""
-    try:
-        async with asyncio.timeout(FRESHNESS_DEADLINE):
-            await registry.cache.reached(revision)
-    except TimeoutError:
-        raise too_large(revision, registry.cache.revision) from None
-
-
-def too_large(revision: Revision, current: Revision) -> ApiError:
-    error = errors.timeout(f"Too large resource version: {revision}, current: {current}", 1)
-    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    error.details = {"causes": causes, "retryAfterSeconds": 1}
-    return error
-
-
-async def _history(
-    registry: Registry, selection: Selection, limit: int, after: Key | None, revision: Revision
-) -> Listing:
+async def _history(reader: Reader, selection: Selection, limit: int, after: Key | None, revision: Revision) -> Listing:
     prefix = Prefix(selection.resource.collection, selection.partition)
     found: list[Entry] = []
     while True:
         try:
-            page = await registry.store.list(
-                prefix, revision=revision, limit=limit if selection.everything else PAGE if limit else 0, after=after
+            page = await reader.store.list(
+                prefix,
+                revision=revision,
+                limit=limit if selection.selects_all else HISTORY_PAGE if limit else 0,
+                after=after,
             )
         except Compacted:
             raise _expired(after, selection) from None
         except FutureRevision as future:
             raise too_large(revision, future.current) from None
         entries = [Entry(item.key, item.value, item.revision) for item in page.items]
-        if selection.everything:
+        if selection.selects_all:
             token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""
             entries = await entries_at(entries, selection.resource)
             return Listing(entries, revision, token, page.remaining or None)
-        found += await wanted(entries, selection, limit - len(found) if limit else 0)
+        found += await select(entries, selection, limit - len(found) if limit else 0)
         if limit and len(found) == limit and (page.remaining or found[-1].key != entries[-1].key):
             return Listing(found, revision, _encode_token(found[-1].key, selection, revision))
         if not page.remaining:
@@ -209,7 +193,7 @@ def _expired(after: Key | None, selection: Selection) -> ApiError:
     return error
 
 
-# -- continue tokens: base64url of {"v", "rv", "start"}, as upstream's; clients must not look inside, some do ---------
+# -- continue tokens: base64url of {"v", "rv", "start"}, as upstream's; clients should not look inside, but some do ---------
 
 
 def _encode_token(last: Key, selection: Selection, revision: Revision) -> str:
@@ -220,7 +204,7 @@ def _encode_token(last: Key, selection: Selection, revision: Revision) -> str:
 
 
 def decode_token(token: str, selection: Selection) -> tuple[Key, Revision]:
-    """The key to go on behind, and the state to show (-1: the newest). Raises ApiError."""
+    """(The last key of the previous page, the revision of the list or -1 for the newest). Raises ApiError."""
     parsed = _parse_token(token)
     version, revision, start = parsed.get("v", ""), parsed.get("rv", 0), parsed.get("start", "")
     if version != "meta.k8s.io/v1":

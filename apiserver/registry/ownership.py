@@ -1,4 +1,4 @@
-"""Field ownership of the resources that are served: `apiserver.apply` with their types, versions and conversions."""
+"""Field ownership of resources: `noxu.apiserver.apply` with their types, versions and conversions."""
 
 from __future__ import annotations
 
@@ -8,112 +8,116 @@ from functools import cache
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from apiserver.api import codec
-from apiserver.api.errors import ApiError
-from apiserver.api.structs import zero
-from apiserver.api.types import Object
-from apiserver.apply import scale
-from apiserver.apply.fieldset import FieldSet, Path, field, of
-from apiserver.apply.tracker import Tracker, as_it_is, relabel
-from apiserver.apply.types import Type, of_schema, of_struct
-from apiserver.registry.conversion import convert_one
-from apiserver.registry.heavy import work
-from apiserver.registry.resource import Resource, Versions
-from apiserver.registry.scale import UNSET, scale_of
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.apply import scale
+from noxu.apiserver.apply.fieldset import FieldSet, Path, field, of
+from noxu.apiserver.apply.tracker import Tracker, relabel, unchanged
+from noxu.apiserver.apply.types import Type, of_schema, of_struct
+from noxu.apiserver.go.structs import zero
+from noxu.apiserver.registry.conversion.converters import convert_one
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry.scale import UNSET, scale_of
+from noxu.apiserver.values import Object
 
-_trackers: WeakKeyDictionary[Resource, dict[str, Tracker]] = WeakKeyDictionary()
 _types: WeakKeyDictionary[Resource, Type] = WeakKeyDictionary()
 
 
 def tracker(resource: Resource, subresource: str) -> Tracker:
-    """Who owns what is worked out with this; made when a resource is first written to."""
-    known = _trackers.setdefault(resource, {})
-    if subresource not in known:
-        known[subresource] = _make(resource, subresource)
-    return known[subresource]
+    """The tracker of a subresource, created by the first write."""
+    if subresource not in resource.trackers:
+        resource.trackers[subresource] = _new_tracker(resource, subresource)
+    return resource.trackers[subresource]
 
 
-async def tracked(resource: Resource, subresource: str, do: Callable[[Tracker], Object], weight: int) -> Object:
-    """What `do` makes of a tracker; it is pure, and may be called again. Raises what it raises.
+async def run_with_tracker(
+    resource: Resource, subresource: str, compute: Callable[[Tracker], Object], weight: int
+) -> Object:
+    """The result of `compute`, which is pure, with the tracker. Raises what it raises.
 
-    `weight` is how many bytes it works on. Where a webhook has to be asked how an object looks at another version,
-    `do` begins anew when it has answered.
+    `weight` is the number of bytes that it processes. If it needs a conversion by a webhook, `compute` is interrupted by
+    _ConversionNeeded, and repeated when the webhook has responded.
     """
-    known = tracker(resource, subresource)
+    plain_tracker = tracker(resource, subresource)
     if resource.versions.converter is None:
-        return await work(weight, do, known)
-    answers = _Answers(resource)
-    asking = replace(known, convert=answers.at)
+        return await offload(weight, compute, plain_tracker)
+    conversions = _Conversions(resource)
+    converting_tracker = replace(plain_tracker, convert=conversions.convert)
     while True:
         try:
-            return await work(max(weight, answers.weight), do, asking)
-        except _Unknown as unknown:
-            await answers.ask(unknown, weight)
+            return await offload(max(weight, conversions.weight), compute, converting_tracker)
+        except _ConversionNeeded as needed:
+            await conversions.request(needed, weight)
 
 
-Looks = tuple[str, bytes]
-"""A version, and an object as bytes that is to be converted to it."""
+_ConversionKey = tuple[str, bytes]
+"""(the target version, the object as JSON)."""
 
 
-class _Unknown(Exception):
-    """Somebody has to be asked how an object looks at another version."""
+class _ConversionNeeded(Exception):
+    """A webhook has to convert an object to another version."""
 
-    def __init__(self, value: Object, key: Looks) -> None:
+    def __init__(self, value: Object, key: _ConversionKey) -> None:
         super().__init__()
         self.value = value
         self.key = key
 
 
-class _Answers:
-    """How objects look at other versions, as far as is known; by version and what they look like.
-
-    Upstream converts by way of the version that the request is about.
-    """
+class _Conversions:
+    """The conversions by a webhook during one write. Like upstream, they go through the version of the request."""
 
     def __init__(self, resource: Resource) -> None:
-        self.weight = 0  # bytes of the longest answer
+        self.weight = 0  # bytes of the largest response
         self._resource = resource
-        self._known: dict[Looks, Object | ApiError] = {}
+        self._results: dict[_ConversionKey, Object | ApiError] = {}
 
-    def at(self, value: Object, api_version: str) -> Object:
-        """Raises _Unknown or ApiError."""
+    def convert(self, value: Object, api_version: str) -> Object:
+        """Raises _ConversionNeeded or ApiError."""
         hub = self._resource.api_version
         if hub not in (value["apiVersion"], api_version):
-            value = self.at(value, hub)
+            value = self.convert(value, hub)
         key = api_version, codec.encode(value, sort_keys=True)
-        found = self._known.get(key)
-        if found is None:
-            raise _Unknown(value, key)
-        if isinstance(found, ApiError):
-            raise found
-        return found
+        result = self._results.get(key)
+        if result is None:
+            raise _ConversionNeeded(value, key)
+        if isinstance(result, ApiError):
+            raise result
+        return result
 
-    async def ask(self, unknown: _Unknown, weight: int) -> None:
-        api_version, _ = unknown.key
-        target = next(one for one in self._resource.versions.all if one.api_version == api_version)
+    async def request(self, needed: _ConversionNeeded, weight: int) -> None:
+        api_version, _ = needed.key
+        target = self._resource.versions.find(api_version)
+        assert target is not None
         try:
-            [self._known[unknown.key]], weight = await convert_one(unknown.value, target, weight)
+            [self._results[needed.key]], weight = await convert_one(needed.value, target, weight)
             self.weight = max(self.weight, weight)
         except ApiError as error:
-            self._known[unknown.key] = error
+            self._results[needed.key] = error
 
 
-def _make(resource: Resource, subresource: str) -> Tracker:
-    """As upstream has it: custom resources are compared at other versions as they are, so that ownership cannot be
-    worked out where these do not know a field, and the main resource's reset fields are those of its version only."""
+def _new_tracker(resource: Resource, subresource: str) -> Tracker:
+    """The tracker of a subresource, with two peculiarities of upstream.
+
+    Custom resources are not converted for a comparison at another version, so that ownership cannot be determined if that
+    version lacks a field. The reset fields of the main resource are those of its own version only.
+    """
     versions = resource.versions
     struct = resource.behaviour.struct
     reset = versions.all if subresource else (resource,)
     return Tracker(
         resource.api_version,
         resource.kind,
-        {one.api_version: _type(one) for one in versions.all},
+        {version.api_version: _type(version) for version in versions.all},
         convert=relabel if struct is None else lambda value, api_version: _convert(versions, value, api_version),
         subresource=subresource,
-        resets={one.api_version: _reset_fields(one.behaviour.reset_fields(one, subresource)) for one in reset},
+        resets={
+            version.api_version: _reset_fields(version.behaviour.reset_fields(version, subresource))
+            for version in reset
+        },
         empty={} if struct is None else zero(struct),
         custom=struct is None,
-        written=as_it_is if struct is None else resource.behaviour.written,
+        written=unchanged if struct is None else resource.behaviour.written,
     )
 
 
@@ -126,8 +130,8 @@ def _type(resource: Resource) -> Type:
 
 
 def _convert(versions: Versions, value: Object, api_version: str) -> Object:
-    """Every version that is in the tracker's types is one of the resource's."""
-    target = next(one for one in versions.all if one.api_version == api_version)
+    target = versions.find(api_version)
+    assert target is not None, "a tracker has only versions of its resource"
     return target.behaviour.convert(target, codec.decode_stored(codec.encode(value, sort_keys=False)))
 
 
@@ -142,9 +146,9 @@ SCALE: Final = scale.TRACKER
 
 
 def owned_scale(value: Object, resource: Resource) -> Object:
-    """The Scale of an object with the owners of its replicas: for writing only, answers do not tell them.
+    """The Scale of an object with the owners of its replicas, which responses do not contain.
 
-    `scale.UNSET` stands for replicas that are not there. Raises ApiError.
+    Absent replicas are `scale.UNSET`. Raises ApiError.
     """
     shown = scale_of(value, resource, missing=UNSET)
     owners = scale.to_scale(value["metadata"].get("managedFields"), replicas_paths(resource))
@@ -154,7 +158,8 @@ def owned_scale(value: Object, resource: Resource) -> Object:
 
 
 def replicas_paths(resource: Resource) -> dict[str, Path | None]:
-    """Where each version keeps its replicas."""
+    """The path of the replicas in each version."""
     return {
-        one.api_version: scale.path_of(one.scale.spec_replicas) if one.scale else None for one in resource.versions.all
+        version.api_version: scale.path_of(version.scale.spec_replicas) if version.scale else None
+        for version in resource.versions.all
     }

@@ -1,74 +1,118 @@
 """A resource: one version of a kind as the API serves it, with everything that is compiled for it.
 
-Custom resources, CustomResourceDefinitions and built-in kinds are all `Resource`s; how their objects are decoded,
-completed, validated and written is their `Behaviour`. `Versions` ties the versions of one resource together: objects
-are stored once, in the storage version, and read at any served one.
+Custom resources, CustomResourceDefinitions, built-in kinds and virtual kinds are all `Resource`s; `type` says which. How
+their objects are decoded, read and written is their `Behaviour`; what a write may change and must satisfy is their
+strategy (`registry.strategies`). `Versions` ties the versions of one resource together: objects are stored once, in the
+storage version, and read at any served one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from apiserver.api.errors import Qualified
-from apiserver.api.structs import Struct
-from apiserver.api.types import Object
-from apiserver.schema.compiled import Compiled
-from apiserver.schema.defaulting import brings_nulls
-from apiserver.schema.embedded import has_embedded
-from apiserver.schema.structural import MISSING, Structural, has_rules, parse
+from noxu.apiserver.api.errors import Qualified
+from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.apply.tracker import Tracker
+from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.kinds import Kind
+from noxu.apiserver.schema.compiled import Compiled
+from noxu.apiserver.schema.defaulting import has_null_default
+from noxu.apiserver.schema.embedded import has_embedded
+from noxu.apiserver.schema.structural import MISSING, Structural, has_rules, parse
+from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
-    from apiserver.cel.validation import Validator
-    from apiserver.registry.conversion import Converter
-    from apiserver.registry.pipeline import Draft
+    from noxu.apiserver.cel import Validator
 
-CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """The order in which upstream lists them in discovery."""
 
 
+class ResourceType(Enum):
+    """The type of a resource, which selects its strategy and its encoding."""
+
+    CUSTOM = auto()
+    """Defined by a CustomResourceDefinition: described by a schema, JSON with sorted keys, no protobuf."""
+    DEFINITION = auto()
+    """customresourcedefinitions themselves."""
+    BUILT_IN = auto()
+    """Described by a struct table (`noxu.apiserver.kinds`), stored."""
+    VIRTUAL = auto()
+    """Described by a struct table; a POST is answered and nothing is stored (access reviews)."""
+
+
+CUSTOM, DEFINITION, BUILT_IN, VIRTUAL = ResourceType
+
+
+class Converted(NamedTuple):
+    """Converted objects, and the weight of further work on them in bytes (a response may be larger than the request)."""
+
+    values: list[Object]
+    weight: int
+
+
+class Converter(Protocol):
+    """Converts the objects of one definition through a webhook. `timeout` is in seconds."""
+
+    timeout: int
+
+    async def convert(self, values: Sequence[Object], api_version: str, weight: int) -> Converted:
+        """Convert objects, all of one version, to another version. `weight` is their size in bytes.
+
+        The given objects are not changed, the results are not pruned. Raises ApiError.
+        """
+        ...
+
+
 class Behaviour(Protocol):
-    """What differs between custom resources, definitions and built-in kinds. All of it is pure."""
+    """How the objects of a resource are decoded, read and written. All of it is pure."""
 
     unconditional_update: bool
-    """May an update leave out the resourceVersion?"""
+    """Whether an update may omit the resourceVersion."""
 
     create_on_update: bool
-    """Does an update of what is not there create it?"""
+    """Whether an update of an object that does not exist creates it."""
 
     sorted_keys: bool
-    """Are objects written with sorted keys (custom resources), or in the order of declaration?"""
+    """Whether objects are encoded with sorted keys (custom resources) or in the order of declaration."""
 
     struct: Struct | None
-    """The table of a kind that has no schema."""
+    """The struct table of a built-in kind, None for custom resources."""
 
     def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
-        """Whether an object is clean at a look: `decode` (or `read`, if it is `stored`) would change nothing of it but
-        its metadata, and after `default` the schema would be content. Metadata and defaults are as they should be then.
+        """The fast path: decode, default and validate a clean object in one pass.
 
-        False says nothing. Defaults that are sure may be there already.
+        True: `decode` and `prune` (or `read`, if it is `stored`) would change only the metadata of the object, and with
+        defaults it satisfies the schema; its metadata is decoded and its defaults are filled in. False: the object has to
+        take the stages one by one; some of its defaults may be filled in already.
         """
         ...
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
-        """Type an object that came in: the object, and the paths of unknown fields in upstream's order.
+        """Decode an object of a request: (the object, the paths of unknown fields in upstream's order).
 
-        This is where custom resources are pruned. Raises ValueError for what has the wrong type, in Go's words.
+        Objects of built-in kinds are also pruned. Raises ValueError for a value of the wrong type, with Go's message.
         """
         ...
 
-    def read(self, resource: Resource, value: Object) -> None:
-        """Bring a stored object into the shape that its version's schema describes now, in place (no defaults)."""
+    def prune(self, resource: Resource, value: Object) -> list[str]:
+        """Remove the fields that the schema does not describe, in place; the removed paths. Raises ValueError."""
         ...
 
-    def prune(self, resource: Resource, value: Object) -> Object:
-        """The object without unknown fields; it may be changed in place. What has the wrong type stays as it is."""
+    def read(self, resource: Resource, value: Object) -> None:
+        """Prune a stored object by the current schema of its version, in place; without defaults."""
+        ...
+
+    def prune_mutated(self, resource: Resource, value: Object) -> Object:
+        """Prune an object after mutating admission, possibly in place; values of wrong types remain."""
         ...
 
     def convert(self, resource: Resource, value: Object) -> Object:
-        """An object of another version of the same resource as one of this version, which may be the same dict."""
+        """Convert an object of another version of the resource to this version, possibly in place."""
         ...
 
     def default(self, resource: Resource, value: Object) -> None:
@@ -76,33 +120,25 @@ class Behaviour(Protocol):
         ...
 
     def written(self, value: Object) -> Object:
-        """The object as it is written: in the order of declaration, without what is left out when empty."""
-        ...
-
-    def prepare(self, draft: Draft) -> None:
-        """Reset what the caller may not set (status, or everything but status), and count the generation."""
-        ...
-
-    def validate(self, draft: Draft) -> None:
-        """Collect field errors in `draft.errors` and warnings in `draft.warnings`."""
+        """The object in the form in which it is encoded: in the order of declaration, without fields that Go omits if empty."""
         ...
 
     def reset_fields(self, resource: Resource, subresource: str) -> tuple[str, ...]:
-        """The dotted paths that a write to this subresource cannot change, and that nobody owns through it."""
+        """The dotted paths that a write to this subresource cannot change, and for which it sets no field manager."""
         ...
 
     def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
-        """The fields beside metadata.name and metadata.namespace that field selectors may name."""
+        """The values of the selectable fields, besides metadata.name and metadata.namespace."""
         ...
 
     def unknown_field_label(self, name: str) -> str:
-        """What to say of a field that selectors may not name."""
+        """The error for a field that is not selectable."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where /scale finds its numbers; JSON paths with their leading dot, as the definition has them."""
+    """The fields behind /scale: JSON paths with their leading dot, as in the definition."""
 
     spec_replicas: str
     status_replicas: str
@@ -113,6 +149,7 @@ class ScalePaths:
 class Resource:
     """One version of one resource."""
 
+    type: ResourceType
     group: str
     version: str
     plural: str
@@ -127,38 +164,41 @@ class Resource:
     subresources: frozenset[str] = frozenset()
     scale: ScalePaths | None = None
     served: bool = True
-    stored: bool = True
-    """Otherwise an object is a question, that is answered and forgotten."""
     deprecation_text: str = ""
-    """What every request to a deprecated version is warned with."""
+    """The warning for requests to a deprecated version, "" if it is not deprecated."""
     columns: Sequence[Object] | None = None
     selectable_fields: Sequence[str] = ()
-    """JSON paths without the leading dot, as field selectors name them."""
+    """JSON paths without the leading dot, as in field selectors."""
     raw_schema: Object | None = None
+    table: Kind | None = None
+    """The rules of a built-in or virtual kind."""
+
     versions: Versions = field(init=False, repr=False)
+    collection: str = field(init=False)
+    """The storage collection; the same for all versions."""
+    api_version: str = field(init=False)
+    is_custom: bool = field(init=False)
+    is_stored: bool = field(init=False)
+    has_status: bool = field(init=False)
+    trackers: dict[str, Tracker] = field(init=False, default_factory=dict, repr=False)
+    """The trackers of field ownership by subresource, created by the first write (`registry.ownership`)."""
+    sorted_keys: bool = field(init=False)
+    group_resource: Qualified = field(init=False, repr=False)
+    """The name of the resource in error messages: `widgets.example.com`."""
+    gvk: GroupVersionKind = field(init=False, repr=False)
 
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def collection(self) -> str:
-        """The storage collection; the same for all versions."""
-        return self.versions.collection
-
-    @cached_property
-    def what(self) -> Qualified:
-        """How error texts name the resource: `widgets.example.com`."""
-        return Qualified(self.group, self.plural)
-
-    @cached_property
-    def kind_what(self) -> Qualified:
-        """How error texts name the kind: `Widget.example.com`."""
-        return Qualified(self.group, self.kind)
+    def __post_init__(self) -> None:
+        self.api_version = f"{self.group}/{self.version}" if self.group else self.version
+        self.is_custom = self.type is CUSTOM
+        self.is_stored = self.type is not VIRTUAL
+        self.has_status = "status" in self.subresources
+        self.sorted_keys = self.behaviour.sorted_keys
+        self.group_resource = Qualified(self.group, self.plural)
+        self.gvk = GroupVersionKind(self.group, self.version, self.kind)
 
     @cached_property
     def schema(self) -> Structural | None:
-        """The structural schema, parsed when first needed; None if there is none."""
+        """The structural schema, parsed on first use; None if there is none."""
         return None if self.raw_schema is None else parse(self.raw_schema)
 
     @cached_property
@@ -168,21 +208,21 @@ class Resource:
 
     @cached_property
     def rules(self) -> Validator | None:
-        """The rules of the schema (x-kubernetes-validations); None if it has none."""
-        if self.schema is None or not has_rules(self.schema):
+        """The CEL rules of the schema (x-kubernetes-validations), compiled on first use; None if there are none."""
+        if self.schema is None or not self.has_rules:
             return None
-        from apiserver.cel.validation import Validator  # few need the engine, and it is large
+        from noxu.apiserver.cel import Validator  # the engine takes long to import, and few CRDs need it
 
         return Validator(self.schema)
 
-    @property
-    def awaits_rules(self) -> bool:
-        """Whether it has rules that nobody has needed yet: to import the engine and to make them takes long."""
-        return "rules" not in vars(self) and self.schema is not None and has_rules(self.schema)
+    @cached_property
+    def has_rules(self) -> bool:
+        """Whether the schema has CEL rules."""
+        return self.schema is not None and has_rules(self.schema)
 
     @cached_property
     def stored_head(self) -> bytes:
-        """How a stored custom resource begins, if no top-level field sorts before metadata."""
+        """The first bytes of a stored custom resource, unless a top-level field sorts before metadata."""
         return f'{{"apiVersion":"{self.api_version}","kind":"{self.kind}","metadata":'.encode()
 
     @cached_property
@@ -191,31 +231,27 @@ class Resource:
         return has_embedded(self.schema)
 
     @cached_property
-    def stores_shown(self) -> bool:
-        """Whether what a write at this version leaves is what a read gives.
+    def serves_as_stored(self) -> bool:
+        """Whether a read returns exactly what a write at this version stored.
 
-        Not so where a default fills in a status that creating has wiped, or brings nulls.
+        False if a default fills in the status, which a create removes, or contains nulls, which a read drops.
         """
-        if brings_nulls(self.schema):
+        if has_null_default(self.schema):
             return False
         status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None
         return status is None or status.default is MISSING
 
     def prepare(self) -> None:
-        """Make now what is otherwise made when it is first needed."""
-        _ = self.schema, self.has_embedded, self.stores_shown
-
-    @property
-    def has_status(self) -> bool:
-        return "status" in self.subresources
+        """Compute the cached properties that every write uses."""
+        _ = self.schema, self.has_embedded, self.serves_as_stored
 
 
 class Versions:
     """All versions of one resource.
 
-    `since` is the revision from which on it is served as it is now; no watch starts before it. `terminating`: its
-    definition is being deleted, nothing may be created any more. `converter` is who has to be asked how objects look at
-    another version; None: nobody, the behaviours know.
+    `since` is the revision at which the resource began to be served in this form; no watch starts before it.
+    `terminating`: its definition is being deleted, and no object may be created. `converter` converts objects to another
+    version through a webhook; None if the behaviours convert.
     """
 
     converter: Converter | None = None
@@ -227,7 +263,7 @@ class Versions:
         self.collection = f"{storage.group}/{storage.plural}"
         self._by_api_version = {one.api_version: one for one in resources}
         for one in resources:
-            one.versions = self
+            one.versions, one.collection = self, self.collection
 
     @property
     def all(self) -> Iterable[Resource]:
@@ -241,5 +277,5 @@ class Versions:
         return self._by_api_version.get(api_version)
 
     def of(self, value: Object) -> Resource:
-        """The version that a stored object was written in; the storage version if that one is gone."""
+        """The version of a stored object, or the storage version if its own version no longer exists."""
         return self._by_api_version.get(value.get("apiVersion", ""), self.storage)

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api import errors
-from apiserver.api.types import Json, Object
-from apiserver.apply.goprint import default_format, go_type
-from apiserver.registry.resource import Resource, ScalePaths
+from noxu.apiserver.api import errors
+from noxu.apiserver.go.fmt import default_format, go_type
+from noxu.apiserver.registry.resource import Resource, ScalePaths
+from noxu.apiserver.values import ABSENT, Json, NotAMap, Object, nested_field
 
 
 def _value_at(value: Object, path: str) -> Json:
-    """What stands at `.a.b`; _ABSENT if it ends early. Raises ValueError if it goes through what is no map."""
-    found: Json = value
-    names = path.removeprefix(".").split(".")
-    for n, name in enumerate(names, 1):
-        if found is None:
-            return _ABSENT
-        if not isinstance(found, dict):
-            raise ValueError(_mismatch(".".join(names[:n]), found, "map[string]interface{}"))
-        found = found.get(name, _ABSENT)
-        if found is _ABSENT:
-            return _ABSENT
-    return found
-
-
-_ABSENT: Final = object()
-"""Null is a value of a wrong type, as upstream."""
+    """The value at `.a.b`, ABSENT if it does not exist. Raises ValueError if a parent is not a map."""
+    try:
+        return nested_field(value, path.removeprefix("."), ABSENT, strict=True)
+    except NotAMap as error:
+        raise ValueError(_mismatch(error.path, error.value, "map[string]interface{}")) from None
 
 
 def _mismatch(path: str, value: Json, expected: str) -> str:
@@ -34,9 +23,9 @@ def _mismatch(path: str, value: Json, expected: str) -> str:
 
 
 def integer_at(value: Object, path: str) -> int | None:
-    """Raises ValueError with upstream's text for anything but an integer."""
+    """The integer at a path, None if it is absent. Raises ValueError with upstream's message for another type."""
     found = _value_at(value, path)
-    if found is _ABSENT:
+    if found is ABSENT:
         return None
     if type(found) is not int:
         raise ValueError(_mismatch(path.removeprefix("."), found, "int64"))
@@ -44,9 +33,9 @@ def integer_at(value: Object, path: str) -> int | None:
 
 
 def text_at(value: Object, path: str) -> str | None:
-    """Raises ValueError with upstream's text for anything but a string."""
+    """The string at a path, None if it is absent. Raises ValueError with upstream's message for another type."""
     found = _value_at(value, path)
-    if found is _ABSENT:
+    if found is ABSENT:
         return None
     if not isinstance(found, str):
         raise ValueError(_mismatch(path.removeprefix("."), found, "string"))
@@ -54,11 +43,11 @@ def text_at(value: Object, path: str) -> str | None:
 
 
 UNSET: Final = -(2**31)
-"""Stands for replicas that are not there, while a Scale is patched."""
+"""Represents absent replicas while a Scale is patched."""
 
 
 def scale_of(value: Object, resource: Resource, *, missing: int | None = None) -> Object:
-    """The Scale of an object. Raises ApiError if it has no replicas, unless `missing` says what to show then."""
+    """The Scale of an object; `missing` replaces absent replicas. Raises ApiError, if `missing` is None also for these."""
     paths = _paths(resource)
     metadata = value["metadata"]
     try:
@@ -84,7 +73,7 @@ def scale_of(value: Object, resource: Resource, *, missing: int | None = None) -
 
 
 def put(value: Object, resource: Resource, new_scale: Object) -> None:
-    """Write a decoded Scale into its object, in place: the replicas, and the resourceVersion if it names one.
+    """Write a decoded Scale into its object, in place: the replicas, and the resourceVersion if it has one.
 
     Raises ApiError.
     """
@@ -97,7 +86,7 @@ def put(value: Object, resource: Resource, new_scale: Object) -> None:
 
 
 def set_replicas(value: Object, resource: Resource, replicas: int) -> None:
-    """Write the replicas of a Scale into its object, in place. Raises ApiError if their place cannot be reached."""
+    """Write the replicas of a Scale into its object, in place. Raises ApiError if a parent is not a map."""
     *parents, name = _paths(resource).spec_replicas.removeprefix(".").split(".")
     place: Json = value
     for parent in parents:

@@ -1,16 +1,15 @@
-"""The fast path: one look at an object says that it is clean, or leaves it to the walkers.
+"""The fast path: one pass over an object that accepts it as clean, or leaves it to the walkers.
 
-Clean: pruning removes nothing, no null is dropped, validation, list types and embedded resources report nothing.
-Missing defaults are filled in on the way. At any doubt the answer is no, and then the readable walkers (prune, default,
-validate …) do all the work; they alone know messages. What was filled in until then they would have filled in
-themselves. That both come to the same is a property test.
+Clean means: pruning removes nothing, no null is dropped, and validation, list types and embedded resources report no
+errors. Missing defaults are filled in on the way. If in doubt, the object is not accepted, and the readable walkers
+(prune, default, validate …) do all the work; only they have messages. They would have filled in the same defaults. That
+both paths give the same results is a property test.
 
-Python source is generated for each node of a schema that values reach, as `conditions` says: a schema of 2 MB costs
-nothing until objects come, and then only for the fields that they use, and a kind with a handful of objects is never
-compiled at all.
+Python source (see `conditions`) is generated for the nodes of a schema that values reach: a schema of 2 MB costs nothing
+until objects arrive, and then only for the fields that they have; a kind with a handful of objects is never compiled.
 
-Two things are left until an object is complete: what its metadata must be, and what the root says of all its fields.
-Rules (CEL) are not looked at.
+The metadata, and keywords of the root about all fields together, are checked when an object is complete
+(`is_complete`). CEL rules are not part of the fast path.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from apiserver.schema.conditions import ANYTHING, NOTHING, Accepts, is_anything, source
-from apiserver.schema.pruning import META
-from apiserver.schema.structural import MISSING, NO_VALIDATION, Structural
+from noxu.apiserver.schema.conditions import ANYTHING, NOTHING, Accepts, is_anything, source
+from noxu.apiserver.schema.pruning import META
+from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, Structural
 
 if TYPE_CHECKING:
-    from apiserver.api.types import Json, Object
+    from noxu.apiserver.values import Json, Object
 
 WARM_UP: Final = 16
-"""Objects that go to the walkers before a schema is compiled, which takes as long as they do with about as many."""
-AT_ONCE: Final = 64
-"""Nodes that one object may have compiled, which takes some ten milliseconds. The rest is for the next objects."""
+"""Objects that are left to the walkers before a schema is compiled: compiling takes about as long as they do."""
+MAX_COMPILED_AT_ONCE: Final = 64
+"""Nodes that are compiled for one object, in some ten milliseconds; the next objects continue."""
 
 
 class Compiled:
     """The fast path of one schema, compiled as far as values have needed it."""
 
-    __slots__ = ("_accepts", "_accepts_status", "_functions", "_is_complete", "_warm_up")
+    __slots__ = ("_accepts", "_accepts_status", "_functions", "_warm_up", "is_complete")
 
     def __init__(self, schema: Structural, *, warm_up: int = WARM_UP) -> None:
         self._functions = functions = _Functions()
@@ -43,28 +42,25 @@ class Compiled:
         self._accepts = functions.entry(_body(schema))
         self._accepts_status = is_anything if status is None else functions.entry(status)
         complete = _completeness(schema)
-        self._is_complete = is_anything if complete is None else functions.entry(complete)
+        self.is_complete = None if complete is None else functions.entry(complete)
+        """Whether an accepted object is valid as a whole, now that its metadata is what will be stored; None: it is."""
         self._warm_up = warm_up
 
     def accepts(self, value: Object) -> bool:
-        """Fill in the defaults of a whole object, in place; whether it is clean then, but for its metadata."""
+        """Fill in the defaults of a whole object, in place; whether it is clean apart from its metadata."""
         if self._warm_up:
             self._warm_up -= 1
             return False
-        self._functions.left = AT_ONCE
+        self._functions.left = MAX_COMPILED_AT_ONCE
         return self._accepts(value)
 
     def accepts_status(self, status: Json) -> bool:
-        """The same for the status alone, once an object has been accepted."""
+        """The same for the status alone, after the object has been accepted."""
         return self._accepts_status(status)
-
-    def is_complete(self, value: Object) -> bool:
-        """Whether an accepted object is valid as a whole, now that its metadata is what will be stored."""
-        return self._is_complete(value)
 
 
 def _body(schema: Structural) -> Structural:
-    """The root as far as it can be judged at once: without metadata, and without what holds for all fields together."""
+    """The root without metadata, and without keywords about all fields together."""
     metadata = schema.properties.get("metadata", ANYTHING)
     has_defaults = any(one.default is not MISSING for one in (metadata, *metadata.properties.values()))
     return Structural(
@@ -80,7 +76,7 @@ def _body(schema: Structural) -> Structural:
 
 
 def _completeness(schema: Structural) -> Structural | None:
-    """What is left to judge of the root; None if there is nothing."""
+    """The rest of the root, None if it has no conditions."""
     metadata = schema.properties.get("metadata")
     silent = metadata is None or (metadata.validation is NO_VALIDATION and not metadata.properties)
     if silent and schema.validation is NO_VALIDATION:
@@ -90,15 +86,15 @@ def _completeness(schema: Structural) -> Structural | None:
 
 
 class _Functions:
-    """The functions made for a schema. They share their globals: each other, and constants."""
+    """The functions generated for a schema. Their globals are each other, and constants."""
 
     def __init__(self) -> None:
         self._globals: dict[str, Any] = {}
         self._numbers = count()
-        self.left = AT_ONCE
+        self.left = MAX_COMPILED_AT_ONCE
 
     def entry(self, schema: Structural) -> Accepts:
-        """A node's function, to be called from outside."""
+        """A node's function, for callers outside of the generated source."""
         name = self.function(schema)
 
         def call(value: Json) -> bool:
@@ -106,7 +102,7 @@ class _Functions:
 
         return call
 
-    # What generated source calls
+    # The protocol `conditions.Functions`
 
     def constant(self, value: object) -> str:
         name = f"c{next(self._numbers)}"
@@ -125,7 +121,7 @@ class _Functions:
         return self.constant(table)
 
     def _later(self, schema: Structural, place: dict[str, Any], name: str) -> Accepts:
-        """What stands in for a node's function until the first value comes."""
+        """A stand-in for a node's function. The first value compiles the node; then `place[name]` is the function itself."""
         made: Accepts | None = None
 
         def first(value: Json) -> bool:

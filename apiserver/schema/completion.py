@@ -1,9 +1,14 @@
-"""Make a schema structural where there is only one way to do it.
+"""Make a schema structural where there is only one way to do so.
 
-What is moved, added or dropped leaves the meaning as it was, or as the article "Future of CRDs: Structural Schemas"
-wants it: what quantors say about the spine goes onto the spine, fields that only they mention are listed there (by the
-skeleton of the branches), missing types follow from the other keywords, and what may be anything says so. Whatever
-could be meant in two ways stays; `lint` tells it afterwards.
+Moving, adding or dropping keywords keeps the meaning, or gives the one of the article "Future of CRDs: Structural
+Schemas": keywords in junctors that describe the spine are moved there, fields that occur only in junctors are declared
+there (by the skeleton of the branches), missing types are inferred from other keywords, and a value without any
+description preserves unknown fields. Whatever is ambiguous is kept; `lint` reports it afterwards.
+
+    {properties: {a: {minLength: 1}}, anyOf: [{required: [b], properties: {b: {type: integer}}}]}
+
+    {type: object, properties: {a: {type: string, minLength: 1}, b: {type: integer}},
+     anyOf: [{required: [b], properties: {b: {}}}]}
 """
 
 from __future__ import annotations
@@ -12,11 +17,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from apiserver.api.field import ROOT, Path, child, key
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy
-from apiserver.schema.formats import NUMERIC, is_recognized
-from apiserver.schema.skeleton import QUANTORS, merge, skeleton
+from noxu.apiserver.api.field import ROOT, Path, child, key
+from noxu.apiserver.schema.formats import NUMERIC, is_recognized
+from noxu.apiserver.schema.skeleton import JUNCTORS, merge, skeleton
+from noxu.apiserver.values import Json, Object, copy
 
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
@@ -28,7 +32,7 @@ _EITHER: Final[list[Object]] = [{"type": "integer"}, {"type": "string"}]
 
 
 class Note(NamedTuple):
-    """Something that was changed."""
+    """A change that was made to a schema."""
 
     path: Path
     text: str
@@ -38,10 +42,10 @@ class Note(NamedTuple):
 
 
 def complete(schema: Object, path: Path = ROOT, *, preserve: bool = False) -> tuple[Object, list[Note]]:
-    """The schema of a whole resource, as structural as can be, and what was changed.
+    """(the schema of a whole resource, completed as far as possible; the changes).
 
     `preserve`: nothing is to be pruned (v1beta1's `preserveUnknownFields: true`), neither at the root nor in objects
-    of which no field is known.
+    without declared fields.
     """
     notes: list[Note] = []
     schema = _References(schema.get("definitions") or {}, notes).inlined(copy(schema), path)
@@ -62,7 +66,7 @@ MAX_REFERENCES: Final = 10_000  # definitions that refer to definitions can grow
 
 
 class _References:
-    """Writes out what references refer to; recursive ones stay."""
+    """Inlines referenced definitions, except recursive ones."""
 
     def __init__(self, definitions: Object, notes: list[Note]) -> None:
         self.definitions = definitions
@@ -70,17 +74,17 @@ class _References:
         self.followed = 0
 
     def inlined(self, node: Object, path: Path, inside: tuple[str, ...] = ()) -> Object:
-        """`inside`: the definitions that the node is in."""
+        """`inside`: the definitions that contain the node."""
         name = self.name(node)
         if name in self.definitions and name not in inside and self.followed < MAX_REFERENCES:
             self.followed += 1
-            self.notes.append(Note(path, f"definition {name} is written out"))
+            self.notes.append(Note(path, f"definition {name} inlined"))
             siblings = {keyword: given for keyword, given in node.items() if keyword != "$ref"}
             return self.inlined({**copy(self.definitions[name]), **siblings}, path, (*inside, name))
         for keyword in _SINGLE:
             if isinstance(node.get(keyword), dict):
                 node[keyword] = self.inlined(node[keyword], child(path, keyword), inside)
-        for keyword in (*QUANTORS, "items"):
+        for keyword in (*JUNCTORS, "items"):
             if isinstance(node.get(keyword), list):
                 below = child(path, keyword)
                 node[keyword] = [self.inlined(one, f"{below}[{n}]", inside) for n, one in enumerate(node[keyword])]
@@ -100,7 +104,7 @@ class _References:
 
 
 class _Completion:
-    """Rewrites nodes in place. `mentions` are the nodes in quantors that speak of the same place as a node of the spine."""
+    """Rewrites nodes in place. `mentions` are the nodes in junctors that describe the same location as a node of the spine."""
 
     def __init__(self, notes: list[Note], preserve: bool) -> None:
         self.notes = notes
@@ -126,7 +130,7 @@ class _Completion:
         self.node(root, [], path)
 
     def implied(self, resource: Object, path: Path) -> None:
-        """apiVersion, kind and metadata are what they are in every resource."""
+        """The types of apiVersion, kind and metadata, if the resource declares them."""
         for name, type_ in (("apiVersion", "string"), ("kind", "string"), ("metadata", "object")):
             known = (resource.get("properties") or {}).get(name)
             if known is not None and not known.get("type"):
@@ -134,7 +138,7 @@ class _Completion:
                 self.note(key(child(path, "properties"), name), f"type: {type_} added")
 
     def only_names(self, root: Object, path: Path) -> None:
-        """Of the root's metadata, names may be restricted; the rest is implied, and may go if it does no more."""
+        """The root's metadata may restrict names; declarations of other fields are implied, and dropped if they say no more."""
         metadata = (root.get("properties") or {}).get("metadata")
         if metadata is None:
             return
@@ -143,15 +147,15 @@ class _Completion:
         if _is_plain({**metadata, "properties": {name: fields[name] for name in fields.keys() - kept.keys()}}):
             root["properties"]["metadata"] = {"type": "object", **({"properties": kept} if kept else {})}
             if root["properties"]["metadata"] != metadata:
-                self.note(key(child(path, "properties"), "metadata"), "what is implied was dropped")
+                self.note(key(child(path, "properties"), "metadata"), "implied fields dropped")
 
     def node(self, node: Object, mentions: list[Object], path: Path) -> None:
         for one in (node, *_branches(node)):
             self.keywords(one, path)
         self.unmention_metadata(node, path)
         self.lift(node, path)
-        for quantor in QUANTORS:
-            self.settle(node, quantor, path)
+        for junctor in JUNCTORS:
+            self.settle(node, junctor, path)
         branches = [*_branches(node), *(inner for one in mentions for inner in (one, *_branches(one)))]
         self.type(node, branches, path)
         for name, inner in (node.get("properties") or {}).items():
@@ -168,19 +172,19 @@ class _Completion:
             metadata = (branch.get("properties") or {}).get("metadata")
             if metadata is not None and _is_plain(metadata):
                 del branch["properties"]["metadata"]
-                self.note(path, "metadata dropped from a quantor")
+                self.note(path, "metadata dropped from anyOf, allOf, oneOf or not")
 
-    # what no schema may say, in words that it may use
+    # keywords that are not allowed, expressed by others
 
     def keywords(self, node: Object, path: Path) -> None:
         for keyword in ("id", "$schema", "definitions"):
             if node.pop(keyword, None) is not None:
-                self.note(path, f"{keyword} dropped, it allows nothing and forbids nothing")
+                self.note(path, f"{keyword} dropped, it has no effect")
         items = node.get("items")
         if items == []:
             del node["items"]
         if not isinstance(items, list) and node.pop("additionalItems", None) is not None:
-            self.note(path, "additionalItems dropped, it only speaks of lists of item schemas")
+            self.note(path, "additionalItems dropped, it only applies to lists of item schemas")
         if (
             isinstance(items, list)
             and items
@@ -188,7 +192,7 @@ class _Completion:
             and not node.get("additionalItems")
         ):
             node["items"] = items[0]
-            self.note(child(path, "items"), "schemas that are all the same became one")
+            self.note(child(path, "items"), "equal schemas became one")
         if node.get(PRESERVE) is False:
             del node[PRESERVE]
             self.note(path, f"{PRESERVE}: false dropped, pruning starts again by itself")
@@ -201,16 +205,16 @@ class _Completion:
             self.note(path, _PRUNED)
         if node.get("dependencies"):
             node.setdefault("allOf", []).extend(_dependency(*one) for one in node.pop("dependencies").items())
-            self.note(path, "dependencies became anyOf: the name is not there, or what it depends on holds")
+            self.note(path, "dependencies became anyOf: the field is absent, or the dependency holds")
         if node.get("uniqueItems") and isinstance(items, dict) and items.get("type") in _SCALARS:
             del node["uniqueItems"]
             node.setdefault(LIST_TYPE, "set")
             self.note(path, f"uniqueItems became {LIST_TYPE}: set")
 
-    # what belongs onto the spine
+    # keywords that belong to the spine
 
     def lift(self, node: Object, path: Path) -> None:
-        """Fields and items that only quantors mention."""
+        """Declare fields and items that occur only in junctors."""
         branches = [skeleton(branch) for branch in _branches(node)]
         if not branches:
             return
@@ -220,40 +224,40 @@ class _Completion:
             if name in (node.get("properties") or {}) or isinstance(node.get("additionalProperties"), dict):
                 continue
             node.setdefault("properties", {})[name] = copy(inner)
-            self.note(key(below, name), "listed outside of quantors, too")
+            self.note(key(below, name), "also declared outside of anyOf, allOf, oneOf and not")
         if "items" in known and node.get("items") is None and isinstance(known["items"], dict):
             node["items"] = copy(known["items"])
-            self.note(child(path, "items"), "written outside of quantors, too")
+            self.note(child(path, "items"), "also written outside of anyOf, allOf, oneOf and not")
         additional = known.get("additionalProperties")
         if isinstance(additional, dict) and not node.get("properties") and node.get("additionalProperties") is None:
             node["additionalProperties"] = copy(additional)
-            self.note(child(path, "additionalProperties"), "written outside of quantors, too")
+            self.note(child(path, "additionalProperties"), "also written outside of anyOf, allOf, oneOf and not")
 
-    def settle(self, node: Object, quantor: str, path: Path) -> None:
-        """What the branches of a quantor say about the node itself and agree on."""
-        branches = node.get(quantor) or []
-        if quantor != "allOf" and _is_int_or_string(branches):
+    def settle(self, node: Object, junctor: str, path: Path) -> None:
+        """Move keywords that describe the node out of a junctor, if its branches agree."""
+        branches = node.get(junctor) or []
+        if junctor != "allOf" and _is_int_or_string(branches):
             settled = node.get(INT_OR_STRING) and node.get("anyOf") == _EITHER
-            if not settled and not node.get("type") and (quantor == "anyOf" or not node.get("anyOf")):
-                del node[quantor]
+            if not settled and not node.get("type") and (junctor == "anyOf" or not node.get("anyOf")):
+                del node[junctor]
                 node.update({INT_OR_STRING: True, "anyOf": copy(_EITHER)})
-                self.note(path, f"{INT_OR_STRING}: true, and anyOf as upstream wants it")
+                self.note(path, f"{INT_OR_STRING}: true, with the anyOf that upstream requires")
             return
-        if quantor != "allOf" and {"type": "null"} in branches:
+        if junctor != "allOf" and {"type": "null"} in branches:
             branches[:] = [branch for branch in branches if branch != {"type": "null"}]
             node["nullable"] = True
-            self.note(path, f"type: null became nullable: true, and left {quantor}")
+            self.note(path, f"type: null moved out of {junctor} as nullable: true")
             if not branches:
-                del node[quantor]
+                del node[junctor]
         for keyword in _MOVABLE:
             given = [branch[keyword] for branch in branches if branch.get(keyword) is not None]
             agreed = bool(given) and all(one == given[0] for one in given)
-            if agreed and (quantor == "allOf" or len(given) == len(branches)) and not node.get(keyword):
+            if agreed and (junctor == "allOf" or len(given) == len(branches)) and not node.get(keyword):
                 node[keyword] = given[0]
                 for branch in branches:
                     branch.pop(keyword, None)
-                self.note(path, f"{keyword} moved out of {quantor}")
-        if quantor == "allOf":
+                self.note(path, f"{keyword} moved out of {junctor}")
+        if junctor == "allOf":
             for branch in branches:
                 if rules := branch.pop(RULES, None):
                     node.setdefault(RULES, []).extend(rules)
@@ -267,7 +271,7 @@ class _Completion:
                 self.note(path, "type: object added")
             if not node.get("properties") and not node.get(PRESERVE):
                 node[PRESERVE] = True
-                self.note(path, f"{PRESERVE}: true added, any resource may stand here")
+                self.note(path, f"{PRESERVE}: true added, any resource is allowed here")
         if not (node.get("type") or node.get(INT_OR_STRING) or node.get(PRESERVE)):
             implied = _implied_types([node, *mentions])
             if len(implied) == 1:
@@ -275,28 +279,28 @@ class _Completion:
                 self.note(path, f"type: {node['type']} added")
             elif not implied:
                 node[PRESERVE] = True
-                self.note(path, f"{PRESERVE}: true added, anything may stand here")
+                self.note(path, f"{PRESERVE}: true added, anything is allowed here")
         if node.get("type") == "array" and node.get("items") is None:
             node["items"] = {PRESERVE: True}
-            self.note(child(path, "items"), f"{PRESERVE}: true added, anything may stand here")
+            self.note(child(path, "items"), f"{PRESERVE}: true added, anything is allowed here")
         opaque = not node.get("properties") and node.get("additionalProperties") is None and not node.get(PRESERVE)
         if self.preserve and node.get("type") == "object" and opaque:
             node[PRESERVE] = True
             self.note(path, f"{PRESERVE}: true keeps unknown fields")
 
-    # what is left in quantors
+    # keywords that are left in junctors
 
     def branches(self, node: Object, path: Path) -> None:
         if node.get(INT_OR_STRING) and _is_int_or_string(node.get("anyOf") or []):
             return
-        for quantor in QUANTORS:
-            for n, branch in enumerate(node.get(quantor) or []):
-                self.branch(branch, node, f"{child(path, quantor)}[{n}]", conjunction=quantor == "allOf")
+        for junctor in JUNCTORS:
+            for n, branch in enumerate(node.get(junctor) or []):
+                self.branch(branch, node, f"{child(path, junctor)}[{n}]", conjunction=junctor == "allOf")
         if node.get("not") is not None:
             self.branch(node["not"], node, child(path, "not"), conjunction=False)
 
     def branch(self, branch: Object, spine: Object, path: Path, *, conjunction: bool) -> None:
-        """Take out of a branch what the spine says already."""
+        """Drop the keywords of a branch that the spine has, too."""
         for keyword in (*_MOVABLE, "default"):
             given = branch.get(keyword)
             if given is not None and (given == spine.get(keyword) or keyword in ("description", "title")):
@@ -312,10 +316,10 @@ class _Completion:
             if (known := (spine.get("properties") or {}).get(name)) is not None:
                 below = key(child(path, "properties"), name)
                 self.branch(inner, known, below, conjunction=conjunction)
-        for quantor in QUANTORS:
-            for n, inner in enumerate(branch.get(quantor) or []):
-                both = conjunction and quantor == "allOf"
-                self.branch(inner, spine, f"{child(path, quantor)}[{n}]", conjunction=both)
+        for junctor in JUNCTORS:
+            for n, inner in enumerate(branch.get(junctor) or []):
+                both = conjunction and junctor == "allOf"
+                self.branch(inner, spine, f"{child(path, junctor)}[{n}]", conjunction=both)
         if branch.get("not") is not None:
             self.branch(branch["not"], spine, child(path, "not"), conjunction=False)
 
@@ -326,7 +330,7 @@ class _Completion:
             self.note(path, "additionalProperties dropped, it allowed everything")
         elif isinstance(given, dict) and isinstance(values, dict):
             self.branch(given, values, child(path, "additionalProperties"), conjunction=conjunction)
-            if given and conjunction:  # what holds for all values may stand with the values
+            if given and conjunction:  # what holds for all values may be written at the values
                 values.setdefault("allOf", []).append(given)
                 self.note(path, "additionalProperties moved out of allOf")
             if not given or conjunction:
@@ -346,14 +350,14 @@ _DESCRIPTIVE: Final = frozenset(
 
 
 def _is_plain(node: Object) -> bool:
-    """Does the node say nothing but what shape a value has?"""
+    """Whether a node only describes the structure of a value."""
     below = [*(node.get("properties") or {}).values(), node.get("items"), node.get("additionalProperties")]
     return node.keys() <= _DESCRIPTIVE and all(_is_plain(one) for one in below if isinstance(one, dict))
 
 
 def _branches(node: Object) -> Iterator[Object]:
-    for quantor in QUANTORS:
-        for branch in node.get(quantor) or []:
+    for junctor in JUNCTORS:
+        for branch in node.get(junctor) or []:
             yield branch
             yield from _branches(branch)
     if node.get("not") is not None:
@@ -386,7 +390,7 @@ _JSON_TYPES: Final = {
 
 
 def _implied_types(nodes: Iterable[Object]) -> set[str]:
-    """The types that keywords speak about. None: nothing is said; several: they contradict each other."""
+    """The types to which the keywords apply. Empty: there are no such keywords; several: they contradict each other."""
     types: set[str] = set()
     defaults: set[str] = set()
     for node in nodes:

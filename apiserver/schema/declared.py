@@ -1,6 +1,6 @@
-"""What a schema declares at a place in an object, for messages that help: "did you mean", "the default stands there".
+"""The declarations of a schema for a location in an object, for hints such as "did you mean".
 
-A place is the names and positions on the way to it, as a JSON pointer has them.
+A location is given as names and indexes, the steps of a JSON pointer.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from apiserver.schema.structural import Structural
+from noxu.apiserver.schema.structural import Structural
 
 METADATA: Final = (
     "name", "generateName", "namespace", "labels", "annotations", "finalizers", "ownerReferences", "resourceVersion",
@@ -16,20 +16,20 @@ METADATA: Final = (
     "selfLink",
 )  # fmt: skip
 TYPE_META: Final = ("apiVersion", "kind", "metadata")
-_CLOSE: Final = 0.6  # of 1.0, the same
+_CLOSE: Final = 0.6  # similarity; equal names have 1.0
 
 
 class Declared(NamedTuple):
-    """A node of a schema, and how it is reached in the schema's document: `properties.spec.properties.size`."""
+    """A node of a schema, and its path in the schema's document: `properties.spec.properties.size`."""
 
     schema: Structural | None
     where: str
 
 
-def at(root: Structural, place: Sequence[str]) -> Declared | None:
-    """The node that describes a place; None if none does. `metadata` of resources is nobody's to describe."""
+def at(root: Structural, steps: Sequence[str]) -> Declared | None:
+    """The node that declares a location, None if no node does. A schema does not declare the metadata of resources."""
     schema, where = root, []
-    for step in place:
+    for step in steps:
         if step in schema.properties:
             schema, keywords = schema.properties[step], ["properties", step]
         elif schema.values is not None:
@@ -42,20 +42,20 @@ def at(root: Structural, place: Sequence[str]) -> Declared | None:
     return Declared(schema, ".".join(where))
 
 
-def nearest(root: Structural, place: Sequence[str]) -> str:
-    """The field that whoever wrote an unknown one may have meant: the declared sibling that is most alike, or ""."""
-    import difflib  # few ask
+def nearest(root: Structural, steps: Sequence[str]) -> str:
+    """The declared sibling whose name is closest to an unknown field's, "" if none is close."""
+    import difflib  # imported late: rarely needed
 
-    *above, name = place
+    *above, name = steps
     names = _names(root, above)
     folded = {one.lower(): one for one in names}
     found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
     return folded[found[0]] if found else ""
 
 
-def elsewhere(root: Structural, place: Sequence[str]) -> str:
-    """Where a field of that name is declared instead, if it is one level up or down: `spec.template.replicas`, or ""."""
-    *above, name = place
+def elsewhere(root: Structural, steps: Sequence[str]) -> str:
+    """The path of a declared field of the same name one level up or down, such as `spec.template.replicas`, or ""."""
+    *above, name = steps
     if above and name in _names(root, above[:-1]):
         return ".".join([*above[:-1], name])
     parent = at(root, above)
@@ -65,11 +65,11 @@ def elsewhere(root: Structural, place: Sequence[str]) -> str:
     return ""
 
 
-def _names(root: Structural, place: Sequence[str]) -> list[str]:
-    """The fields that an object at a place may have."""
-    if list(place) == ["metadata"]:
+def _names(root: Structural, steps: Sequence[str]) -> list[str]:
+    """The fields that an object at a location may have."""
+    if list(steps) == ["metadata"]:
         return list(METADATA)
-    found = at(root, place)
+    found = at(root, steps)
     names = list(found.schema.properties) if found and found.schema else []
-    is_resource = not place or (found and found.schema and found.schema.embedded_resource)
+    is_resource = not steps or (found and found.schema and found.schema.embedded_resource)
     return [*names, *(one for one in TYPE_META if one not in names)] if is_resource else names

@@ -1,16 +1,15 @@
-"""Fill in defaults, and drop the nulls that stand for nothing.
+"""Fill in defaults, and drop nulls that are not allowed (upstream's apiserver/schema/defaulting).
 
-A default fills a property that is absent, or null where null is not allowed. Defaults never create parents: a parent
-needs a `default: {}` of its own. Into what exists — objects, items, additionalProperties — defaulting descends, also
-into what it has just filled in; at values of the wrong type it does nothing. A null that is neither nullable nor
-defaulted is dropped from maps beforehand, and left to validation in lists.
+A default fills a property that is absent, or null without being nullable. Defaults do not create parents: a parent needs
+a `default: {}` of its own. Defaulting descends into existing values (objects, items, additionalProperties) and into
+defaults that it has just filled in; values of the wrong type are skipped. A null that is neither nullable nor replaced
+by a default is dropped from maps beforehand; in lists it is left to validation.
 """
 
 from __future__ import annotations
 
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy
-from apiserver.schema.structural import MISSING, Structural
+from noxu.apiserver.schema.structural import MISSING, Structural
+from noxu.apiserver.values import Json, Object, copy
 
 
 def default(value: Json, schema: Structural | None) -> None:
@@ -43,32 +42,32 @@ def _default_map(value: Object, schema: Structural) -> None:
             default(item, known)
 
 
-def brings_nulls(schema: Structural | None) -> bool:
-    """Whether a default somewhere holds a null. It is stored, and dropped only when it is read."""
+def has_null_default(schema: Structural | None) -> bool:
+    """Whether a default contains a null. Such a null is stored, and dropped only when the object is read."""
     todo: list[Structural | None] = [schema]
     while todo:
         node = todo.pop()
         if node is None:
             continue
-        if node.default is not MISSING and _holds_null(node.default):
+        if node.default is not MISSING and _contains_null(node.default):
             return True
         todo += [node.items, node.values, *node.properties.values()]
     return False
 
 
-def _holds_null(value: Json) -> bool:
+def _contains_null(value: Json) -> bool:
     todo = [value]
     while todo:
-        one = todo.pop()
-        if one is None:
+        item = todo.pop()
+        if item is None:
             return True
-        if isinstance(one, (dict, list)):
-            todo += one.values() if isinstance(one, dict) else one
+        if isinstance(item, (dict, list)):
+            todo += item.values() if isinstance(item, dict) else item
     return False
 
 
 def drop_nulls(value: Json, schema: Structural | None) -> None:
-    """Remove map entries that are null where null is neither allowed nor replaced by a default, in place."""
+    """Remove members of maps that are null, but neither nullable nor defaulted, in place."""
     if schema is None:
         return
     if isinstance(value, dict):

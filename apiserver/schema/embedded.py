@@ -1,19 +1,19 @@
-"""Embedded resources (x-kubernetes-embedded-resource): their type and metadata are treated like a whole object's.
+"""Embedded resources (x-kubernetes-embedded-resource): apiVersion, kind and metadata are treated as in a whole object.
 
-`coerce` types and prunes what is in `metadata`; `validate` judges apiVersion, kind and metadata. Both follow the schema
-to wherever it declares an embedded resource; the root of an object is not their business.
+`coerce` brings metadata into the form of ObjectMeta; `validate` checks apiVersion, kind and metadata. Both follow the
+schema to all embedded resources; the root of an object is handled by its caller.
 """
 
 from __future__ import annotations
 
-from apiserver.api import field, meta, names
-from apiserver.api.field import FieldError, Path
-from apiserver.api.types import Json, Object
-from apiserver.schema.structural import Structural
+from noxu.apiserver.api import field, meta, names
+from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.values import Json, Object
 
 
 def has_embedded(schema: Structural | None) -> bool:
-    """Whether there is any work here at all; nearly always not."""
+    """Whether a schema declares an embedded resource; few do."""
     if schema is None:
         return False
     below = (*schema.properties.values(), schema.values, schema.items)
@@ -32,9 +32,9 @@ class Malformed(ValueError):
 
 
 def coerce(value: Json, schema: Structural | None, path: Path = "", *, drop_malformed: bool) -> list[str]:
-    """Type embedded metadata, in place; the paths of unknown fields that went, sorted.
+    """Coerce embedded metadata, in place; the paths of unknown fields that were dropped, sorted.
 
-    Malformed fields are dropped (when reading what is stored) or raise Malformed (in a request).
+    Malformed fields raise Malformed, or with `drop_malformed` (objects read from storage) are dropped.
     """
     return sorted(_coerce(value, schema, path, drop_malformed))
 
@@ -80,7 +80,7 @@ def _coerce_resource(value: Object, path: Path, drop: bool) -> list[str]:
 
 
 def validate(value: Json, schema: Structural | None, path: Path = "") -> list[FieldError]:
-    """What is wrong with embedded resources."""
+    """The errors in embedded resources."""
     if schema is None:
         return []
     found: list[FieldError] = []
@@ -100,7 +100,7 @@ def validate(value: Json, schema: Structural | None, path: Path = "") -> list[Fi
 
 
 def is_clean(resource: Object) -> bool:
-    """Whether there is nothing to coerce in one embedded resource, nor anything wrong; not looking below it."""
+    """Whether an embedded resource needs no coercion and has no errors; resources in it are not checked."""
     try:
         metadata = meta.coerce(resource.get("metadata", {})).metadata
     except ValueError:
@@ -116,8 +116,8 @@ def _resource_errors(value: Object, path: Path) -> list[FieldError]:
             where = field.child(path, name)
             if not isinstance(given, str):
                 found.append(field.invalid(where, given, "must be a string"))
-            elif complaint := (check(given) if given else "must not be empty"):
-                found.append(field.invalid(where, given, complaint))
+            elif error := (check(given) if given else "must not be empty"):
+                found.append(field.invalid(where, given, error))
     if "metadata" in value:
         found += _metadata_errors(value["metadata"], field.child(path, "metadata"))
     return found
@@ -128,8 +128,8 @@ def _api_version_error(api_version: str) -> str:
 
 
 def _kind_error(kind: str) -> str:
-    complaints = names.dns1035_label(kind.lower())
-    return f"may have mixed case, but should otherwise match: {','.join(complaints)}" if complaints else ""
+    messages = names.dns1035_label(kind.lower())
+    return f"may have mixed case, but should otherwise match: {','.join(messages)}" if messages else ""
 
 
 def _metadata_errors(given: Json, path: Path) -> list[FieldError]:
@@ -137,7 +137,9 @@ def _metadata_errors(given: Json, path: Path) -> list[FieldError]:
         metadata, _ = meta.coerce(given, drop_malformed=False)
     except ValueError as error:
         return [field.invalid(path, given, str(error))]
-    metadata = metadata if metadata.get("name") else {**metadata, "name": "fakename"}  # a name is not required here
+    metadata = (
+        metadata if metadata.get("name") else {**metadata, "name": "fakename"}
+    )  # upstream does not require a name here
     return meta.validate_object_meta(
         metadata, namespaced=bool(metadata.get("namespace")), name_rule=names.path_segment_name, path=path
     )

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from apiserver.api.field import Path, child, key
-from apiserver.schema.structural import Structural
+from noxu.apiserver.api.field import Path, child, key
+from noxu.apiserver.schema.structural import Structural
 
 # A quoted string ends at a quote that no backslash precedes; all else ends at the next delimiter.
 _PART: Final = re.compile(r"[.\[\]]|'(?:.*?(?<!\\)'|.*)|[^.\[\]]+", re.DOTALL)
@@ -19,13 +19,18 @@ _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "
 
 
 class Resolved(NamedTuple):
-    path: Path  # without the leading dot; values of maps in brackets
-    root: str  # the first name
-    schema: Structural | None  # None: under `additionalProperties: true`
+    """A field. `path` has no leading dot, and keys of maps in brackets; `root` is the path of its first step.
+
+    `schema` is None under `additionalProperties: true`.
+    """
+
+    path: Path
+    root: str
+    schema: Structural | None
 
 
 def resolve(json_path: str, schema: Structural | None, *, brackets: bool = True) -> Resolved:
-    """Follow a path. Raises ValueError with upstream's message; `brackets`: is `['name']` allowed?"""
+    """Follow a path; `brackets` allows `['name']`. Raises ValueError with upstream's message."""
     path, root = "", ""
     parts = (match[0] for match in _PART.finditer(json_path))
     for part in parts:

@@ -1,8 +1,8 @@
 """String formats: which exist, and which strings they accept (upstream's strfmt registry behind go-openapi).
 
-A format name is looked up without its dashes. Only a string (or a schema without a type) knows these formats; for
-integers and numbers the formats are ranges, which validation checks, and every other combination is ignored with
-the warning `unrecognized format "zzz"` when the CustomResourceDefinition is written.
+A format is looked up without the dashes of its name. These formats apply to strings and to schemas without a type. The
+formats of integers and numbers are ranges (see `numbers`). Other combinations are ignored, with the warning
+`unrecognized format "zzz"` when the CustomResourceDefinition is written.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from apiserver.api import gourl
-from apiserver.schema import patterns
-from apiserver.schema.networks import is_cidr, is_ipv4, is_ipv6, is_mac
+from noxu.apiserver.go import url as go_url
+from noxu.apiserver.go.net import is_cidr, is_ipv4, is_ipv6, is_mac
+from noxu.apiserver.schema import patterns
 
 Check = Callable[[str], bool]
 
@@ -24,12 +24,12 @@ NUMERIC: Final[Mapping[str, frozenset[str]]] = {
 
 
 def checker(name: str) -> Check | None:
-    """What decides about strings of that format, None where the format is unknown."""
+    """The function that checks strings of a format, None if the format is unknown."""
     return _CHECKS.get(name.replace("-", ""))
 
 
 def is_recognized(name: str, type_: str = "") -> bool:
-    """Whether a schema of that type ("" without one) heeds the format; the empty format always counts."""
+    """Whether a format has an effect for a type ("" without one); "" is always recognized."""
     if not name:
         return True
     if type_ in ("", "string"):
@@ -45,7 +45,7 @@ def _matches(pattern: str) -> Check:
 
 def _is_uri(text: str) -> bool:
     try:
-        gourl.parse_request_uri(text)
+        go_url.parse_request_uri(text)
     except ValueError:
         return False
     return True
@@ -55,7 +55,7 @@ def _is_date(text: str) -> bool:
     found = _DATE.fullmatch(text)
     if not found:
         return False
-    year, month, day = map(int, found.groups())  # the year 0 exists, and it is a leap year
+    year, month, day = map(int, found.groups())  # year 0 exists, and is a leap year
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return 1 <= month <= 12 and 1 <= day <= (29 if month == 2 and leap else _DAYS[month - 1])
 
@@ -65,7 +65,7 @@ _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def _is_date_time(text: str) -> bool:
-    """A date, t, a time with a zone; what follows a second t is not looked at."""
+    """A date, t, a time with a zone; everything after a second t is ignored."""
     date, _, rest = text.lower().partition("t")
     time = _TIME.fullmatch(rest.partition("t")[0])
     return time is not None and time[1] <= "23" and time[2] <= "59" and time[3] <= "59" and _is_date(date)
@@ -103,7 +103,7 @@ def _is_go_duration(text: str) -> bool:
     return total <= (2**63 if text.startswith("-") else _MAX_DURATION)
 
 
-_AMOUNT: Final = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]+)")  # each digit is looked at once
+_AMOUNT: Final = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]+)")  # possessive: linear time
 _UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
 _UNIT_WORDS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _NANOSECONDS: Final = {
@@ -129,35 +129,35 @@ _HOSTNAME: Final = (
 
 
 def _is_isbn10(text: str) -> bool:
-    digits = _ISBN_NOISE.sub("", text)
+    digits = _ISBN_SEPARATORS.sub("", text)
     if not _ISBN10.fullmatch(digits):
         return False
     return sum(n * (10 if digit == "X" else int(digit)) for n, digit in enumerate(digits, 1)) % 11 == 0
 
 
 def _is_isbn13(text: str) -> bool:
-    digits = _ISBN_NOISE.sub("", text)
+    digits = _ISBN_SEPARATORS.sub("", text)
     return (
         _ISBN13.fullmatch(digits) is not None
         and sum(map(int, digits[::2])) % 10 == -3 * sum(map(int, digits[1::2])) % 10
     )
 
 
-_ISBN_NOISE: Final = re.compile(r"[-\t\n\f\r ]+")
+_ISBN_SEPARATORS: Final = re.compile(r"[-\t\n\f\r ]+")
 _ISBN10: Final = re.compile(r"[0-9]{9}[0-9X]")
 _ISBN13: Final = re.compile(r"[0-9]{13}")
 
 
 def _is_credit_card(text: str) -> bool:
-    """A known issuer's number with a valid Luhn checksum; whatever is not a digit is noise."""
-    digits = _NO_DIGITS.sub("", text)
+    """A number of a known issuer with a valid Luhn checksum; all other characters are ignored."""
+    digits = _NOT_DIGITS.sub("", text)
     if not _CREDIT_CARD.fullmatch(digits):
         return False
     doubled = (2 * int(digit) for digit in digits[-2::-2])
     return (sum(map(int, digits[::-2])) + sum(n - 9 if n > 9 else n for n in doubled)) % 10 == 0
 
 
-_NO_DIGITS: Final = re.compile(r"[^0-9]+")
+_NOT_DIGITS: Final = re.compile(r"[^0-9]+")
 _CREDIT_CARD: Final = re.compile(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
@@ -175,7 +175,9 @@ def _uuid(third: str, fourth: str = f"{_HEX}{{4}}") -> Check:
 
 
 def _is_email(text: str) -> bool:
-    from apiserver.schema.mailbox import is_address  # its patterns take long to compile, and few need them
+    from noxu.apiserver.go.mail import (
+        is_address,  # imported late: its patterns take long to compile, and few schemas need them
+    )
 
     return is_address(text)
 

@@ -1,14 +1,14 @@
-"""Is a schema structural? (The article "Future of CRDs: Structural Schemas"; upstream's schema/validation.go.)
+"""Whether a schema is structural (the article "Future of CRDs: Structural Schemas"; upstream's schema/validation.go).
 
 A schema is structural if
 
-1. its spine has a type everywhere, and only `properties`, `items` and `additionalProperties` lead from node to node;
-2. inside anyOf, allOf, oneOf and not stand value validations only — with one exception, the types of
-   `anyOf: [{type: integer}, {type: string}]` for values that are one or the other;
-3. what those mention is part of the spine, too (completeness; upstream checks it for the root's own validations);
-4. apiVersion, kind and metadata at the root and in embedded resources are what they are in every object.
+1. every node of its spine has a type, and only `properties`, `items` and `additionalProperties` lead from node to node;
+2. anyOf, allOf, oneOf and not contain value validations only, with one exception: the types in
+   `anyOf: [{type: integer}, {type: string}]` for values that are either;
+3. fields in those are declared by the spine, too (completeness; upstream checks it for the root's own validations);
+4. apiVersion, kind and metadata at the root and in embedded resources have the types that they have in every object.
 
-`structural_errors` tells violations in upstream's words, `explain` tells people what to do about one.
+`structural_errors` reports violations with upstream's messages, `explain` gives advice about one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import fields
 from enum import Enum
 from typing import Final
 
-from apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
-from apiserver.schema.patterns import compile as compile_pattern
-from apiserver.schema.structural import NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
+from noxu.apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
+from noxu.apiserver.schema.patterns import compile as compile_pattern
+from noxu.apiserver.schema.structural import NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
 
 
 def explain(violation: FieldError) -> str:
-    """What to do about a violation, for people."""
+    """Advice on how to fix a violation."""
     for part, advice in _ADVICE.items():
         if part in violation.detail:
             return advice
@@ -37,50 +37,50 @@ _ADVICE: Final = {
     "must not be empty for specified": (
         f"Give it a `type`. {_ANYTHING}; for an integer or a string write `x-kubernetes-int-or-string: true`."
     ),
-    "must be specified": f"Describe what is in the list under `items`. {_ANYTHING} there.",
+    "must be specified": f"Describe the items of the list under `items`. {_ANYTHING} there.",
     "to be structural": (
-        "Move it out of anyOf, allOf, oneOf and not, to the field itself: in there only value validations may stand, "
+        "Move it out of anyOf, allOf, oneOf and not, to the field itself: they may contain value validations only, "
         "such as `required`, `minimum`, `pattern` or `enum`."
     ),
-    "because it is defined in": "List it outside of anyOf, allOf, oneOf and not, too, and with a `type`.",
+    "because it is defined in": "Declare it outside of anyOf, allOf, oneOf and not as well, with a `type`.",
     "must not be used at the root": "Write `x-kubernetes-preserve-unknown-fields: true` at the root instead.",
     "must not specify anything other than name": (
-        "Leave only `type: object` and restrictions of `name` and `generateName`; the rest of metadata is implied."
+        "Keep only `type: object` and restrictions of `name` and `generateName`; the rest of metadata is implied."
     ),
-    "must not be specified in a nested context": "Drop it there; restrict names in the root's `properties` instead.",
+    "must not be specified in a nested context": "Remove it there; restrict names in the root's `properties` instead.",
     "mutual exclusive": (
-        "Decide: `properties` for a struct, `additionalProperties` for a map. For a struct that keeps unknown fields "
+        "Use either `properties` for a struct, or `additionalProperties` for a map. For a struct that keeps unknown fields "
         "write `x-kubernetes-preserve-unknown-fields: true`."
     ),
-    "$ref is not supported": "Write out what the reference refers to.",
-    "definitions is not supported": "Write definitions out where they are referred to.",
-    "is not supported": "Drop it, or say the same in other words; structural schemas have no place for it.",
+    "$ref is not supported": "Inline the referenced schema.",
+    "definitions is not supported": "Inline definitions where they are used.",
+    "is not supported": "Remove it, or express it with other keywords: structural schemas do not support it.",
     "items must be a schema object": "Write one schema for all items.",
     "uniqueItems cannot be set": "For scalar items write `x-kubernetes-list-type: set` instead.",
-    "use nullable as an alternative": "Write the type of the other values, and `nullable: true`.",
-    "must be true or undefined": "Drop it: pruning starts again in `properties` by itself.",
+    "use nullable as an alternative": "Write the type of the other values, with `nullable: true`.",
+    "must be true or undefined": "Remove it: pruning starts again in `properties` by itself.",
     "set x-kubernetes-preserve-unknown-fields to true in spec.versions": (
-        "Drop `preserveUnknownFields`, and write `x-kubernetes-preserve-unknown-fields: true` where unknown fields are to "
-        "be kept."
+        "Remove `preserveUnknownFields`, and write `x-kubernetes-preserve-unknown-fields: true` where unknown fields are "
+        "to be kept."
     ),
     "must be false in order to use defaults": (
-        "Drop `preserveUnknownFields`, and write `x-kubernetes-preserve-unknown-fields: true` where unknown fields are to "
-        "be kept."
+        "Remove `preserveUnknownFields`, and write `x-kubernetes-preserve-unknown-fields: true` where unknown fields are "
+        "to be kept."
     ),
-    "must be a valid regular expression": "Patterns are Go regular expressions (RE2): without lookaround and references.",
+    "must be a valid regular expression": "Patterns are Go regular expressions (RE2): they have no lookaround and no backreferences.",
     "must have a default or be a required property": "List the key under `required`, or give it a default.",
-    "must not have unknown fields": "Describe the field in the schema, or take it out of the default.",
-    "unknown field": "Check the spelling, and the indentation: no such field stands here.",
+    "must not have unknown fields": "Declare the field in the schema, or remove it from the default.",
+    "unknown field": "Check the spelling and the indentation: there is no such field here.",
 }
 _GENERAL_ADVICE: Final = {
-    "FieldValueNotFound": "Refer to something that is there.",
+    "FieldValueNotFound": "Refer to something that exists.",
     "FieldValueRequired": "Add the field.",
-    "FieldValueDuplicate": "Drop all but one.",
+    "FieldValueDuplicate": "Remove all but one.",
     "FieldValueInvalid": "Change the value.",
     "FieldValueNotSupported": "Use one of the supported values.",
-    "FieldValueForbidden": "Drop the field.",
+    "FieldValueForbidden": "Remove the field.",
     "FieldValueTooLong": "Shorten it.",
-    "FieldValueTooMany": "Leave some out.",
+    "FieldValueTooMany": "Remove some.",
     "InternalError": "Simplify the schema.",
     "FieldValueTypeInvalid": "Use a value of that type.",
 }
@@ -93,7 +93,7 @@ class _Level(Enum):
 
 
 def structural_errors(schema: Structural, path: Path = "") -> list[FieldError]:
-    """What keeps a schema from being structural, sorted by text."""
+    """The violations that keep a schema from being structural, sorted by message."""
     errors: list[FieldError] = []
     _invariants(schema, _Level.ROOT, path, errors)
     _complete(schema.validation, schema, path, path, errors)
@@ -187,7 +187,7 @@ def _only_restricts_names(metadata: Structural) -> bool:
 
 
 def _check_validation(v: ValueValidation, path: Path, errors: list[FieldError], *, spine: bool, skip: bool) -> None:
-    """`skip`: the types under anyOf are the exception. On the spine that is for this function to find out."""
+    """`skip`: anyOf has the types of the exception. For a node of the spine, this function finds out itself."""
     if not (skip or (spine and _is_int_or_string(v.any_of))):
         for n, branch in enumerate(v.any_of):
             _check_nested(branch, index(child(path, "anyOf"), n), errors)
@@ -239,7 +239,7 @@ def _check_nested(v: NestedValueValidation, path: Path, errors: list[FieldError]
     errors += [
         forbidden(child(path, name), f"must be {_OUTSIDE_ONLY[name]} to be structural")
         for name in v.forbidden
-        if name in _OUTSIDE_ONLY  # externalDocs and example do no harm
+        if name in _OUTSIDE_ONLY  # upstream ignores externalDocs and example
     ]
     if v.rules:
         errors.append(forbidden(child(path, "x-kubernetes-validations"), "must be empty to be structural"))
@@ -250,7 +250,7 @@ def _check_nested(v: NestedValueValidation, path: Path, errors: list[FieldError]
     for name, inner in v.properties.items():
         below = key(child(path, "properties"), name)
         _check_nested(inner, below, errors)
-        if name == "metadata":  # it could restrict more than names
+        if name == "metadata":  # which could restrict more than names
             errors.append(forbidden(below, "must not be specified in a nested context"))
 
 

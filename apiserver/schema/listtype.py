@@ -1,8 +1,8 @@
-"""Lists that are sets or maps hold no element twice (x-kubernetes-list-type; upstream's apiserver/schema/listtype).
+"""Uniqueness in lists of type set and map (x-kubernetes-list-type; upstream's apiserver/schema/listtype).
 
-The elements of a set, and the keys of a map's items, are compared as Go compares them: scalars by type and value, so
-that 1 and 1.0 are two elements; lists and objects by the JSON they are written as, so that {"a": 1} and {"a": 1.0}
-are one. Only the second occurrence of an element is told.
+The elements of a set, and the keys of a map's items, are compared as in Go: scalars by type and value, so that 1 and 1.0
+are different; lists and objects by their JSON, so that {"a": 1} and {"a": 1.0} are equal. Only the second occurrence of
+an element is reported.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from apiserver.api.codec import encode
-from apiserver.api.field import FieldError, Path, duplicate, invalid
-from apiserver.api.types import Json, Object
-from apiserver.schema.structural import Structural
-from apiserver.schema.validation import is_enough
+from noxu.apiserver.api.codec import encode
+from noxu.apiserver.api.field import FieldError, Path, duplicate, invalid
+from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.schema.validation import is_enough
+from noxu.apiserver.values import Json, Object
 
 
 def validate(value: Json, schema: Structural, path: Path = "") -> list[FieldError]:
-    """All duplicates in the value and below, up to as many as validation tells."""
+    """All duplicates in a value, up to the number of errors that validation reports."""
     found: list[FieldError] = []
     plan = _plan(schema)
     for error in _errors(value, plan) if plan else ():
@@ -30,13 +30,13 @@ def validate(value: Json, schema: Structural, path: Path = "") -> list[FieldErro
 
 
 def has_errors(value: Json, schema: Structural) -> bool:
-    """Whether there is any: on updates, lists that were wrong before are let pass (KEP-4008)."""
+    """Whether there are duplicates: an update may keep those that are stored (KEP-4008)."""
     plan = _plan(schema)
     return plan is not None and next(_errors(value, plan), None) is not None
 
 
 class _Plan(NamedTuple):
-    """The part of a schema that leads to sets and maps."""
+    """The part of a schema that leads to sets and maps: a schema without them has no plan."""
 
     list_type: str | None
     keys: tuple[str, ...]
@@ -51,7 +51,7 @@ def _plan(schema: Structural) -> _Plan | None:
 
 
 def _planned(schema: Structural | None) -> _Plan | None:
-    """None where nothing below is a set or a map."""
+    """None if there is no set or map at the node or below."""
     if schema is None:
         return None
     plan = _Plan(
@@ -65,7 +65,7 @@ def _planned(schema: Structural | None) -> _Plan | None:
 
 
 def _errors(value: Json, plan: _Plan) -> Iterator[FieldError]:
-    """Errors with fields relative to the value: `[1]`, `.a[1]`. Paths grow on the way back, where errors are rare."""
+    """Errors with fields relative to the value: `[1]`, `.a[1]`. Each level prefixes its step on the way back."""
     if isinstance(value, list):
         if plan.list_type == "set":
             yield from (duplicate(f"[{n}]", value[n]) for n in _second_occurrences(value))
@@ -100,7 +100,7 @@ def _map_errors(items: list[Json], names: tuple[str, ...]) -> Iterator[FieldErro
     else:
         keys = [_keys(item, names) for item in items]
         plain = {type(value) for one in keys for value in one.values()} <= {str, int}
-        elements = [tuple(one.items()) for one in keys] if plain else keys  # the same, but no JSON needs to be written
+        elements = [tuple(one.items()) for one in keys] if plain else keys  # hashable, so that no JSON is needed
     yield from (duplicate(f"[{n}]", _keys(items[n], names)) for n in _second_occurrences(elements))
 
 
@@ -108,12 +108,12 @@ def _keys(item: Object | None, names: tuple[str, ...]) -> Object:
     return {name: item[name] for name in names if name in item} if item else {}
 
 
-_NO_KEY: Final = object()  # items without their only key are alike
+_NO_KEY: Final = object()  # items without their only key are equal
 
 
 def _second_occurrences(elements: Sequence[Json]) -> Iterator[int]:
     if set(map(type, elements)) == {str} and len(set(elements)) == len(elements):
-        return  # most often they are names
+        return  # the common case: distinct names
     counts: dict[object, int] = {}
     for n, element in enumerate(elements):
         identity = _identity(element)
@@ -123,7 +123,7 @@ def _second_occurrences(elements: Sequence[Json]) -> Iterator[int]:
 
 
 def _identity(element: Json) -> object:
-    """Something hashable that is equal for equal elements only."""
+    """A hashable value that is equal for equal elements only."""
     kind = type(element)
     if kind is str or kind is int:
         return element

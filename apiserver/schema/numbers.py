@@ -1,7 +1,7 @@
-"""Numbers: the ranges of types and formats, multipleOf, minimum and maximum, as Go's int64 and float64 meet in them.
+"""Numbers: the ranges of types and formats, multipleOf, minimum and maximum, compared as upstream does in Go.
 
-An integer literal within int64 is an int64, every other number a float64, and all limits in a schema are float64.
-An int64 is compared with a limit as integers, the limit truncated; only if the limit is not of the node's type or
+An integer literal within int64 is an int64, every other number a float64, and all limits in a schema are float64. An
+int64 and a limit are compared as integers, with the limit truncated. If the limit does not fit the node's type or
 format, which is an error of its own, they are compared as floats.
 """
 
@@ -13,36 +13,36 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from apiserver.api.field import FieldError, invalid
-from apiserver.api.gotext import plain
-from apiserver.api.types import MAX_INT64, MIN_INT64
-from apiserver.schema.structural import ValueValidation
-from apiserver.schema.trail import Trail, written
+from noxu.apiserver.api.field import FieldError, invalid
+from noxu.apiserver.go.text import plain
+from noxu.apiserver.schema.location import Location, path_of
+from noxu.apiserver.schema.structural import ValueValidation
+from noxu.apiserver.values import MAX_INT64, MIN_INT64
 
 MAX_SAFE_INTEGER: Final = 2.0**53 - 1  # ECMAScript's
-TOLERANCE: Final = 1e-9  # how far from an integer, relatively, a float may be
+TOLERANCE: Final = 1e-9  # the relative distance from an integer that a float may have
 MAX_FLOAT32: Final = 3.4028235677973366e38  # the largest decimal that still rounds to a finite float32
 
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(MIN_INT64, MAX_INT64 + 1)
 
-Test: TypeAlias = Callable[[float, Trail], FieldError | None]
-"""(value, where it is) → what is wrong with it."""
+Test: TypeAlias = Callable[[float, Location], FieldError | None]
+"""(value, location) → its error, if any."""
 
 
 def tests(kind: type, type_: str, format_: str, validation: ValueValidation) -> list[Test]:
-    """What there is to test about values of `kind`, int or float.
+    """The tests for values of `kind`, int or float.
 
-    `type_` and `format_` are those of the node if they are about numbers, "" otherwise.
+    `type_` and `format_` are those of the node if they are about numbers, else "".
     """
-    wanted = f"value must be of type {type_} {f'with format {format_}' if format_ else '(default format)'} in"
+    expected = f"value must be of type {type_} {f'with format {format_}' if format_ else '(default format)'} in"
     found = []
     if (type_ == "integer" and (kind is float or format_ == "int32")) or (format_ == "float" and kind is float):
-        found.append(_in_range(type_, format_, f"Checked {wanted}"))
+        found.append(_in_range(type_, format_, f"Checked {expected}"))
     for name, limit, test in _limits(validation):
         of_type = fits(limit, type_, format_)
         if not of_type:
-            found.append(_always(f"{name} {wanted}"))
+            found.append(_always(f"{name} {expected}"))
         if kind is int:
             found.append(test(to_int64(limit)) if of_type else _as_float(test(limit)))
         else:
@@ -51,15 +51,15 @@ def tests(kind: type, type_: str, format_: str, validation: ValueValidation) -> 
 
 
 def _limits(validation: ValueValidation) -> Iterator[tuple[str, float, Callable[[float], Test]]]:
-    """In upstream's order: what it calls the limit, the limit, and the test for a limit."""
+    """In upstream's order: (upstream's name of the limit, the limit, a function that makes a test of a limit)."""
     if validation.multiple_of is not None:
         yield "MultipleOf", validation.multiple_of, _multiple_of
     if validation.minimum is not None:
-        beyond, phrase = _MINIMUM[validation.exclusive_minimum]
-        yield "Minimum boundary", validation.minimum, lambda limit: _within(limit, beyond, phrase)
+        below, below_phrase = _MINIMUM[validation.exclusive_minimum]
+        yield "Minimum boundary", validation.minimum, lambda limit: _within(limit, below, below_phrase)
     if validation.maximum is not None:
-        too_much, too_much_phrase = _MAXIMUM[validation.exclusive_maximum]
-        yield "Maximum boundary", validation.maximum, lambda limit: _within(limit, too_much, too_much_phrase)
+        above, above_phrase = _MAXIMUM[validation.exclusive_maximum]
+        yield "Maximum boundary", validation.maximum, lambda limit: _within(limit, above, above_phrase)
 
 
 _MINIMUM: Final = {False: (operator.lt, "greater than or equal to"), True: (operator.le, "greater than")}
@@ -67,33 +67,35 @@ _MAXIMUM: Final = {False: (operator.gt, "less than or equal to"), True: (operato
 
 
 def _always(text: str) -> Test:
-    return lambda _, trail: invalid("", "", f"{text} {written(trail)}")
+    return lambda _, location: invalid("", "", f"{text} {path_of(location)}")
 
 
 def _as_float(test: Test) -> Test:
-    return lambda value, trail: test(float(value), trail)
+    return lambda value, location: test(float(value), location)
 
 
 def _in_range(type_: str, format_: str, text: str) -> Test:
-    return lambda value, trail: None if fits(value, type_, format_) else invalid("", "", f"{text} {written(trail)}")
+    return lambda value, location: (
+        None if fits(value, type_, format_) else invalid("", "", f"{text} {path_of(location)}")
+    )
 
 
 def _within(limit: float, is_beyond: Callable[[float, float], bool], phrase: str) -> Test:
-    def test(value: float, trail: Trail) -> FieldError | None:
+    def test(value: float, location: Location) -> FieldError | None:
         if not is_beyond(value, limit):
             return None
-        path = written(trail)
+        path = path_of(location)
         return invalid(path, value, f"{path} in body should be {phrase} {plain(limit)}")
 
     return test
 
 
 def _multiple_of(factor: float) -> Test:
-    def test(value: float, trail: Trail) -> FieldError | None:
+    def test(value: float, location: Location) -> FieldError | None:
         if factor > 0 and is_multiple(value, factor):
             return None
-        path = written(trail)
-        if factor <= 0:  # a truncated one, too
+        path = path_of(location)
+        if factor <= 0:  # possibly because it was truncated
             return invalid(path, factor, f"factor MultipleOf declared for {path} must be positive: {plain(factor)}")
         return invalid(path, value, f"{path} in body should be a multiple of {plain(factor)}")
 
@@ -101,14 +103,14 @@ def _multiple_of(factor: float) -> Test:
 
 
 def is_multiple(number: float, factor: float) -> bool:
-    """Exactly for two integers, within the tolerance for floats. The factor is positive."""
+    """Whether a number is a multiple of a positive factor: exactly for two integers, within the tolerance for floats."""
     if isinstance(number, int):
         return number % factor == 0
     return is_json_integer(1 / factor * number if factor < 1 else number / factor)
 
 
 def is_json_integer(number: float) -> bool:
-    """Whether upstream takes the float for an integer (go-openapi's IsFloat64AJSONInteger)."""
+    """Whether upstream considers a float an integer (go-openapi's IsFloat64AJSONInteger)."""
     if not -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER:
         return False
     rounded = math.floor(abs(number) + 0.5)  # halves away from zero
@@ -121,12 +123,12 @@ def fits(number: float, type_: str, format_: str) -> bool:
         if isinstance(number, float):
             if not number.is_integer():
                 return False
-            number = int(Decimal(repr(number)))  # Go goes by the shortest digits: -2.0**63 is out of range
+            number = int(Decimal(repr(number)))  # Go compares the shortest decimal: -2.0**63 is out of range
         return number in (_INT32 if format_ == "int32" else _INT64)
     return format_ != "float" or abs(number) <= MAX_FLOAT32
 
 
 def to_int64(number: float) -> int:
-    """Go's int64(number): truncated, and what does not fit becomes the smallest integer (on amd64)."""
+    """Go's int64(number) on amd64: truncated; a number that does not fit becomes the smallest integer."""
     truncated = math.trunc(number)
     return truncated if truncated in _INT64 else MIN_INT64

@@ -1,8 +1,8 @@
 """Patterns: Go's regular expressions, matched in linear time by RE2.
 
 A pattern matches when it is found anywhere in the text (Go's MatchString): `^` and `$` anchor it, and `$` is the very
-end, never before a final newline. Python's `re` would take exponential time where a client chooses both pattern and
-text, so it is never used for them. RE2's binding is called below its public wrapper, which decodes every span and
+end, never before a final newline. Python's `re` may take exponential time, so it is never used if a client chooses
+both pattern and text. RE2's binding is called below its public wrapper, which decodes every span and
 takes ten times as long as the search.
 """
 
@@ -11,13 +11,13 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from apiserver.schema.patternsyntax import PatternError, to_re2
+from noxu.apiserver.go.regexp_syntax import PatternError, to_re2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MEMORY: Final = 8 << 20  # RE2's budget for a pattern's program and its automaton; its own default
-MEMORY_LARGE: Final = 64 << 20  # for the few patterns that Go takes and that do not fit
+MEMORY_LARGE: Final = 64 << 20  # for the few patterns that Go accepts and that need more
 
 
 class Pattern:
@@ -39,7 +39,7 @@ class Pattern:
         return next(self.find_all(text), None)
 
     def find_all(self, text: str) -> Iterator[str]:
-        """All matches that do not overlap; an empty one right behind another does not count (Go's FindAllString)."""
+        """All matches that do not overlap; an empty match directly behind another one is skipped (Go's FindAllString)."""
         encoded = text.encode()
         position, previous_end = 0, -1
         while position <= len(encoded):
@@ -59,7 +59,7 @@ def _next_character(encoded: bytes, position: int) -> int:
     return position
 
 
-@lru_cache(maxsize=256)  # whoever needs a pattern for long keeps it
+@lru_cache(maxsize=256)  # validators keep their patterns themselves
 def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compile
     """A compiled pattern. Raises PatternError, a ValueError with Go's message."""
     translated = to_re2(text).encode()
@@ -73,7 +73,7 @@ def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compi
 
 @cache
 def _re2() -> tuple[Any, Any, Any]:
-    """The binding, imported when the first pattern comes: the engine, its options, the anchor that is none."""
+    """(engine class, its options, the constant for unanchored matches) of the binding, imported by the first pattern."""
     from re2 import Options, _re2
 
     options = Options()

@@ -1,30 +1,31 @@
 """Prune unknown fields (KEP-2332).
 
-A field is known if its parent lists it in `properties`; under `additionalProperties` every name is known and its value
-is pruned by that schema (`true` and `false` say nothing about what is inside, so everything in there goes).
-`x-kubernetes-preserve-unknown-fields` keeps what is unknown at a node, and pruning starts again in the properties it
-does list. apiVersion, kind and metadata are known at the root and in embedded resources; what is in metadata is
-`coercion`'s business. Wrong types are pruned with the schema at hand: a list where an object is declared loses the keys
-of its elements.
+A field is known if its parent lists it in `properties`; under `additionalProperties` every name is known, and its value
+is pruned by that schema (`true` and `false` declare no fields, so that objects in such values are emptied).
+`x-kubernetes-preserve-unknown-fields` keeps the unknown fields of a node; pruning starts again in the properties that it
+lists. apiVersion, kind and metadata are known at the root and in embedded resources; the fields of metadata are coerced,
+not pruned (see `embedded`). A value of the wrong type is pruned by the same schema: if an object is declared, objects in
+a list lose the fields that it does not list.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.types import Json, Object
-from apiserver.schema.structural import Structural
+from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.values import Json, Object
 
 META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def prune(value: Json, schema: Structural | None, *, root: bool = False) -> list[str]:
-    """Remove what `schema` does not describe, in place; the removed paths (`spec.l[0].y`), sorted.
+    """Remove unknown fields, in place; their paths (`spec.l[0].y`), sorted. Without a schema every field is unknown.
 
-    `root`: the value is a whole object, so apiVersion, kind and metadata stay whatever the schema says.
+    `root`: the value is a whole object, in which apiVersion, kind and metadata are known whatever the schema says.
     """
     if schema is None:
-        removed = _prune_undescribed(value, META if root else frozenset())
+        known = META if root else frozenset()
+        removed = _prune_undescribed(value, known) if isinstance(value, (dict, list)) else []
     elif root and isinstance(value, dict):
         removed = _prune_map(value, schema, embedded=True, keep=schema.preserve_unknown_fields)
     else:
@@ -71,22 +72,25 @@ def _prune_list(value: list[Json], schema: Structural, *, keep: bool) -> list[st
             continue
         if items is None:
             below = [] if keep else _prune_undescribed(item)
-        elif keep:  # the mode is inherited: the items' own unknown fields stay, too
-            below = _keep(item, items)
+        elif keep:  # lists pass it on: unknown fields of the items are kept, too
+            below = _prune_preserving(item, items)
         else:
             below = _prune(item, items)
         removed += [_join(f"[{n}]", path) for path in below]
     return removed
 
 
-def _keep(value: Json, schema: Structural) -> list[str]:
+def _prune_preserving(value: Json, schema: Structural) -> list[str]:
     if isinstance(value, dict):
         return _prune_map(value, schema, embedded=schema.embedded_resource, keep=True)
     return _prune_list(value, schema, keep=True)
 
 
 def _prune_undescribed(value: Json, meta: frozenset[str] = frozenset()) -> list[str]:
-    """Where there is no schema every field is unknown; lists stay, emptied of fields. Depth is the data's: no recursion."""
+    """Prune a value without schema: every field is unknown; lists are kept, with empty objects.
+
+    Clients choose the depth of such a value, so this does not recurse.
+    """
     removed: list[str] = []
     todo = [("", value)]
     while todo:

@@ -1,31 +1,30 @@
-"""Ratcheting: what did not change may stay invalid (KEP-4008, as upstream implements it).
+"""Ratcheting: an unchanged value may stay invalid (KEP-4008, as upstream implements it).
 
 The new value is correlated with the old one along the schema: properties and the values of additionalProperties by
-name, items of lists of type map by their keys, items of other lists not at all. A node whose correlated old value is
-equal gets no errors, neither its own nor from below.
+name, items of lists of type map by their keys, items of other lists not at all. A node with an equal correlated old value
+has no errors, neither its own nor those of nodes below.
 
-Two consequences are upstream's: an object that holds anything its schema does not describe is never equal, so nothing
-at the root of a resource ever ratchets (it holds metadata); and lists of type map are equal in any order, as long as
-each item finds an equal one.
+Two consequences are upstream's: an object with a field that its schema does not declare is never equal, so that the root
+of a resource never ratchets (it has metadata); and lists of type map are equal in any order, if each item has an equal
+one.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.api.field import FieldError, Path
-from apiserver.api.types import Json
-from apiserver.api.values import equal
-from apiserver.schema.structural import Structural
-from apiserver.schema.validation import validator
+from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.schema.validation import validator
+from noxu.apiserver.values import Json, equal
 
 
 def validate_update(
     new: Json, old: Json, schema: Structural, *, path: Path = "", ratcheting: bool = True
 ) -> list[FieldError]:
-    """The errors of the new value that the old one does not excuse.
+    """The errors of the new value, except those of unchanged nodes if `ratcheting`.
 
-    Ratcheting only ever drops errors, so a valid value is never correlated.
+    Ratcheting only drops errors, so a valid value is not correlated.
     """
     compiled = validator(schema)
     if not ratcheting:
@@ -49,7 +48,7 @@ class Correlated:
         self._by_keys: dict[object, Json] | None = None
 
     def key(self, name: str) -> Correlated | None:
-        """The property or map value of that name, if both sides have it and the schema describes it."""
+        """The property or map value of that name, if both sides have it and the schema declares it."""
         if name not in self._children:
             self._children[name] = self._find_key(name)
         return self._children[name]
@@ -61,7 +60,7 @@ class Correlated:
         return self._children[position]
 
     def equal(self) -> bool:
-        """Whether nothing changed."""
+        """Whether the value is unchanged."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
@@ -108,7 +107,7 @@ class Correlated:
 
 
 def _composite_key(item: Json, names: tuple[str, ...]) -> object:
-    """What identifies an item, None for one that has not all of its keys as scalars."""
+    """The keys of an item as a hashable value, None unless all of them are scalars."""
     if not isinstance(item, dict) or not names or not all(type(item.get(name)) in _SCALARS for name in names):
         return None
     if len(names) == 1:
@@ -120,5 +119,5 @@ _SCALARS: Final = frozenset({bool, int, float, str})
 
 
 def _as_text(scalar: Json) -> str:
-    """Upstream joins several keys as texts, and floats have six decimals there."""
+    """A key as text: upstream joins several keys, with six decimals for floats."""
     return f"{scalar:f}" if isinstance(scalar, float) else str(scalar)

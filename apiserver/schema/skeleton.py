@@ -1,15 +1,18 @@
-"""The skeleton of a schema: what is left without value validations, and enough to prune by.
+"""The skeleton of a schema: the part without value validations, by which objects are pruned.
 
 The provisional pruning KEP (2018) derives it from any OpenAPI schema:
 
     skel(s) := merge(drop(s), skel(s_1), …, skel(s_n))     for s_i in allOf, anyOf, oneOf and not
 
-`drop` keeps `type` and what leads to other schemas, with the skeletons of those. `merge` unites: a type stays if all
-agree on it, fields and items of the same place are merged. A field is then known if any branch knows it, which is the
-KEP's pruning option 1 — the structural schemas of today make authors write that skeleton down themselves (option 4),
-and for them `strip` is all there is to do.
+`drop` keeps `type` and the keywords that lead to other schemas, with the skeletons of those. `merge` unites: a type is
+kept if all agree on it, fields and items at the same location are merged. So a field is known if any branch knows it
+(the KEP's pruning option 1). The structural schemas of today require authors to write that skeleton themselves (option
+4); for them `strip` suffices.
 
-The KEP's sixth example prints skeletons of sub-schemas as `{}`; its definition, which is followed here, says more.
+    s        {anyOf: [{properties: {a: {type: string}}}, {required: [b]}], properties: {b: {minLength: 1}}}
+    skel(s)  {properties: {b: {}, a: {type: string}}}
+
+The KEP's sixth example prints the skeletons of sub-schemas as `{}`, against its own definition, which is followed here.
 """
 
 from __future__ import annotations
@@ -18,25 +21,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from apiserver.api.field import ROOT, Path, child, index, key
-from apiserver.api.types import Json, Object
-from apiserver.schema.structural import NO_VALIDATION, Structural
+from noxu.apiserver.api.field import ROOT, Path, child, index, key
+from noxu.apiserver.schema.structural import NO_VALIDATION, Structural
+from noxu.apiserver.values import Json, Object
 
-QUANTORS: Final = ("allOf", "anyOf", "oneOf")
+JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
 _MAPS: Final = ("properties", "patternProperties")
 _ADDITIONAL: Final = ("additionalItems", "additionalProperties")
 
 
 def skeleton(schema: Object) -> Object:
     """skel(s) of an OpenAPI v3 schema as JSON."""
-    branches = [branch for quantor in QUANTORS for branch in schema.get(quantor) or []]
+    branches = [branch for junctor in JUNCTORS for branch in schema.get(junctor) or []]
     if schema.get("not") is not None:
         branches.append(schema["not"])
     return merge(drop(schema), *map(skeleton, branches))
 
 
 def drop(schema: Object) -> Object:
-    """Only what belongs to a skeleton, with the skeletons of what is inside. `true` says as much as `{}`."""
+    """The keywords of a skeleton, with the skeletons of the schemas in them. `true` is the same as `{}`."""
     dropped: Object = {}
     if schema.get("type"):
         dropped["type"] = schema["type"]
@@ -53,7 +56,7 @@ def drop(schema: Object) -> Object:
 
 
 def merge(*skeletons: Object) -> Object:
-    """One skeleton that knows what any of these knows, and types what all of them type alike."""
+    """One skeleton with the fields of all, and with a type if it is the same in all."""
     if len(skeletons) == 1:
         return skeletons[0]
     merged: Object = {}
@@ -73,7 +76,7 @@ def merge(*skeletons: Object) -> Object:
 
 
 def _merge_items(items: list[Json]) -> Json:
-    """Schemas for all items, or lists of schemas for one item each. For the n-th item both may have something to say."""
+    """Merge schemas for all items and lists of schemas for one item each; the n-th item may be described by both."""
     lists = [one for one in items if isinstance(one, list)]
     for_all = [one for one in items if isinstance(one, dict)]
     if not lists:
@@ -82,16 +85,16 @@ def _merge_items(items: list[Json]) -> Json:
 
 
 def _merge_additional(given: list[Json]) -> Json:
-    """`false` says nothing that others could not overrule."""
+    """Merge values of additionalProperties or additionalItems; any schema overrules `false`."""
     schemas = [one for one in given if one is not False]
     return merge(*schemas) if schemas else False
 
 
 def restriction_1_violations(schema: Object) -> list[Path]:
-    """Where a value would be a struct and a map at once: there nobody could tell what to prune.
+    """The paths where a value would be a struct and a map at once, so that it is unclear what to prune.
 
-    The KEP's Restriction 1 on object polymorphism: properties together with additionalProperties or patternProperties
-    in the skeleton. `false` is no map.
+    The KEP's Restriction 1 on object polymorphism: properties together with additionalProperties (other than `false`) or
+    patternProperties in the skeleton.
     """
     return list(_polymorphic(skeleton(schema), ROOT))
 
@@ -112,7 +115,7 @@ def _polymorphic(s: Object, path: Path) -> Iterator[Path]:
 
 
 def strip(schema: Structural) -> Structural:
-    """A structural schema without value validations and rules: the same object is pruned and defaulted alike."""
+    """A structural schema without value validations and rules. It prunes and defaults like the original."""
     additional = schema.additional_properties
     return replace(
         schema,

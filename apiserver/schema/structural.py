@@ -1,12 +1,15 @@
 """Structural schemas (the article "Future of CRDs: Structural Schemas"; upstream's apiserver/schema).
 
-The shape of the types states the theory: `Structural` is the spine — what an object looks like, complete enough to
-prune, default and own fields by — and everything that only says which values are allowed stands apart, in its
-`ValueValidation`. Dropping every `ValueValidation` leaves the skeleton.
+The types reflect the theory. `Structural` is the spine: the structure of objects, which is all that pruning, defaulting
+and field ownership need. Keywords that only restrict values are separate, in its `ValueValidation`; without them a schema
+is a skeleton. The junctors anyOf, allOf, oneOf and not belong to the validations:
 
-`parse` takes an openAPIV3Schema as decoded JSON and never judges it: whether a schema is structural is
-`lint`'s question. Inside anyOf/allOf/oneOf/not only value validations may stand; what else was written there is kept
-in `NestedValueValidation.forbidden`, so that lint can tell it.
+    {type: object, required: [a],               Structural(type="object",
+     properties: {a: {type: string}},               properties={"a": Structural(type="string")},
+     anyOf: [{properties: {a: {minLength: 2}}}]}    validation=ValueValidation(required=("a",), any_of=(…,)))
+
+`parse` takes an openAPIV3Schema as decoded JSON, and does not check whether it is structural; `lint` does. A junctor may
+contain value validations only; anything else in it is kept in `NestedValueValidation.forbidden` for lint to report.
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from apiserver.api.types import Json, Object
+from noxu.apiserver.values import Json, Object
 
 
 class _Missing:
-    """No default given. (`default: null` means the same upstream.)"""
+    """Stands for a missing default. (`default: null` is the same upstream.)"""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -44,7 +47,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueValidation:
-    """Which values are allowed. Limits are float64 as upstream's, lengths and counts int64."""
+    """The allowed values. Limits are float64 as upstream's, lengths and counts int64."""
 
     format: str = ""
     maximum: float | None = None
@@ -75,8 +78,8 @@ NO_VALIDATION: Final = ValueValidation()
 class NestedValueValidation:
     """A branch of anyOf/allOf/oneOf/not, or a node below one.
 
-    `forbidden` maps the JSON names of what does not belong here (type, nullable, x-kubernetes-… …) to what was given;
-    the types of `anyOf: [{type: integer}, {type: string}]` under x-kubernetes-int-or-string are the one exception.
+    `forbidden` has the keywords that do not belong in a junctor (type, nullable, x-kubernetes-… …) with their values.
+    The one exception are the types in `anyOf: [{type: integer}, {type: string}]` under x-kubernetes-int-or-string.
     """
 
     validation: ValueValidation = NO_VALIDATION
@@ -115,21 +118,21 @@ class Structural:
 
     @property
     def values(self) -> Structural | None:
-        """The schema of the values under additionalProperties: None where there is none, or where it is a boolean."""
+        """The schema in additionalProperties, None if that is missing or a boolean."""
         return self.additional_properties if isinstance(self.additional_properties, Structural) else None
 
 
 Node: TypeAlias = Structural | NestedValueValidation
 
-# Keywords that upstream has a Go field for and no schema may use: with one of them there is no structural form at all.
+# Keywords that upstream has a Go field for, but that no schema may use: such a schema has no structural form.
 UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 _UNSUPPORTED: Final = frozenset(UNSUPPORTED)
 
-_Fields: TypeAlias = dict[str, tuple[str, Callable[[Json], Any] | None]]  # keyword → (field, how to read what is given)
+_Fields: TypeAlias = dict[str, tuple[str, Callable[[Json], Any] | None]]  # keyword → (field, conversion of the value)
 
 
 class NoStructuralForm(ValueError):
-    """The schema uses a keyword that structural schemas have no place for; the message is upstream's."""
+    """The schema uses a keyword that structural schemas do not have; the message is upstream's."""
 
 
 def parse(schema: Object) -> Structural:
@@ -143,7 +146,7 @@ def parse(schema: Object) -> Structural:
 
 
 def _read(schema: Object, fields: _Fields) -> dict[str, Any]:
-    """The fields that a schema gives."""
+    """The fields that a schema sets."""
     given = {}
     for keyword, value in schema.items():
         if value is not None and keyword in fields:
@@ -153,7 +156,7 @@ def _read(schema: Object, fields: _Fields) -> dict[str, Any]:
 
 
 def _items(value: Json) -> Structural | None:
-    return parse(value) if isinstance(value, dict) else None  # an empty list is like nothing
+    return parse(value) if isinstance(value, dict) else None  # an empty list is ignored
 
 
 def _properties(value: Json) -> dict[str, Structural]:
@@ -213,7 +216,7 @@ def _refuse_unsupported(schema: Object) -> None:
 
 
 def _value_validation(schema: Object) -> ValueValidation:
-    """NO_VALIDATION if there is none. An empty `required` is one, as Go compares; other empty lists are not."""
+    """NO_VALIDATION if no keyword is set. As Go compares them, an empty `required` is set; other empty lists are not."""
     given = _read(schema, _VALIDATIONS)
     if () in given.values():
         given = {name: value for name, value in given.items() if value != () or name == "required"}
@@ -230,7 +233,7 @@ _FORBIDDEN_IN_NESTED: Final = (
     "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
 )  # fmt: skip
 
-_FORBIDDEN_THOUGH_ZERO: Final = frozenset({"default", "example", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+_FORBIDDEN_EVEN_IF_ZERO: Final = frozenset({"default", "example", "x-kubernetes-list-type", "x-kubernetes-map-type"})
 
 
 def _nested(schema: Object) -> NestedValueValidation:
@@ -247,7 +250,7 @@ def _nested(schema: Object) -> NestedValueValidation:
         forbidden={
             name: given
             for name in _FORBIDDEN_IN_NESTED
-            if (given := schema.get(name)) or (given is not None and name in _FORBIDDEN_THOUGH_ZERO)
+            if (given := schema.get(name)) or (given is not None and name in _FORBIDDEN_EVEN_IF_ZERO)
         },
     )
 
@@ -277,7 +280,7 @@ _VALIDATIONS: Final[_Fields] = {
 
 
 def has_rules(schema: Structural) -> bool:
-    """Are there x-kubernetes-validations at a node or below?"""
+    """Whether there are x-kubernetes-validations at a node or below."""
     if schema.rules:
         return True
     below = (*schema.properties.values(), schema.items, schema.values)

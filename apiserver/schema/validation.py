@@ -1,20 +1,20 @@
-"""Is a value valid under a structural schema? (upstream's kube-openapi validate package behind apiextensions)
+"""Validate values by structural schemas (upstream's kube-openapi validate package behind apiextensions).
 
-What upstream does, and what therefore holds here:
+Upstream's rules, which therefore hold here:
 
 - Each group of keywords is one check that applies to certain kinds of values (a pattern to strings, a maximum to
-  numbers) whatever the `type`. Checks run in the order type, anyOf/oneOf/allOf/not, string, format, number, array,
-  enum, object. Of the string checks only the first failure is told, everything else is told completely.
-- Where no branch of anyOf or oneOf is valid, the errors of the one with most matches are told, the first among
-  equals. A value has as many matches as checks apply to it and to what is below it, and more for some that pass.
-- An error whose text was told already is not told again, wherever it was found.
-- Texts name the field relative to where validation began: errors of the status subresource have the field `status.x`
-  and say `x in body …`, those of a default begin with nothing at all: ` in body must be of type string`.
+  numbers) regardless of the `type`. Checks run in the order type, anyOf/oneOf/allOf/not, string, format, number, array,
+  enum, object. Of the string checks only the first failure is reported; all other errors are reported.
+- If no branch of anyOf or oneOf is valid, the errors of the branch with most matches are reported, the first among
+  equals. A value has as many matches as checks apply to it and to the values in it, and more for some that pass.
+- An error with the same text as an earlier one is dropped, wherever it was found.
+- Messages name the field relative to where validation began: errors of the status subresource have the field `status.x`
+  and say `x in body …`; those of a default begin with the empty name: ` in body must be of type string`.
 
-`uniqueItems` is not here: no CustomResourceDefinition may set it.
+`uniqueItems` is not checked: no CustomResourceDefinition may set it.
 
-A `Validator` compiles a schema lazily: what there is to check for one kind of value at one node is determined when
-the first such value comes. Most often there is nothing.
+A `Validator` compiles a schema lazily: the checks for one kind of value at one node are determined when the first such
+value comes. Most often there are none.
 """
 
 from __future__ import annotations
@@ -23,50 +23,51 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from apiserver.api.codec import decode_stored, encode
-from apiserver.api.errors import MAX_TOLD_ERRORS
-from apiserver.api.field import FieldError, Path, child, invalid, not_supported, required, too_long, too_many
-from apiserver.api.field import type_invalid as of_wrong_type
-from apiserver.api.gotext import compact_json, quote
-from apiserver.api.types import Json, Object
-from apiserver.api.values import equal
-from apiserver.schema import formats, numbers, patterns
-from apiserver.schema.numbers import is_json_integer, to_int64
-from apiserver.schema.structural import NestedValueValidation, Structural
-from apiserver.schema.trail import Trail, written
+from noxu.apiserver.api.codec import decode_stored, encode
+from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS
+from noxu.apiserver.api.field import FieldError, Path, child, invalid, not_supported, required, too_long, too_many
+from noxu.apiserver.api.field import type_invalid as of_wrong_type
+from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.schema import formats, numbers, patterns
+from noxu.apiserver.schema.enums import membership
+from noxu.apiserver.schema.location import Location, path_of
+from noxu.apiserver.schema.numbers import is_json_integer
+from noxu.apiserver.schema.structural import NestedValueValidation, Structural
+from noxu.apiserver.values import Json, Object
 
 if TYPE_CHECKING:
-    from apiserver.schema.ratcheting import Correlated
+    from noxu.apiserver.schema.ratcheting import Correlated
 
-# Validation stops at so many errors, or so many characters of paths in them: it takes time, and nobody is told.
-MAX_FOUND: Final = 10 * MAX_TOLD_ERRORS
+# Validation stops at so many errors, or so many characters of paths in them: they take time, and are not reported.
+MAX_FOUND: Final = 10 * MAX_REPORTED_ERRORS
 MAX_FOUND_TEXT: Final = 64 << 20
 
-# Rules of CEL are not run over an object with one of these errors (upstream's hasBlockingErr).
+# CEL rules are not run on an object with one of these errors (upstream's hasBlockingErr).
 BLOCKING: Final = frozenset({
     "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
 })  # fmt: skip
 
 Found: TypeAlias = list[FieldError]
-Check: TypeAlias = "Callable[[Json, Trail, Found, Correlated | None], int]"
-"""(value, where it is, errors found so far, its correlation when ratcheting) → matches beyond those that are sure."""
+Check: TypeAlias = "Callable[[Json, Location, Found, Correlated | None], int]"
+"""(value, location, errors found so far, correlated old value when ratcheting) → matches beyond the certain ones."""
 
 
 def validate(value: Json, schema: Structural, *, path: Path = "") -> list[FieldError]:
-    """All errors of a value. `path` is where the value is; texts are relative to it."""
+    """All errors of a value. `path` is the value's; messages name fields relative to it."""
     return validator(schema).validate(value, path=path)
 
 
 def validate_default(value: Json, schema: Structural, *, path: Path = "") -> list[FieldError]:
     """All errors of a default.
 
-    Upstream validates defaults by another rendering of the schema: x-kubernetes-int-or-string does not imply types
-    there, and formats count even where they are not recognized.
+    Upstream validates defaults with another form of the schema: x-kubernetes-int-or-string does not imply types in it,
+    and unrecognized formats have an effect.
     """
     return Validator(schema, for_default=True).validate(value, path=path)
 
 
 def blocks_rules(errors: Iterable[FieldError]) -> bool:
+    """Whether an error keeps CEL rules from being run."""
     return any(error.reason in BLOCKING for error in errors)
 
 
@@ -79,15 +80,15 @@ class Validator:
         self._root = _Node(schema, for_default=for_default)
 
     def validate(self, value: Json, *, path: Path = "", old: Correlated | None = None) -> list[FieldError]:
-        """All errors; with `old`, the correlation of the value with its old self, without those of unchanged nodes."""
+        """All errors; with `old`, the value correlated with the stored one, except those of unchanged nodes."""
         found: Found = []
         _walk(self._root, value, None, found, old)
-        return _told(found, path) if found else found
+        return _reported(found, path) if found else found
 
     def is_valid(self, value: Json) -> bool:
-        """Whether there are no errors at all. The first one ends the walk."""
+        """Whether there are no errors. The first one ends the walk."""
         try:
-            _walk(self._root, value, None, _NothingFound(), None)
+            _walk(self._root, value, None, _RaiseOnError(), None)
         except _Invalid:
             return False
         return True
@@ -97,8 +98,8 @@ class _Invalid(Exception):
     """An error was found."""
 
 
-class _NothingFound(list[FieldError]):
-    """A list that takes no errors."""
+class _RaiseOnError(list[FieldError]):
+    """A list of errors that raises _Invalid for the first one."""
 
     def append(self, _error: FieldError) -> None:
         raise _Invalid
@@ -114,10 +115,10 @@ def validator(schema: Structural) -> Validator:
     return Validator(schema)
 
 
-def _told(found: Found, prefix: Path) -> list[FieldError]:
-    """Every text once, and fields below the prefix.
+def _reported(found: Found, prefix: Path) -> list[FieldError]:
+    """The errors with equal texts once, and with fields below the prefix.
 
-    A leading dot comes from a name under the empty root. Errors that are not about a field are about the prefix.
+    A leading dot comes from a name under the empty root. An error without a field is about the prefix.
     """
     unique: dict[object, FieldError] = {}
     for error in found:
@@ -140,7 +141,7 @@ def _below(prefix: Path, name: Path) -> Path:
 
 
 class _Node(dict[type, "tuple[int, Sequence[Check]]"]):
-    """A node of a schema: for each kind of value the matches that are sure, and the checks there are to make."""
+    """A node of a schema: for each kind of value (Python type) the certain matches, and the checks to run."""
 
     __slots__ = ("for_default", "format", "schema", "types")
 
@@ -166,8 +167,8 @@ class _Node(dict[type, "tuple[int, Sequence[Check]]"]):
 
 
 def _types(schema: Structural | NestedValueValidation, *, for_default: bool) -> tuple[str, ...]:
-    """The types allowed, none if all are."""
-    if isinstance(schema, NestedValueValidation):  # as in anyOf: [{type: integer}, {type: string}], only there
+    """The allowed types, () if all are."""
+    if isinstance(schema, NestedValueValidation):  # the type in anyOf: [{type: integer}, {type: string}]
         type_ = schema.forbidden.get("type", "")
     elif schema.int_or_string and not for_default:
         return ("integer", "string")
@@ -176,18 +177,18 @@ def _types(schema: Structural | NestedValueValidation, *, for_default: bool) -> 
     return (type_,) if type_ else ()
 
 
-def _walk(node: _Node, value: Json, trail: Trail, found: Found, old: Correlated | None) -> int:
-    """Check a value and all below it. The answer is the number of matches."""
+def _walk(node: _Node, value: Json, location: Location, found: Found, old: Correlated | None) -> int:
+    """Check a value and the values in it; returns the number of matches."""
     matches, checks = node[type(value)]
     if old is not None and old.equal():
-        return matches  # KEP-4008: what did not change may stay wrong
+        return matches  # KEP-4008: an unchanged value may stay invalid
     for check in checks:
-        matches += check(value, trail, found, old)
+        matches += check(value, location, found, old)
     return matches
 
 
 def is_enough(found: Found) -> bool:
-    """Whether to stop: so many errors were found that nobody will read them."""
+    """Whether to stop: enough errors were found."""
     path = found[-1].field or found[-1].detail
     return len(found) >= MAX_FOUND or len(found) * len(path) >= MAX_FOUND_TEXT
 
@@ -196,7 +197,7 @@ _NULL: Final = type(None)
 
 
 def _for_null(node: _Node) -> tuple[int, Sequence[Check]]:
-    """Null meets two checks only. No enum allows it, even one that lists it."""
+    """Only two checks apply to null. No enum allows it, not even one that lists it."""
     checks: list[Check] = []
     types = ",".join(node.types)
     if types and not (isinstance(node.schema, Structural) and node.schema.nullable):
@@ -207,12 +208,12 @@ def _for_null(node: _Node) -> tuple[int, Sequence[Check]]:
 
 
 def _for_value(node: _Node, kind: type) -> tuple[int, Sequence[Check]]:
-    matches = 4  # the node itself, anyOf to not (they apply, and match whatever comes out), enum
+    matches = 4  # the node, the junctors (which match whatever their result), enum
     checks: list[Check | None] = []
     if node.types or node.format:
         matches += 2
         checks.append(_type_check(node, kind))
-    checks += _quantor_checks(node)
+    checks += _junctor_checks(node)
     if kind is str:
         matches += 1
         checks.append(_string_check(node))
@@ -240,28 +241,28 @@ _GO_TYPES: Final = {int: "int64", float: "float64"}
 
 
 def _type_check(node: _Node, kind: type) -> Check | None:
-    """Does the type fit? Where there is a format, upstream's notion of a type gets mixed up with it."""
+    """A check of the type, None if it is right. Upstream mixes up types and formats if there is a format."""
     types, format_ = node.types, node.format
     actual, go_type = _TYPES[kind], _GO_TYPES.get(kind, "")
     numeric = "integer" in types or "number" in types
     if actual in types or (kind is int and numeric):
         return None
     if format_ and kind in (str, list) and not numeric:
-        return None  # for upstream any string and any array has that format
+        return None  # upstream takes any string and any array for one of that format
     if format_ and kind not in (str, list) and go_type != format_:
         fails = _fails_with(format_, go_type)
     else:
         fails = _fails_with(",".join(types), actual)
     if kind is float and "integer" in types:
-        return lambda value, trail, found, old: 0 if is_json_integer(value) else fails(value, trail, found, old)
+        return lambda value, location, found, old: 0 if is_json_integer(value) else fails(value, location, found, old)
     return fails
 
 
 def _fails_with(expected: str, actual: str) -> Check:
-    """A check of a type that is known to be wrong, and therefore does not match."""
+    """A check that always fails, for a type that is known to be wrong."""
 
-    def check(_value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
-        found.append(_type_error(written(trail), expected, actual))
+    def check(_value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+        found.append(_type_error(path_of(location), expected, actual))
         return -1
 
     return check
@@ -274,24 +275,24 @@ def _type_error(path: Path, expected: str, actual: str) -> FieldError:
 # -- anyOf, oneOf, allOf, not -----------------------------------------------------------------------------------------
 
 
-def _quantor_checks(node: _Node) -> list[Check]:
-    """Branches are validated without ratcheting: a quantor's errors go when its own node did not change."""
+def _junctor_checks(node: _Node) -> list[Check]:
+    """Branches are validated without ratcheting: a junctor's errors are dropped only if its own node did not change."""
     v = node.schema.validation
-    quantors = ((_any_of, v.any_of), (_one_of, v.one_of), (_all_of, v.all_of), (_not, (v.not_,) if v.not_ else ()))
-    return [quantor([node.below(schema) for schema in schemas]) for quantor, schemas in quantors if schemas]
+    junctors = ((_any_of, v.any_of), (_one_of, v.one_of), (_all_of, v.all_of), (_not, (v.not_,) if v.not_ else ()))
+    return [junctor([node.below(schema) for schema in schemas]) for junctor, schemas in junctors if schemas]
 
 
 def _any_of(branches: list[_Node]) -> Check:
-    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
         best, best_errors = -1, found[:0]
         for branch in branches:
             errors: Found = []
-            matches = _walk(branch, value, trail, errors, None)
+            matches = _walk(branch, value, location, errors, None)
             if not errors:
                 return matches
             if matches > best:
                 best, best_errors = matches, errors
-        found.append(_without_field(f"{quote(written(trail))} must validate at least one schema (anyOf)"))
+        found.append(_without_field(f"{quote(path_of(location))} must validate at least one schema (anyOf)"))
         found.extend(best_errors)
         return best
 
@@ -299,12 +300,12 @@ def _any_of(branches: list[_Node]) -> Check:
 
 
 def _one_of(branches: list[_Node]) -> Check:
-    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
         valid, valid_matches = 0, 0
         best, best_errors = -1, found[:0]
         for branch in branches:
             errors: Found = []
-            matches = _walk(branch, value, trail, errors, None)
+            matches = _walk(branch, value, location, errors, None)
             if not errors:
                 valid += 1
                 valid_matches = matches
@@ -314,7 +315,7 @@ def _one_of(branches: list[_Node]) -> Check:
             return valid_matches
         outcome = f"Found {valid} valid alternatives" if valid else "Found none valid"
         found.append(
-            _without_field(f"{quote(written(trail))} must validate one and only one schema (oneOf). {outcome}")
+            _without_field(f"{quote(path_of(location))} must validate one and only one schema (oneOf). {outcome}")
         )
         if valid:
             return 0
@@ -325,26 +326,26 @@ def _one_of(branches: list[_Node]) -> Check:
 
 
 def _all_of(branches: list[_Node]) -> Check:
-    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
         matches, valid = 0, 0
         for branch in branches:
             before = len(found)
-            matches += _walk(branch, value, trail, found, None)
+            matches += _walk(branch, value, location, found, None)
             valid += len(found) == before
         if valid < len(branches):
             outcome = "" if valid else ". None validated"
-            found.append(_without_field(f"{quote(written(trail))} must validate all the schemas (allOf){outcome}"))
+            found.append(_without_field(f"{quote(path_of(location))} must validate all the schemas (allOf){outcome}"))
         return matches
 
     return check
 
 
 def _not(branches: list[_Node]) -> Check:
-    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
         errors: Found = []
-        _walk(branches[0], value, trail, errors, None)
+        _walk(branches[0], value, location, errors, None)
         if not errors:
-            found.append(_without_field(f"{quote(written(trail))} must not validate the schema (not)"))
+            found.append(_without_field(f"{quote(path_of(location))} must not validate the schema (not)"))
         return 0
 
     return check
@@ -358,21 +359,21 @@ def _without_field(text: str) -> FieldError:
 
 
 def _string_check(node: _Node) -> Check | None:
-    """maxLength, minLength, pattern: the first that fails. Lengths count characters, whatever the message says."""
+    """maxLength, minLength, pattern: the first one that fails. Lengths are in characters, whatever the message says."""
     validation = node.schema.validation
     longest, shortest, pattern = validation.max_length, validation.min_length, validation.pattern
     if longest is None and shortest is None and not pattern:
         return None
     search = patterns.compile(pattern).search if pattern else None
 
-    def check(value: str, trail: Trail, found: Found, _old: Correlated | None) -> int:
+    def check(value: str, location: Location, found: Found, _old: Correlated | None) -> int:
         if longest is not None and len(value) > longest:
-            found.append(too_long(written(trail), longest))
+            found.append(too_long(path_of(location), longest))
         elif shortest is not None and len(value) < shortest:
-            path = written(trail)
+            path = path_of(location)
             found.append(invalid(path, value, f"{path} in body should be at least {shortest} chars long"))
         elif search is not None and not search(value):
-            path = written(trail)
+            path = path_of(location)
             found.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
         return 0
 
@@ -380,9 +381,9 @@ def _string_check(node: _Node) -> Check | None:
 
 
 def _format_check(format_: str, is_valid: formats.Check) -> Check:
-    def check(value: str, trail: Trail, found: Found, _old: Correlated | None) -> int:
+    def check(value: str, location: Location, found: Found, _old: Correlated | None) -> int:
         if not is_valid(value):
-            found.append(_type_error(written(trail), format_, value))
+            found.append(_type_error(path_of(location), format_, value))
         return 0
 
     return check
@@ -395,9 +396,9 @@ def _number_check(node: _Node, kind: type) -> Check | None:
     if not tests:
         return None
 
-    def check(value: float, trail: Trail, found: Found, _old: Correlated | None) -> int:
+    def check(value: float, location: Location, found: Found, _old: Correlated | None) -> int:
         for test in tests:
-            if error := test(value, trail):
+            if error := test(value, location):
                 found.append(error)
         return 0
 
@@ -413,23 +414,23 @@ def _array_check(node: _Node) -> Check | None:
     if items is None and fewest is None and most is None:
         return None
 
-    def check(value: list[Json], trail: Trail, found: Found, old: Correlated | None) -> int:
+    def check(value: list[Json], location: Location, found: Found, old: Correlated | None) -> int:
         matches = 0
         if items is not None:
             before = len(found)
             for n, item in enumerate(value):
-                sure, checks = items[type(item)]
+                certain, checks = items[type(item)]
                 if not checks:
-                    matches += sure
+                    matches += certain
                     continue
-                matches += _walk(items, item, (trail, n), found, None if old is None else old.index(n))
+                matches += _walk(items, item, (location, n), found, None if old is None else old.index(n))
                 if len(found) > before and is_enough(found):
                     break
         if fewest is not None and len(value) < fewest:
-            path = written(trail)
+            path = path_of(location)
             found.append(invalid(path, len(value), f"{path} in body should have at least {fewest} items"))
         if most is not None and len(value) > most:
-            found.append(too_many(written(trail), len(value), most))
+            found.append(too_many(path_of(location), len(value), most))
         return matches
 
     return check
@@ -445,77 +446,53 @@ def _object_check(node: _Node) -> Check | None:
     if unbounded and not properties and not needed:
         return None
 
-    def check(value: Object, trail: Trail, found: Found, old: Correlated | None) -> int:
+    def check(value: Object, location: Location, found: Found, old: Correlated | None) -> int:
         matches, before = 0, len(found)
         if fewest is not None and len(value) < fewest:
-            path = written(trail)
+            path = path_of(location)
             found.append(invalid(path, len(value), f"{path} in body should have at least {fewest} properties"))
         if most is not None and len(value) > most:
-            found.append(too_many(written(trail), len(value), most))
+            found.append(too_many(path_of(location), len(value), most))
         for name, item in value.items():
             node = properties.get(name, values)
             if node is not None:
-                sure, checks = node[type(item)]
+                certain, checks = node[type(item)]
                 if not checks:
-                    matches += sure
+                    matches += certain
                     continue
-                step = name if trail is not None or node is not values else f".{name}"
-                ratchets = old is not None and (trail is not None or name not in _TYPE_META)
-                below = (trail, step) if step or trail is not None else None
+                step = name if location is not None or node is not values else f".{name}"
+                ratchets = old is not None and (location is not None or name not in _TYPE_META)
+                below = (location, step) if step or location is not None else None
                 matches += _walk(node, item, below, found, old.key(name) if old is not None and ratchets else None)
             elif additional is False:
-                path = written(trail)
+                path = path_of(location)
                 found.append(invalid(path, name, f"{path}.{name} in body is a forbidden property"))
             if len(found) > before and is_enough(found):
                 break
         if needed:
-            found.extend(required(f"{written(trail)}.{name}") for name in needed if name not in value)
+            found.extend(required(f"{path_of(location)}.{name}") for name in needed if name not in value)
         return matches
 
     return check
 
 
-_TYPE_META: Final = ("apiVersion", "kind")  # they change unseen: old and new are of the version asked for
+_TYPE_META: Final = ("apiVersion", "kind")  # never ratcheted: old and new are at the requested version
 
 
 # -- enum -------------------------------------------------------------------------------------------------------------
 
 
 def _enum_check(node: _Node, kind: type) -> Check:
-    """Of a definition that is in force the enum has been stored: what was 1.0 was written as 1 and is an integer."""
+    """The enum of a definition in force has been stored: 1.0 was written as 1, and read again as an integer."""
     members: Sequence[Json] = node.schema.validation.enum
     if not node.for_default:
         members = [decode_stored(encode(member, sort_keys=True)) for member in members]
-    told = [member if isinstance(member, str) else compact_json(member) for member in members]
-    is_member = _membership(kind, members)
+    supported = [member if isinstance(member, str) else compact_json(member) for member in members]
+    is_member = membership(kind, members)
 
-    def check(value: Json, trail: Trail, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
         if not is_member(value):
-            found.append(not_supported(written(trail), value, told))
+            found.append(not_supported(path_of(location), value, supported))
         return 0
 
     return check
-
-
-def _membership(kind: type, members: Sequence[Json]) -> Callable[[Json], bool]:
-    """A value is a member if Go can convert it to the member's type and then they are equal.
-
-    That takes 1.7 for the integer 1, and the integer 65 for the string "A".
-    """
-    if kind is _NULL:
-        return lambda _: False
-    same = [member for member in members if type(member) is kind]
-    if kind in (str, bool):
-        return frozenset(same).__contains__
-    if kind not in (int, float):
-        return lambda value: any(equal(value, member) for member in same)
-    integers = {member for member in members if type(member) is int}
-    floats = {member for member in members if type(member) is float}
-    if kind is float:
-        return lambda value: value in floats or to_int64(value) in integers
-    texts = {member for member in members if type(member) is str}
-    return lambda value: value in integers or float(value) in floats or (bool(texts) and _character(value) in texts)
-
-
-def _character(code: int) -> str:
-    return chr(code) if 0 <= code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else "\ufffd"

@@ -1,25 +1,26 @@
-"""Python functions as webhooks: no TLS, no ports, and everything else as it is for a webhook elsewhere.
+"""Python functions in the place of webhooks, without TLS and ports.
 
-A function gets what a review would bring: the same documents, decoded. It may be async, and then runs in the server's
-event loop; a plain one runs in a thread, so it may ask the server. What it does is a JSON patch, a denial or a failed
-call, and is treated as such.
+A function gets the request of a review, decoded. An async function runs in the server's event loop; a plain one runs in
+a thread, so it may send requests to the server. Its result becomes a JSON patch, a denial or a failed call, which are
+handled as those of a webhook.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 
-from apiserver.admission.matching import Criteria, Rule
-from apiserver.admission.webhooks import Hook
-from apiserver.api import codec, gobase64
-from apiserver.api.difference import difference
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy
-from apiserver.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, Endpoint, Reply
+from noxu.apiserver.admission.matching import Criteria, Rule
+from noxu.apiserver.admission.webhooks import Hook
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.difference import difference
+from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.values import Json, Object, copy
+from noxu.apiserver.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, Endpoint, Reply
 
 Function = Callable[..., Any]
 
@@ -29,13 +30,32 @@ log = logging.getLogger("noxu")
 
 
 class Denied(Exception):
-    """Raised by a function to refuse what it is asked about."""
+    """Raised by a function to refuse a request."""
 
     def __init__(self, message: str = "", *, code: int = 0, reason: str = "") -> None:
-        """Without a code it is 400, as for webhooks."""
+        """Without a code the answer has code 400, as for webhooks."""
         super().__init__(message)
         given = {"status": "Failure", "message": message, "code": code, "reason": reason}
         self.status: Object = {name: value for name, value in given.items() if value}
+
+
+class FunctionError(Exception):
+    """A function has raised an exception other than Denied, or returned something invalid."""
+
+
+@contextlib.contextmanager
+def _function_errors() -> Iterator[None]:
+    """Log what a function raises, and raise FunctionError instead. Denied passes.
+
+    Functions are the code of users, so they may raise anything.
+    """
+    try:
+        yield
+    except Denied:
+        raise
+    except Exception as error:
+        log.exception("a function that takes the place of a webhook failed")
+        raise FunctionError(f"{type(error).__name__}: {error}") from error
 
 
 def hook(
@@ -48,9 +68,9 @@ def hook(
     name: str = "",
     reinvoke: bool = False,
 ) -> Hook:
-    """A function as a webhook. `resource` is like `widgets.example.com`, or `widgets.example.com/status`."""
-    what, _, subresource = resource.partition("/")
-    plural, _, group = what.partition(".")
+    """A function as a webhook. `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`."""
+    plural_group, _, subresource = resource.partition("/")
+    plural, _, group = plural_group.partition(".")
     rule = Rule(frozenset(operations), frozenset([group]), frozenset([version]), ((plural, subresource),))
     name = name or getattr(function, "__name__", "function")
     return Hook(
@@ -86,14 +106,14 @@ def _caller(function: Function, answer: Answer) -> Caller:
         request = review["request"]
         try:
             async with asyncio.timeout(timeout):
-                response = await answer(function, request)
+                with _function_errors():
+                    response = await answer(function, request)
         except Denied as denied:
             response = {"allowed": False, "status": denied.status}
         except TimeoutError:
             raise CallFailed("context deadline exceeded") from None
-        except Exception as error:
-            log.exception("a function that stands for a webhook failed")
-            raise CallFailed(f"{type(error).__name__}: {error}") from error
+        except FunctionError as error:
+            raise CallFailed(str(error)) from error
         review["response"] = {"uid": request["uid"], **response}
         return Reply(200, "application/json", codec.encode(review, sort_keys=False))
 
@@ -112,11 +132,11 @@ async def _mutation(function: Function, request: Object) -> Object:
     if not outcome:
         return {"allowed": True}
     patch = codec.encode(outcome, sort_keys=False)
-    return {"allowed": True, "patchType": "JSONPatch", "patch": gobase64.encode(patch)}
+    return {"allowed": True, "patchType": "JSONPatch", "patch": go_base64.encode(patch)}
 
 
 async def _validation(function: Function, request: Object) -> Object:
-    """A validating function returns nothing or True to allow, False or a message to deny, or a whole response."""
+    """A validating function returns None or True to allow, False or a message to deny, or a whole response."""
     outcome = await _run(function, request)
     if isinstance(outcome, dict):
         return outcome
@@ -126,22 +146,21 @@ async def _validation(function: Function, request: Object) -> Object:
 
 
 def converter(function: Function) -> Callable[[str, Object], Awaitable[Object]]:
-    """A function (object, apiVersion) → object as what converts a definition's objects; it may change the object."""
+    """A function (object, apiVersion) → object as a converter; it may also change the object and return None."""
 
     async def convert(_: str, request: Object) -> Object:
-        wanted, converted = request["desiredAPIVersion"], []
+        api_version, converted = request["desiredAPIVersion"], []
         try:
-            for value in request["objects"]:
-                new = await _run(function, value, wanted)
-                new = value if new is None else new
-                new["apiVersion"] = wanted
-                converted.append(new)
+            with _function_errors():
+                for value in request["objects"]:
+                    new = await _run(function, value, api_version)
+                    new = value if new is None else new
+                    new["apiVersion"] = api_version
+                    converted.append(new)
         except Denied as denied:
             return {"uid": request["uid"], "result": denied.status}
-        except Exception as error:
-            log.exception("a function that converts failed")
-            status = {"status": "Failure", "message": f"{type(error).__name__}: {error}"}
-            return {"uid": request["uid"], "result": status}
+        except FunctionError as error:
+            return {"uid": request["uid"], "result": {"status": "Failure", "message": str(error)}}
         return {"uid": request["uid"], "convertedObjects": converted, "result": {"status": "Success"}}
 
     return convert

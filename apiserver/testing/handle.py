@@ -1,6 +1,6 @@
-"""A server for a test: in this process, in memory, on a free port, gone when the test is over.
+"""A server for a test: in this process, in memory, on a free port, stopped at the end of the test.
 
-It runs in a thread of its own, so it serves sync and async tests alike.
+It runs in a thread of its own, so sync and async tests can use it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from apiserver import loading, manifests, server
-from apiserver.admission.chain import Chain
-from apiserver.api.codec import Decoded
-from apiserver.api.types import Object
-from apiserver.config import Config
-from apiserver.kubeconfig import write_kubeconfig
-from apiserver.manifests import Document
+from noxu.apiserver import loading, manifests, server
+from noxu.apiserver.api.codec import Decoded
+from noxu.apiserver.config import Config
+from noxu.apiserver.kubeconfig import write_kubeconfig
+from noxu.apiserver.manifests import Document
+from noxu.apiserver.values import Object
 
 Source = Path | str | Object
-"""A file or directory of manifests, a text with manifests in it (indented or not), or an object."""
+"""A file or directory of manifests, a text that contains manifests (it may be indented), or an object."""
 
 T = TypeVar("T")
 Function = Callable[..., Any]
@@ -30,16 +29,16 @@ F = TypeVar("F", bound=Function)
 
 
 class Noxu:
-    """A running server. `url` is where it answers; `kubeconfig` is a file for clients.
+    """A running server. `url` is its address, `kubeconfig` a file for clients.
 
-    Use it as a context manager, or through the fixtures of `apiserver.testing.plugin`.
+    Use it as a context manager, or through the fixtures of `noxu.apiserver.testing.plugin`.
     """
 
     url: str
     kubeconfig: Path
 
     def __init__(self, directory: Path, sources: Iterable[Source] = ()) -> None:
-        """`directory` is where the kubeconfig goes. Raises LoadError for sources that cannot be read."""
+        """`directory` is the directory of the kubeconfig. Raises LoadError for sources that cannot be read."""
         self.kubeconfig = directory / "kubeconfig"
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop
@@ -50,7 +49,7 @@ class Noxu:
         self._thread = threading.Thread(target=self._run, name="noxu", daemon=True)
 
     def start(self) -> Self:
-        """Return when the server answers. Raises StartError."""
+        """Return when the server is ready. Raises StartError."""
         self._thread.start()
         self._started.wait()
         if self._error is not None:
@@ -60,7 +59,7 @@ class Noxu:
         return self
 
     def stop(self) -> None:
-        """Return when everything is gone: the thread, the port, the kubeconfig. Stopping twice is fine."""
+        """Stop the server: its thread ends, its port is free, the kubeconfig is removed. It may be called twice."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
@@ -75,15 +74,15 @@ class Noxu:
         self.stop()
 
     def apply(self, *sources: Source) -> list[Object]:
-        """Create the objects, or replace those that are there; CRDs first. The objects as they are stored.
+        """Create objects, or replace existing ones; CRDs first. Returns the stored objects.
 
-        What is applied can be read and watched when this returns. Raises LoadError for what cannot be read, ApiError
-        for what the server refuses, with the message that kubectl would show.
+        When it returns, the objects can be read and watched. Raises LoadError for a source that cannot be read, and
+        ApiError for an object that the server refuses, with the message that kubectl would show.
         """
         return self._call(self._apply(documents(*sources)))
 
-    async def _apply(self, given: list[Document]) -> list[Object]:
-        return [await loading.apply(self._server.registry, document.value) for document in given]
+    async def _apply(self, to_apply: list[Document]) -> list[Object]:
+        return [await loading.apply(self._server.plane, document.value) for document in to_apply]
 
     def mutating(
         self,
@@ -94,10 +93,10 @@ class Noxu:
         name: str = "",
         reinvoke: bool = False,
     ) -> Callable[[F], F]:
-        """Decorates a function that is asked as a mutating webhook would be; see docs/testing.md.
+        """Decorates a function that is called like a mutating webhook; see docs/testing.md.
 
-        `resource` is like `widgets.example.com`, or `widgets.example.com/status`. Whatever the version of a request, the
-        function sees the one named here (`*`: that of the request). `reinvoke`: reinvocationPolicy IfNeeded.
+        `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`. The function gets objects
+        in `version` (`*`: in the version of the request). `reinvoke`: reinvocationPolicy IfNeeded.
         """
 
         def register(function: F) -> F:
@@ -114,7 +113,7 @@ class Noxu:
         version: str = "*",
         name: str = "",
     ) -> Callable[[F], F]:
-        """Decorates a function that is asked as a validating webhook would be; see `mutating`."""
+        """Decorates a function that is called like a validating webhook; see `mutating`."""
 
         def register(function: F) -> F:
             self._call(self._register(False, function, resource, operations, version, name, False))
@@ -123,9 +122,9 @@ class Noxu:
         return register
 
     def converting(self, definition: str) -> Callable[[F], F]:
-        """Decorates a function (object, apiVersion) → object that converts the objects of a definition.
+        """Decorates a function (object, apiVersion) → object that converts the objects of a CRD.
 
-        It takes the place of what the definition's `conversion` says.
+        It takes the place of the CRD's `spec.conversion`.
         """
 
         def register(function: F) -> F:
@@ -144,7 +143,7 @@ class Noxu:
         name: str,
         reinvoke: bool,
     ) -> None:
-        from apiserver.testing import functions
+        from noxu.apiserver.testing import functions
 
         hook = functions.hook(
             function,
@@ -155,14 +154,13 @@ class Noxu:
             name=name,
             reinvoke=reinvoke,
         )
-        chain = self._server.registry.admission
-        assert isinstance(chain, Chain)
+        chain = self._server.plane.admission
         (chain.local_mutating if mutating else chain.local_validating).append(hook)
 
     async def _convert(self, definition: str, function: Function) -> None:
-        from apiserver.testing import functions
+        from noxu.apiserver.testing import functions
 
-        self._server.registry.convert_in_process(definition, functions.converter(function))
+        self._server.plane.convert_in_process(definition, functions.converter(function))
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -187,7 +185,7 @@ class Noxu:
 
 
 def documents(*sources: Source) -> list[Document]:
-    """The objects in sources, in the order in which they are to be loaded. Raises LoadError."""
+    """The objects of sources, in the order in which they have to be created. Raises LoadError."""
     found: list[Document] = []
     for source in sources:
         if isinstance(source, dict):

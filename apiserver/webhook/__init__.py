@@ -1,1 +1,1 @@
-"""Webhooks of admission and conversion: how they are reached and what they may answer, without any I/O."""
+"""Webhooks of admission and conversion: endpoints, certificates and answers, without I/O."""

@@ -1,7 +1,7 @@
-"""Why a certificate does not verify, in the words of Go's crypto/x509.
+"""Why a certificate does not verify, with the messages of Go's crypto/x509.
 
-The TLS library decides that it does not; this looks at the certificate once more to say why, in the order in which Go
-looks: its dates, its names, its issuer. Only what is needed for that is read from the DER.
+The TLS library has refused it; this examines the certificate again to explain why, in Go's order: its dates, its names,
+its issuer. Only the fields needed for that are read from the DER.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from apiserver.api.gotext import quote
-from apiserver.api.gotime import format_time
-from apiserver.crd import cabundle
+from noxu.apiserver.go import pem
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.go.time import format_time
 
-_MAX_TOLD: Final = 100  # names
+_MAX_NAMES: Final = 100  # in a message
 _SEQUENCE, _OID, _CONTEXT_0, _CONTEXT_3 = 0x30, 0x06, 0xA0, 0xA3
 _UTC_TIME: Final = 0x17
 _DNS_NAME, _IP_ADDRESS = 0x82, 0x87
@@ -28,7 +28,7 @@ _WRONG_SIGNATURE: Final = {  # by the OID of the key's algorithm
 
 
 class Certificate(NamedTuple):
-    """What of a certificate its errors tell. `issuer` and `subject` are DER; `names` None: it has no SAN extension."""
+    """The fields that matter for errors. `issuer` and `subject` are DER; `names` is None without a SAN extension."""
 
     serial: int
     issuer: bytes
@@ -40,21 +40,21 @@ class Certificate(NamedTuple):
     addresses: Sequence[str]
 
     def named(self, attribute: bytes) -> str:
-        """The first such attribute of the subject, "" if it has none."""
+        """The first attribute of that OID in the subject, "" if there is none."""
         return next((value for name, value in _attributes(self.subject) if name == attribute), "")
 
 
-def complaint(der: bytes, host: str, bundle: bytes, now: datetime) -> str:
-    """Why this certificate, shown by `host`, does not verify by a CA bundle."""
+def verification_error(der: bytes, host: str, bundle: bytes, now: datetime) -> str:
+    """Why the certificate of `host` does not verify with a CA bundle."""
     try:
         leaf = parse(der)
-        authorities = [parse(one) for one in cabundle.certificates(bundle)]
+        authorities = [parse(one) for one in pem.certificates(bundle)]
     except (ValueError, IndexError):
-        return _told("certificate signed by unknown authority")
-    return _told(_by_dates(leaf, now) or _by_name(leaf, host) or _by_issuer(leaf, authorities))
+        return _message("certificate signed by unknown authority")
+    return _message(_by_dates(leaf, now) or _by_name(leaf, host) or _by_issuer(leaf, authorities))
 
 
-def _told(why: str) -> str:
+def _message(why: str) -> str:
     return f"tls: failed to verify certificate: x509: {why}"
 
 
@@ -80,7 +80,7 @@ def _by_name(leaf: Certificate, host: str) -> str:
         return "certificate relies on legacy Common Name field, use SANs instead"
     if not leaf.addresses:
         return f"cannot validate certificate for {host} because it doesn't contain any IP SANs"
-    if len(leaf.addresses) >= _MAX_TOLD:
+    if len(leaf.addresses) >= _MAX_NAMES:
         return f"certificate is valid for {len(leaf.addresses)} IP SANs, but none matched {host}"
     return f"certificate is valid for {', '.join(leaf.addresses)}, not {host}"
 
@@ -91,7 +91,7 @@ def _by_dns_name(leaf: Certificate, host: str) -> str:
         return ""
     if leaf.names is None and _matches(leaf.named(_COMMON_NAME).lower(), host.lower()):
         return "certificate relies on legacy Common Name field, use SANs instead"
-    if len(names) >= _MAX_TOLD:
+    if len(names) >= _MAX_NAMES:
         return f"certificate is valid for {len(names)} names, but none matched {host}"
     if not names:
         return f"certificate is not valid for any names, but wanted to match {host}"
@@ -99,14 +99,14 @@ def _by_dns_name(leaf: Certificate, host: str) -> str:
 
 
 def _matches(pattern: str, host: str) -> bool:
-    """A wildcard stands for the first label."""
+    """Whether a pattern matches; a wildcard is the whole first label."""
     if pattern.startswith("*."):
         return bool(host.partition(".")[0]) and host.partition(".")[2] == pattern[2:]
     return pattern == host
 
 
 def _by_issuer(leaf: Certificate, authorities: Sequence[Certificate]) -> str:
-    """An authority of the issuer's name, that did not sign it, is told as a hint."""
+    """The hint names an authority with the issuer's name that did not sign the certificate."""
     text = "certificate signed by unknown authority"
     for candidate in authorities:
         if candidate.subject == leaf.issuer and candidate.key in _WRONG_SIGNATURE:
@@ -120,7 +120,7 @@ def _by_issuer(leaf: Certificate, authorities: Sequence[Certificate]) -> str:
 
 
 def parse(der: bytes) -> Certificate:
-    """Raises ValueError or IndexError for what is no certificate."""
+    """Read a certificate. Raises ValueError or IndexError if it is malformed."""
     fields = list(_elements(_content(_content(der))))
     if fields[0][0] == _CONTEXT_0:  # the version
         del fields[0]
@@ -155,7 +155,7 @@ def _alternative_names(extensions: bytes) -> tuple[list[str], list[str]] | None:
 
 
 def _attributes(name: bytes) -> Iterator[tuple[bytes, str]]:
-    """The attributes of a distinguished name: OID and text."""
+    """The attributes of a distinguished name: (OID, text)."""
     for _, relative in _elements(name):
         for _, attribute in _elements(relative):
             (_, oid), (_, value) = _elements(attribute)
@@ -170,12 +170,12 @@ def _time(tag: int, content: bytes) -> datetime:
 
 
 def _content(der: bytes) -> bytes:
-    """The content of the first element."""
+    """The content of the first element, empty if there is none."""
     return next(_elements(der), (0, b""))[1]
 
 
 def _elements(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """The elements that follow each other: tag and content. Raises IndexError where one is cut off."""
+    """A sequence of DER elements as (tag, content): `02 01 05 04 00` is (02, 05), (04, ""). Raises IndexError if one is cut off."""
     position = 0
     while position < len(der):
         tag, length, start = der[position], der[position + 1], position + 2

@@ -1,7 +1,7 @@
-"""How a webhook is called, whatever it is asked (apiserver/pkg/util/webhook and client-go's rest client).
+"""Calls of webhooks, for any kind of review (apiserver/pkg/util/webhook and client-go's rest client).
 
-Nothing here does I/O: `Endpoint` says where a WebhookClientConfig leads, a `Caller` sends a review there, and
-`read_review` takes the review out of what came back. Every failure is a `CallFailed` with upstream's text.
+There is no I/O: `Endpoint` is the target of a WebhookClientConfig, a `Caller` sends a review to it, and `read_review`
+reads the review in the answer. Every failure is a `CallFailed` with upstream's message.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ import re
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote as percent_encode
 
-from apiserver.api import codec, gobase64, gourl
-from apiserver.api.errors import no_kind_registered
-from apiserver.api.gojson import string_of
-from apiserver.api.gotext import quote
-from apiserver.api.meta import GroupVersionKind
-from apiserver.api.structs import Struct, decode
-from apiserver.api.types import Object
-from apiserver.crd import cabundle
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import no_kind_registered
+from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.go import pem
+from noxu.apiserver.go import url as go_url
+from noxu.apiserver.go.json import string_of
+from noxu.apiserver.go.structs import Struct, decode
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.values import Object
 
-MAX_ANSWER: Final = 8 * 1024 * 1024  # bytes: an object of 3 MiB in base64, and as much again around it
+MAX_ANSWER: Final = 8 * 1024 * 1024  # bytes: an object of 3 MiB in base64, and as much again for the rest
 USER_AGENT: Final = "kube-apiserver-admission"
 HTTPS_PORT: Final = 443
-_MAX_TOLD: Final = 2048  # bytes of a text answer that are told (client-go's maxUnstructuredResponseTextBytes)
+_MAX_TEXT: Final = 2048  # bytes of a text answer in messages (client-go's maxUnstructuredResponseTextBytes)
 
 
 class CallFailed(Exception):
-    """A webhook did not answer with a review. `text` is what upstream says of it."""
+    """A webhook did not answer with a review. `text` is upstream's message."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -35,11 +37,11 @@ class CallFailed(Exception):
 
 
 class Unusable(CallFailed):
-    """There is no way to call this webhook, whatever it would answer: upstream has no REST client for it."""
+    """The webhook cannot be called: upstream cannot make a REST client for it."""
 
 
 class Service(NamedTuple):
-    """A service of the cluster that the webhook's configuration refers to."""
+    """The service in a webhook's configuration."""
 
     namespace: str
     name: str
@@ -47,9 +49,9 @@ class Service(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """Where a webhook is.
+    """The target of calls.
 
-    `url` is as Go writes it, without a query. `ca_bundle` is PEM; without it the system's authorities count.
+    `url` is in Go's form, without a query. `ca_bundle` is PEM; without it the system's authorities are used.
     """
 
     url: str
@@ -59,7 +61,7 @@ class Endpoint(NamedTuple):
 
 def endpoint_of(config: Object) -> Endpoint:
     """The endpoint of a WebhookClientConfig, of admission or of conversion. Raises Unusable."""
-    ca_bundle = gobase64.decode(config.get("caBundle") or "")
+    ca_bundle = go_base64.decode(config.get("caBundle") or "")
     service: Object | None = config.get("service")
     if service is not None:
         reference = Service(service["namespace"], service["name"], service.get("port") or HTTPS_PORT)
@@ -69,27 +71,27 @@ def endpoint_of(config: Object) -> Endpoint:
         reference, url = None, _without_query(config["url"])
     else:
         raise Unusable("webhook configuration must have either service or URL")
-    if complaint := cabundle.complaint(ca_bundle):
-        raise Unusable(complaint)
+    if error := pem.load_error(ca_bundle):
+        raise Unusable(error)
     return Endpoint(url, ca_bundle, reference)
 
 
 def _without_query(text: str) -> str:
     try:
-        url = gourl.parse(text)
+        url = go_url.parse(text)
     except ValueError as error:
         raise Unusable(f"Unparsable URL: {error}") from None
     return f"{url.scheme}://{url.host}{_cleaned(url.path)}"
 
 
 def _cleaned(path: str) -> str:
-    """client-go joins the path with `/`, and that cleans it."""
+    """client-go joins the path with `/`, which cleans it: `a//../b` is `/b`."""
     clean = posixpath.normpath(f"/{path}").lstrip("/")
     return "/" + percent_encode(clean, safe="/$&+,:;=@~!*'()", errors="surrogateescape")
 
 
 class Reply(NamedTuple):
-    """What a webhook answered over HTTP. `content_type` None: no such header."""
+    """The HTTP response of a webhook. `content_type` is None without that header."""
 
     code: int
     content_type: str | None
@@ -104,13 +106,13 @@ class Caller(Protocol):
         endpoint: Endpoint,
         body: bytes,
         *,
-        timeout: int,  # noqa: ASYNC109 - told to the webhook, too
+        timeout: int,  # noqa: ASYNC109 - also sent to the webhook
         user_agent: str = USER_AGENT,
         limit: int = MAX_ANSWER,
     ) -> Reply:
         """POST a review as JSON. Raises CallFailed.
 
-        `timeout` is in seconds, from here to the last byte of the answer; `limit` is how many bytes that may have.
+        `timeout` is in seconds, until the last byte of the answer; `limit` is the maximum size of the answer in bytes.
         """
         ...
 
@@ -123,12 +125,12 @@ async def no_caller(
     user_agent: str = USER_AGENT,  # noqa: ARG001
     limit: int = MAX_ANSWER,  # noqa: ARG001
 ) -> Reply:
-    """The `Caller` of what has no network."""
+    """The `Caller` of a process without network."""
     raise CallFailed(f"{describe(endpoint, timeout)}: webhooks cannot be called from here")
 
 
 def describe(endpoint: Endpoint, timeout: int) -> str:
-    """How Go begins its errors about a call."""
+    """The beginning of Go's errors about a call."""
     return f"Post {quote(f'{endpoint.url}?timeout={timeout}s')}"
 
 
@@ -155,20 +157,20 @@ _VERSIONS: Final = ("v1", "v1beta1")
 
 
 def read_review(reply: Reply, kind: ReviewKind) -> Object:
-    """The review in an answer: decoded, but `kind` and `apiVersion` are as they were sent. Raises CallFailed."""
-    if complaint := _media_type_complaint(reply.content_type):
-        raise CallFailed(f"Internal error occurred: {complaint}")
+    """The decoded review in an answer, with the `kind` and `apiVersion` that were sent. Raises CallFailed."""
+    if error := _media_type_error(reply.content_type):
+        raise CallFailed(f"Internal error occurred: {error}")
     if not 200 <= reply.code <= 206:
-        raise CallFailed(_refusal(reply))
+        raise CallFailed(_http_error(reply))
     if not reply.body:
         content_type = reply.content_type or "application/json"
         raise CallFailed(f"0-length response with status code: {reply.code} and content type: {content_type}")
     try:
         sent, value = codec.identify(reply.body, kind.gvk)
-    except ValueError as error:
-        raise CallFailed(str(error)) from None
+    except ValueError as unreadable:
+        raise CallFailed(str(unreadable)) from None
     if sent != kind.gvk:
-        raise CallFailed(_other_kind(sent, kind))
+        raise CallFailed(_kind_error(sent, kind))
     decoded = decode(kind.struct, {} if value is None else value)
     if decoded.error:
         raise CallFailed(decoded.error)
@@ -181,8 +183,8 @@ _MEDIA_TYPE: Final = re.compile(rf"({_WORD})(/?)({_WORD})(.*)", re.DOTALL)
 _PARAMETERS: Final = re.compile(rf'(\s*;\s*(?!=){_WORD}\s*=\s*({_WORD}|"([^"\\]|\\.)*"))*\s*;?\s*')
 
 
-def _media_type_complaint(content_type: str | None) -> str:
-    """What Go's mime.ParseMediaType has against a Content-Type; client-go looks at no more than that."""
+def _media_type_error(content_type: str | None) -> str:
+    """The error of Go's mime.ParseMediaType for a Content-Type, "" if there is none. client-go checks nothing else."""
     if not content_type:
         return ""
     media_type, semicolon, parameters = content_type.partition(";")
@@ -200,8 +202,8 @@ def _media_type_complaint(content_type: str | None) -> str:
     return "" if _PARAMETERS.fullmatch(semicolon + parameters) else "mime: invalid media parameter"
 
 
-def _other_kind(sent: GroupVersionKind, kind: ReviewKind) -> str:
-    """Kinds that upstream's scheme knows cannot be converted, others are not known."""
+def _kind_error(sent: GroupVersionKind, kind: ReviewKind) -> str:
+    """The error for another kind: known kinds cannot be converted, other kinds are not registered."""
     group, version, name = sent
     known = (not group and version == "v1" and name in _UNVERSIONED) or (
         group == kind.group and version in _VERSIONS and name in (kind.struct.name, *_IN_EVERY_VERSION)
@@ -213,7 +215,7 @@ def _other_kind(sent: GroupVersionKind, kind: ReviewKind) -> str:
     return no_kind_registered(name, api_version)
 
 
-_REFUSALS: Final = {
+_HTTP_ERRORS: Final = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",
     404: "the server could not find the requested resource",
@@ -226,16 +228,16 @@ _REFUSALS: Final = {
 }
 
 
-def _refusal(reply: Reply) -> str:
-    """What client-go makes of an HTTP error: the message of a Status, or words for the code (NewGenericServerResponse)."""
-    told = _message_of_status(reply.body)
-    if told is not None:
-        return told
+def _http_error(reply: Reply) -> str:
+    """client-go's message for an HTTP error: that of a Status, or one for the code (NewGenericServerResponse)."""
+    message = _message_of_status(reply.body)
+    if message is not None:
+        return message
     code, text = reply.code, "unknown"
     if not reply.content_type or reply.content_type.strip().lower().startswith("text/"):
-        text = string_of(reply.body[:_MAX_TOLD]).strip()
-    if code in _REFUSALS:
-        return _REFUSALS[code]
+        text = string_of(reply.body[:_MAX_TEXT]).strip()
+    if code in _HTTP_ERRORS:
+        return _HTTP_ERRORS[code]
     if code in (403, 415):
         return text
     if code == 406:
@@ -247,7 +249,7 @@ def _refusal(reply: Reply) -> str:
 
 
 def _message_of_status(body: bytes) -> str | None:
-    """The message of a Status with a failure; it need not name its version."""
+    """The message of a Status with a failure, None for anything else. Its apiVersion may be missing."""
     try:
         sent, value = codec.identify(body, GroupVersionKind("", "v1", ""))
     except ValueError:

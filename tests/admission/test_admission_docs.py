@@ -1,4 +1,4 @@
-"""docs/admission.md tells the truth: its example does what it says."""
+"""The example in docs/admission.md works as described."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.testing.handle import Noxu
 from conformance.client import Client
+from noxu.apiserver.testing.handle import Noxu
 
 TEXT = (Path(__file__).parents[2] / "docs" / "admission.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))

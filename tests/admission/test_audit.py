@@ -1,20 +1,19 @@
-"""What policies leave behind for an audit log, and in the trace of a write."""
+"""Audit annotations of policies, and their entries in the trace of a write."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from apiserver.api.types import Object
-from apiserver.registry.pipeline import Draft
-from apiserver.registry.resource import Resource
-from apiserver.registry.sources import Sources
-from apiserver.registry.store import Registry
-from apiserver.server import assemble
-from storage.memory import MemoryStore
+from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.apiserver.registry.draft import Action, Body, Outcome, WriteRequest
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.trace import Trace
+from noxu.apiserver.values import Object
+from noxu.storage.memory import MemoryStore
 
 ADMISSION = "admissionregistration.k8s.io"
 PLURALS = {
@@ -27,20 +26,33 @@ RULE = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resource
 FAILURES = "validation.policy.admission.k8s.io/validation_failure"
 
 
-class World:
-    """A registry with policies about ConfigMaps."""
+class Created(NamedTuple):
+    """What is left of a write, besides the object."""
 
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
+    audit: dict[str, str]
+    warnings: list[str]
+    trace: Trace
+
+
+class World:
+    """A control plane with policies about ConfigMaps."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
 
     def resource(self, group: str, plural: str) -> Resource:
-        found = self.registry.catalog.find(group, "v1", plural)
-        assert found is not None
-        return found
+        return resource_of(self.plane.catalog, group, plural)
+
+    async def write(self, resource: Resource, value: Object, namespace: str = "") -> Created:
+        outcome, trace = Outcome(), Trace()
+        await self.plane.writer.write(
+            WriteRequest(Action.CREATE, resource, namespace, body=Body(value)), outcome, trace
+        )
+        return Created(outcome.audit_annotations, outcome.warnings, trace)
 
     async def configure(self, kind: str, name: str, **spec: Any) -> None:
         value = {"apiVersion": f"{ADMISSION}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-        await self.registry.create(self.registry.draft(self.resource(ADMISSION, PLURALS[kind]), "CREATE", value))
+        await self.write(self.resource(ADMISSION, PLURALS[kind]), value)
 
     async def validating(self, name: str, *actions: str, binding: Object | None = None, **spec: Any) -> None:
         spec.setdefault("validations", [{"expression": "object.data.n != '1'", "message": f"{name} says no"}])
@@ -48,30 +60,18 @@ class World:
         given = {"policyName": name, "validationActions": list(actions), **(binding or {})}
         await self.configure("ValidatingAdmissionPolicyBinding", name, **given)
 
-    async def create(self, name: str = "c", **data: str) -> Draft:
+    async def create(self, name: str = "c", **data: str) -> Created:
         value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"n": "1", **data}}
-        draft = self.registry.draft(self.resource("", "configmaps"), "CREATE", value, namespace="default")
-        draft.trace = []
-        await self.registry.create(draft)
-        return draft
+        return await self.write(self.resource("", "configmaps"), value, "default")
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    import asyncio
-
-    registry, lifecycles = assemble(MemoryStore(), Sources())
-    following = asyncio.ensure_future(registry.cache.follow())
-    for lifecycle in lifecycles:
-        await lifecycle.start()
-    yield World(registry)
-    for lifecycle in lifecycles:
-        await lifecycle.stop()
-    following.cancel()
-    await asyncio.gather(following, return_exceptions=True)
+    async with running(assemble(MemoryStore())) as plane:
+        yield World(plane)
 
 
-async def test_failures_are_kept_for_bindings_that_say_so(world: World) -> None:
+async def test_failures_are_kept_for_bindings_that_audit(world: World) -> None:
     await world.validating("a", "Audit")
     await world.validating("b", "Warn")
     validations = [{"expression": "true"}, {"expression": "object.data.none == ''"}]
@@ -107,8 +107,7 @@ async def test_values_of_several_bindings_are_joined_each_once(world: World) -> 
     kind = {"apiVersion": "v1", "kind": "ConfigMap"}
     for name in ("p", "q"):
         value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"v": name}}
-        draft = world.registry.draft(world.resource("", "configmaps"), "CREATE", value, namespace="kube-system")
-        await world.registry.create(draft)
+        await world.write(world.resource("", "configmaps"), value, "kube-system")
     await world.validating("a", "Deny", validations=[], auditAnnotations=annotations, paramKind=kind)
     for n, name in enumerate(["p", "q", "p"]):
         reference = {"name": name, "namespace": "kube-system", "parameterNotFoundAction": "Deny"}
@@ -117,7 +116,7 @@ async def test_values_of_several_bindings_are_joined_each_once(world: World) -> 
     assert (await world.create()).audit == {"a/k": "none, p, q"}
 
 
-async def test_the_trace_tells_what_each_policy_did(world: World) -> None:
+async def test_the_trace_has_an_entry_for_each_policy(world: World) -> None:
     await world.validating("warns", "Warn")
     mutation = {
         "patchType": "JSONPatch",

@@ -8,24 +8,22 @@ from typing import Any
 
 import pytest
 
-from apiserver.admission import expressions
-from apiserver.admission.expressions import (
+from noxu.apiserver.admission import expressions
+from noxu.apiserver.admission.expressions import (
     BUDGET,
     ConditionError,
     Evaluation,
     Inputs,
     MatchConditions,
     OutOfBudget,
-    patiently,
+    run_within_budget,
 )
-from apiserver.api.types import Object
-from apiserver.cel.admission import AUDIT_VALUE, CONDITION, MESSAGE, Composition
-from apiserver.cel.environment import KUBERNETES, STORED
-from apiserver.cel.errors import Patience
-from apiserver.cel.library.authorization import Answer
-from apiserver.registry import patience
-from apiserver.registry.heavy import LIGHT
-from apiserver.registry.patience import Impatience, TakesLong
+from noxu.apiserver.cel import AuthorizerDecision, Composition, CpuBudget, Purpose
+from noxu.apiserver.registry import cpu_budget
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.apiserver.registry.offload import LOOP_LIMIT
+from noxu.apiserver.values import Object
+from tests.timing import HANGS_AFTER
 
 OBJECT: Object = {
     "metadata": {"name": "w", "labels": {"app.kubernetes.io/name": "x"}},
@@ -148,18 +146,18 @@ def test_what_does_not_compile_is_told_when_it_is_evaluated(expression: str, err
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expression", "error"),
+    ("purpose", "expression", "error"),
     [
-        (CONDITION, "object.spec.n", "must evaluate to bool but got dyn"),
-        (CONDITION, "[1]", "must evaluate to bool but got list(int)"),
-        (MESSAGE, "1", "must evaluate to string but got int"),
-        (AUDIT_VALUE, "object.spec.n", "must evaluate to one of [string null_type] but got dyn"),
-        (AUDIT_VALUE, "null", ""),
-        (CONDITION, "double('x') == 1.0", "program instantiation failed: type conversion error from 'string' to 'double'"),
+        (Purpose.CONDITION, "object.spec.n", "must evaluate to bool but got dyn"),
+        (Purpose.CONDITION, "[1]", "must evaluate to bool but got list(int)"),
+        (Purpose.MESSAGE, "1", "must evaluate to string but got int"),
+        (Purpose.AUDIT_VALUE, "object.spec.n", "must evaluate to one of [string null_type] but got dyn"),
+        (Purpose.AUDIT_VALUE, "null", ""),
+        (Purpose.CONDITION, "double('x') == 1.0", "program instantiation failed: type conversion error from 'string' to 'double'"),
     ],
 )  # fmt: skip
-def test_an_expression_has_to_be_of_a_type(wanted: Any, expression: str, error: str) -> None:
-    assert Composition(params=False).expression(expression, wanted).error == error
+def test_an_expression_has_to_be_of_a_type(purpose: Purpose, expression: str, error: str) -> None:
+    assert Composition(params=False).expression(expression, purpose).error == error
 
 
 def test_params_and_authorizer_may_be_undeclared() -> None:
@@ -176,18 +174,18 @@ def test_an_authorizer_may_be_declared_and_absent() -> None:
 
 def test_functions_that_came_later_are_for_stored_expressions_only() -> None:
     composition = Composition(params=False)
-    assert composition.expression("[1].includes(1)", base=STORED).error == ""
-    assert "undeclared reference" in composition.expression("[1].includes(1)", base=KUBERNETES).error
+    assert composition.expression("[1].includes(1)", stored=True).error == ""
+    assert "undeclared reference" in composition.expression("[1].includes(1)", stored=False).error
 
 
 def test_questions_name_who_asks_what_about_what() -> None:
     asked: list[dict[str, str]] = []
 
-    def ask(question: Any) -> Answer:
+    def ask(question: Any) -> AuthorizerDecision:
         asked.append(dict(question))
-        return Answer(allowed=False, reason="because")
+        return AuthorizerDecision(allowed=False, reason="because")
 
-    seen = SEEN._replace(ask=ask)
+    seen = SEEN._replace(authorize=ask)
     assert outcome("authorizer.requestResource.check('edit').reason()", seen) == "because"
     assert outcome("authorizer.serviceAccount('ns', 'sa').group('apps').resource('d').name('x').check('get').allowed()", seen) is False  # fmt: skip
     assert outcome("authorizer.path('/healthz').check('get').errored()", seen) is False
@@ -204,7 +202,7 @@ def test_questions_name_who_asks_what_about_what() -> None:
 
 def test_variables_are_evaluated_once_and_only_if_somebody_looks() -> None:
     asked = []
-    seen = SEEN._replace(ask=lambda question: asked.append(question) or Answer(allowed=True))
+    seen = SEEN._replace(authorize=lambda question: asked.append(question) or AuthorizerDecision(allowed=True))
     variables = (("may", "authorizer.path('/').check('get').allowed()"), ("boom", "object.spec.none"))
     composition = Composition(variables, params=False)
     evaluation = Evaluation(seen, composition)
@@ -239,7 +237,7 @@ def test_variables_have_types_as_far_as_upstream_keeps_them() -> None:
 
 def test_a_variable_sees_those_before_it_only() -> None:
     composition = Composition((("a", "variables.b"), ("b", "1")), params=False)
-    assert "undefined field 'b'" in composition.compiled["a"].error
+    assert "undefined field 'b'" in composition.variables["a"].error
 
 
 # Cost
@@ -277,12 +275,12 @@ def test_nothing_runs_when_the_budget_is_used_up() -> None:
 
 
 def test_what_takes_long_is_given_up_where_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "IN_THE_LOOP", 0)
+    monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0)
     composition = Composition((("v", EXPENSIVE),), params=False)
     for text in (EXPENSIVE, "variables.v"):
-        with pytest.raises(TakesLong):
-            Evaluation(SEEN, composition, patience=Impatience()).run(composition.expression(text))
-    assert Evaluation(SEEN, composition, patience=Impatience()).run(composition.expression("true")).value is True
+        with pytest.raises(LoopBudgetExceeded):
+            Evaluation(SEEN, composition, cpu_budget=LoopBudget()).run(composition.expression(text))
+    assert Evaluation(SEEN, composition, cpu_budget=LoopBudget()).run(composition.expression("true")).value is True
 
 
 @pytest.mark.parametrize(
@@ -290,7 +288,7 @@ def test_what_takes_long_is_given_up_where_the_loop_waits(monkeypatch: pytest.Mo
     [
         ("quick ones run here", 100, "true", False),
         ("slow ones elsewhere", 100, EXPENSIVE, True),
-        ("those on large objects elsewhere", LIGHT + 1, "true", True),
+        ("those on large objects elsewhere", LOOP_LIMIT + 1, "true", True),
     ],
 )
 async def test_where_expressions_run(
@@ -298,35 +296,42 @@ async def test_where_expressions_run(
 ) -> None:
     composition = Composition(params=False)
     expression = composition.expression(text)
-    monkeypatch.setattr(patience, "IN_THE_LOOP", 0.0001)
+    monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0.0001)
     threads = []
 
-    def evaluate(limited: Patience | None) -> object:
+    def evaluate(limited: CpuBudget | None) -> object:
         threads.append(threading.current_thread())
-        return Evaluation(SEEN, composition, patience=limited).run(expression).value
+        return Evaluation(SEEN, composition, cpu_budget=limited).run(expression).value
 
-    assert await patiently(weight, evaluate) is True
+    assert await run_within_budget(weight, evaluate) is True
     assert (threads[-1] is not threading.main_thread()) is elsewhere, what
 
 
 async def test_the_loop_goes_on_while_something_expensive_is_evaluated() -> None:
     composition = Composition(params=False)
     expression = composition.expression(EXPENSIVE)
-    done = asyncio.ensure_future(
-        patiently(1, lambda limited: Evaluation(SEEN, composition, patience=limited).run(expression))
-    )
-    turns = 0
-    while not done.done():
-        turns += 1
+    loop_goes_on = threading.Event()
+
+    def evaluate(limited: CpuBudget | None) -> object:
+        if threading.current_thread() is not threading.main_thread():
+            assert loop_goes_on.wait(HANGS_AFTER)
+        return Evaluation(SEEN, composition, cpu_budget=limited).run(expression)
+
+    done = asyncio.ensure_future(run_within_budget(1, evaluate))
+    for _ in range(4):
         await asyncio.sleep(0.001)
-    assert turns > 3
+        assert not done.done()
+    loop_goes_on.set()
+    await done
 
 
 async def test_there_is_an_end_to_it_in_the_thread_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expressions, "LONGEST", 0.0)
     composition = Composition(params=False)
     expression = composition.expression(EXPENSIVE)
-    result = await patiently(LIGHT + 1, lambda limited: Evaluation(SEEN, composition, patience=limited).run(expression))
+    result = await run_within_budget(
+        LOOP_LIMIT + 1, lambda limited: Evaluation(SEEN, composition, cpu_budget=limited).run(expression)
+    )
     assert result.error == f"expression '{EXPENSIVE}' resulted in error: operation interrupted"
 
 

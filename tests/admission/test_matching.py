@@ -1,4 +1,4 @@
-"""Which requests a webhook or a policy is asked about."""
+"""Which requests match a webhook or a policy."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from typing import Any
 
 import pytest
 
-from apiserver.admission.attributes import Attributes
-from apiserver.admission.matching import Criteria, criteria_of_policy, criteria_of_webhook, matched, meets, rule_of
-from apiserver.api.errors import ApiError
-from apiserver.registry.builtin import built_in_versions
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.custom import CUSTOM
-from apiserver.registry.pipeline import AdmitAll, Draft
-from apiserver.registry.resource import Resource, ScalePaths, Versions
-from apiserver.registry.sources import Sources
-from apiserver.registry.store import Registry
-from storage.memory import MemoryStore
-from storage.types import Key
+from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.matching import Criteria, criteria_of_policy, criteria_of_webhook, matched, meets, rule_of
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.cache import WatchCache
+from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
+from noxu.apiserver.registry.custom import BEHAVIOUR
+from noxu.apiserver.registry.draft import Action, Environment, WriteRequest, draft_of
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import CUSTOM, Resource, ScalePaths, Versions
+from noxu.storage.memory import MemoryStore
+from noxu.storage.types import Key
 
 GROUP = "example.com"
 
 
 def resource(version: str, *, namespaced: bool = True, served: bool = True) -> Resource:
     return Resource(
+        type=CUSTOM,
         group=GROUP,
         version=version,
         plural="widgets",
@@ -31,7 +33,7 @@ def resource(version: str, *, namespaced: bool = True, served: bool = True) -> R
         kind="Widget",
         list_kind="WidgetList",
         namespaced=namespaced,
-        behaviour=CUSTOM,
+        behaviour=BEHAVIOUR,
         served=served,
         subresources=frozenset({"status", "scale"}),
         scale=ScalePaths(".spec.replicas", ".status.replicas"),
@@ -50,14 +52,20 @@ def widget(version: str = "v1", labels: dict[str, str] | None = None, name: str 
 
 
 @pytest.fixture
-async def registry() -> Registry:
+async def registry() -> Environment:
     """With a namespace `default` that has the label `team: red`."""
-    store, catalog = MemoryStore(), Catalog(built_in_versions())
+    store = MemoryStore()
     namespace = (
         b'{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default","uid":"u","labels":{"team":"red"}}}'
     )
     await store.put(Key("/namespaces", "", "default"), namespace, expected=0)
-    return Registry(store, catalog, Sources(), AdmitAll())
+    return environment(store)
+
+
+def environment(store: MemoryStore) -> Environment:
+    cache = WatchCache(store)
+    catalog = LiveCatalog(Catalog(built_in_versions()))
+    return Environment(Reader(store, cache), Persistence(store, cache), catalog)
 
 
 def request_of(
@@ -73,13 +81,15 @@ def request_of(
 ) -> Attributes:
     of = of or versions("v1")[0]
     new = {} if operation == "DELETE" else new or widget(of.version, name=name)
-    draft = Draft(of, operation, new, namespace=namespace if of.namespaced else "", name=name, subresource=subresource)
-    draft.old = old
-    return Attributes(draft, registry)
+    action = {"CREATE": Action.CREATE, "UPDATE": Action.REPLACE, "DELETE": Action.DELETE}[operation]
+    request = WriteRequest(action, of, namespace if of.namespaced else "", name, subresource)
+    draft = draft_of(request, registry or environment(MemoryStore()))
+    draft.new, draft.old = new, old
+    return Attributes(draft)
 
 
 RULES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
-    # what, the rule beside the default, the request, is it met?
+    # name, changes of the default rule, the request, does it match?
     ("everything named", {}, {}, True),
     ("wildcards", {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}, {}, True),
     ("another operation", {"operations": ["UPDATE", "DELETE"]}, {}, False),
@@ -115,7 +125,7 @@ def test_a_rule(rule: dict[str, Any], about: dict[str, Any], met: bool) -> None:
 
 
 @pytest.mark.parametrize(("scope", "met"), [("Namespaced", False), ("Cluster", True), ("*", True)])
-def test_the_scope_of_what_is_in_no_namespace(scope: str, met: bool) -> None:
+def test_the_scope_of_requests_without_a_namespace(scope: str, met: bool) -> None:
     [of] = versions("v1", namespaced=False)
     rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "scope": scope}
     request = request_of(None, of=of)
@@ -123,8 +133,8 @@ def test_the_scope_of_what_is_in_no_namespace(scope: str, met: bool) -> None:
 
 
 @pytest.mark.parametrize(("scope", "met"), [("Namespaced", False), ("Cluster", True)])
-async def test_namespaces_are_in_themselves_but_cluster_scoped(registry: Registry, scope: str, met: bool) -> None:
-    of = registry.catalog.find("", "v1", "namespaces")
+async def test_namespaces_are_in_themselves_but_cluster_scoped(registry: Environment, scope: str, met: bool) -> None:
+    of = registry.catalog.current.find("", "v1", "namespaces")
     assert of is not None
     rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["*"], "scope": scope}
     new = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "n", "labels": {"team": "blue"}}}
@@ -140,7 +150,7 @@ def hook(**given: Any) -> Criteria:
 
 
 EQUIVALENT: list[tuple[str, list[str], list[list[str]], bool, str | None]] = [
-    # what, the versions (those with - are not served), those that the rules name, Equivalent?, the version shown
+    # name, the versions (those with - are not served), those that the rules name, Equivalent?, the version shown
     ("the request's own version", ["v2", "v1"], [["v1", "v2"]], True, "v2"),
     ("another version", ["v2", "v1"], [["v1"]], True, "v1"),
     ("another version, and Exact", ["v2", "v1"], [["v1"]], False, None),
@@ -158,7 +168,7 @@ EQUIVALENT: list[tuple[str, list[str], list[list[str]], bool, str | None]] = [
     ("names", "rules", "equivalent", "shown"), [row[1:] for row in EQUIVALENT], ids=[row[0] for row in EQUIVALENT]
 )
 async def test_a_rule_for_an_equivalent_version(
-    names: list[str], rules: list[list[str]], equivalent: bool, shown: str | None, registry: Registry
+    names: list[str], rules: list[list[str]], equivalent: bool, shown: str | None, registry: Environment
 ) -> None:
     made = versions(*names)
     given = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": one, "resources": ["*"]} for one in rules]
@@ -181,8 +191,8 @@ OBJECTS: list[tuple[str, Any, Any, Any, bool]] = [
 
 
 @pytest.mark.parametrize(("operation", "new", "old", "match"), OBJECTS)
-async def test_an_object_selector_looks_at_both_objects(
-    operation: str, new: Any, old: Any, match: bool, registry: Registry
+async def test_an_object_selector_matches_either_object(
+    operation: str, new: Any, old: Any, match: bool, registry: Environment
 ) -> None:
     before = None if operation == "CREATE" else widget(labels=old)
     request = request_of(registry, operation, new=widget(labels=new), old=before)
@@ -191,7 +201,7 @@ async def test_an_object_selector_looks_at_both_objects(
 
 
 @pytest.mark.parametrize("labels", [5, "x", ["on"]])
-async def test_labels_that_are_none_match_nothing(labels: Any, registry: Registry) -> None:
+async def test_malformed_labels_match_nothing(labels: Any, registry: Environment) -> None:
     new = {**widget(), "metadata": {"name": "a", "labels": labels}}
     assert await matched(hook(objectSelector={"matchLabels": {"on": "yes"}}), request_of(registry, new=new)) is None
 
@@ -205,18 +215,18 @@ async def test_labels_that_are_none_match_nothing(labels: Any, registry: Registr
         ({"matchExpressions": [{"key": "team", "operator": "Exists"}]}, True),
     ],
 )
-async def test_a_namespace_selector(selector: dict[str, Any], match: bool, registry: Registry) -> None:
+async def test_a_namespace_selector(selector: dict[str, Any], match: bool, registry: Environment) -> None:
     found = await matched(hook(namespaceSelector=selector), request_of(registry))
     assert (found is not None) is match
 
 
-async def test_a_namespace_selector_does_not_concern_what_is_in_no_namespace(registry: Registry) -> None:
+async def test_a_namespace_selector_ignores_requests_without_a_namespace(registry: Environment) -> None:
     [of] = versions("v1", namespaced=False)
     criteria = hook(namespaceSelector={"matchLabels": {"team": "blue"}})
     assert await matched(criteria, request_of(registry, of=of)) is of
 
 
-async def test_a_missing_namespace_is_an_error_only_for_what_applies(registry: Registry) -> None:
+async def test_a_missing_namespace_is_an_error_only_if_the_rules_match(registry: Environment) -> None:
     request = request_of(registry, namespace="gone")
     selector = {"matchLabels": {"team": "red"}}
     with pytest.raises(ApiError, match='namespaces "gone" not found'):
@@ -229,12 +239,12 @@ def policy(**given: Any) -> Criteria:
     return criteria_of_policy({"namespaceSelector": {}, "objectSelector": {}} | given)
 
 
-async def test_a_policy_without_rules_is_about_everything(registry: Registry) -> None:
+async def test_a_policy_without_rules_matches_everything(registry: Environment) -> None:
     assert await matched(policy(), request_of(registry)) is not None
     assert await matched(criteria_of_policy(None), request_of(registry)) is not None
 
 
-async def test_what_a_policy_excludes(registry: Registry) -> None:
+async def test_resources_excluded_by_a_policy(registry: Environment) -> None:
     rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["v1"], "resources": ["*"]}
     assert await matched(policy(excludeResourceRules=[rule]), request_of(registry)) is None
     assert await matched(policy(excludeResourceRules=[{**rule, "resourceNames": ["b"]}]), request_of(registry))
@@ -244,6 +254,6 @@ async def test_what_a_policy_excludes(registry: Registry) -> None:
     assert await matched(policy(excludeResourceRules=[rule], matchPolicy="Exact"), request) is newer
 
 
-def test_a_selector_that_is_none_is_not_taken_for_one() -> None:
+def test_a_malformed_selector_is_an_error() -> None:
     with pytest.raises(ValueError, match="is not a valid label selector operator"):
         hook(objectSelector={"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]})

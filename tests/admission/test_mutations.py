@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
-from apiserver.admission import expressions, mutations
-from apiserver.admission.expressions import Inputs
-from apiserver.admission.mutations import MutatingPolicy, MutationError, mutated
-from apiserver.api.errors import ApiError
-from apiserver.api.types import Object
-from apiserver.apply.types import of_schema
-from apiserver.cel.library.patches import escape_key
-from apiserver.registry import patience
-from apiserver.schema.structural import parse
-from apiserver.testing.handle import Noxu
 from conformance.client import Answer, Client
+from noxu.apiserver.admission import expressions, mutations
+from noxu.apiserver.admission.expressions import Inputs
+from noxu.apiserver.admission.mutations import MutatingPolicy, MutationError, mutated
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.apply.types import of_schema
+from noxu.apiserver.registry import cpu_budget
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.testing.handle import Noxu
+from noxu.apiserver.values import Object
 
 STRING: Object = {"type": "string"}
 SCHEMA: Object = {
@@ -200,10 +199,6 @@ def test_a_patch_that_takes_the_kind_away_is_no_error_of_the_policy() -> None:
     assert raised.value.message.startswith(
         'Internal error occurred: Object \'Kind\' is missing in \'{"apiVersion":"g/v1"'
     )
-
-
-def test_keys_are_escaped_for_pointers() -> None:
-    assert escape_key("app.kubernetes.io/a~b") == "app.kubernetes.io~1a~0b"
 
 
 # Apply configurations
@@ -627,7 +622,7 @@ def test_others_are_asked_once(cluster: Cluster) -> None:
 
 
 def test_what_takes_long_is_mutated_where_nobody_waits(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "IN_THE_LOOP", 0)
+    monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0)
     cluster.policy(setting("a", "string(lists.range(500).all(x, x >= 0))"))
     assert cluster.create().body["spec"]["a"] == "true"
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from apiserver.admission import expressions
-from apiserver.admission.expressions import Inputs
-from apiserver.admission.policies import Judgement, ValidatingPolicy, judge
-from apiserver.api.types import Object
-from apiserver.registry import patience
-from apiserver.registry.patience import Impatience, TakesLong
-from apiserver.testing.handle import Noxu
 from conformance.client import Answer, Client
+from noxu.apiserver.admission import expressions
+from noxu.apiserver.admission.expressions import Inputs
+from noxu.apiserver.admission.policies import PolicyResult, ValidatingPolicy, evaluate
+from noxu.apiserver.registry import cpu_budget
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.apiserver.testing.handle import Noxu
+from noxu.apiserver.values import Object
 
 REQUEST: Object = {
     "resource": {"group": "g", "version": "v1", "resource": "widgets"},
@@ -27,14 +27,16 @@ SEEN = Inputs({"spec": {"n": 5}}, None, REQUEST, namespace={"metadata": {"name":
 NONE = "no such key: none"
 
 
-def judged(*validations: Object, seen: Inputs = SEEN, limited: Impatience | None = None, **spec: Any) -> Judgement:
+def evaluated(
+    *validations: Object, seen: Inputs = SEEN, limited: LoopBudget | None = None, **spec: Any
+) -> PolicyResult:
     policy = ValidatingPolicy({"metadata": {"name": "p"}, "spec": {"validations": list(validations), **spec}})
-    return judge(policy, seen, limited)
+    return evaluate(policy, seen, limited)
 
 
 def told(*validations: Object, **spec: Any) -> list[str]:
     """What each validation says; nothing if it admits."""
-    return [one.message for one in judged(*validations, **spec).decisions]
+    return [one.message for one in evaluated(*validations, **spec).decisions]
 
 
 def fails(**more: str) -> Object:
@@ -78,7 +80,7 @@ def test_what_is_told(what: str, validation: Object, message: str) -> None:
     [(fails(), "Invalid"), (fails(reason="Forbidden"), "Forbidden"), ({"expression": "object.none", "reason": "Forbidden"}, "")],
 )  # fmt: skip
 def test_a_reason_is_for_failures_and_not_for_errors(validation: Object, reason: str) -> None:
-    assert [one.reason for one in judged(validation).decisions] == [reason]
+    assert [one.reason for one in evaluated(validation).decisions] == [reason]
 
 
 @pytest.mark.parametrize(
@@ -136,13 +138,13 @@ def test_validations_that_cost_too_much_together(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_takes_long_is_not_done_where_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "IN_THE_LOOP", 0)
+    monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0)
     for spec in (
         {"matchConditions": [{"name": "c", "expression": "lists.range(100).all(x, x >= 0)"}]},
         {"auditAnnotations": [{"key": "k", "valueExpression": "string(lists.range(100).all(x, x >= 0))"}]},
     ):
-        with pytest.raises(TakesLong):
-            judged({"expression": "true"}, limited=Impatience(), **spec)
+        with pytest.raises(LoopBudgetExceeded):
+            evaluated({"expression": "true"}, limited=LoopBudget(), **spec)
 
 
 def test_long_policies_are_compiled_where_nobody_waits() -> None:
@@ -153,7 +155,7 @@ def test_long_policies_are_compiled_where_nobody_waits() -> None:
     assert not policy(1000).takes_long
     long = policy(5000)
     assert long.takes_long
-    judge(long, SEEN, None)
+    evaluate(long, SEEN, None)
     assert long.compiled
 
 
@@ -172,9 +174,9 @@ def test_long_policies_are_compiled_where_nobody_waits() -> None:
 )  # fmt: skip
 def test_audit_annotations(what: str, expression: str, annotations: list[Any], failed: list[str]) -> None:
     given = [{"key": "k", "valueExpression": expression}]
-    found = judged({"expression": "true"}, auditAnnotations=given)
+    found = evaluated({"expression": "true"}, auditAnnotations=given)
     assert (list(found.annotations), list(found.failed)) == (annotations, failed), what
-    assert list(judged({"expression": "true"}, auditAnnotations=given, failurePolicy="Ignore").failed) == []
+    assert list(evaluated({"expression": "true"}, auditAnnotations=given, failurePolicy="Ignore").failed) == []
 
 
 # A server with policies

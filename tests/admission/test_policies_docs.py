@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from apiserver.api.types import Object
-from apiserver.testing.handle import Noxu
 from conformance.client import Client
+from noxu.apiserver.testing.handle import Noxu
+from noxu.apiserver.values import Object
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
 MANIFESTS = re.findall(r"^```yaml file=\S+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

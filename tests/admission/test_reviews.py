@@ -1,4 +1,4 @@
-"""AdmissionReview: what is asked, what may be answered, what a patch makes."""
+"""AdmissionReview: requests, responses and their patches."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from apiserver.admission import reviews
-from apiserver.api.codec import MAX_JSON_PATCH_OPERATIONS
-from apiserver.webhook.client import CallFailed, Reply
+from noxu.apiserver.admission import reviews
+from noxu.apiserver.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
+from noxu.apiserver.webhook.client import CallFailed, Reply
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 
@@ -40,7 +40,7 @@ ANSWERS: list[tuple[str, dict[str, Any], reviews.Response]] = [
     ("a patch", {"patch": b64([{"op": "remove", "path": "/a"}]), "patchType": "JSONPatch"}, reviews.Response(True, {}, [{"op": "remove", "path": "/a"}])),
     ("an empty patch", {"patch": b64([]), "patchType": "JSONPatch"}, reviews.Response(True, {}, [])),
     ("a patch that is null", {"patch": b64(None), "patchType": "JSONPatch"}, reviews.Response(True, {})),
-    ("a patch beside a denial is not looked at", {"allowed": False, "patch": b64("garbage"), "patchType": "x"}, reviews.Response(False, {})),
+    ("the patch of a denial is ignored", {"allowed": False, "patch": b64("garbage"), "patchType": "x"}, reviews.Response(False, {})),
 ]  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def test_an_answer(response: dict[str, Any], meaning: reviews.Response) -> None:
 INVALID = "received invalid webhook response"
 UNDECODABLE = "received undecodable patch in webhook response"
 REFUSED: list[tuple[str, Any, bool, str]] = [
-    # what, the response, mutating?, what is said of it
+    # name, the response, mutating?, the message
     ("none", None, True, f"{INVALID}: webhook response was absent"),
     ("another uid", {"uid": "x"}, True, f'{INVALID}: expected response.uid="{UID}", got "x"'),
     ("no uid", {"uid": ""}, False, f'{INVALID}: expected response.uid="{UID}", got ""'),
@@ -75,7 +75,7 @@ REFUSED: list[tuple[str, Any, bool, str]] = [
 @pytest.mark.parametrize(
     ("response", "mutating", "text"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_an_answer_that_is_none(response: Any, mutating: bool, text: str) -> None:
+def test_malformed_answers_are_refused(response: Any, mutating: bool, text: str) -> None:
     with pytest.raises(CallFailed) as error:
         read(response, mutating=mutating)
     assert error.value.text == text
@@ -89,7 +89,7 @@ def test_an_answer_that_is_none(response: Any, mutating: bool, text: str) -> Non
         ({"kind": None}, "admission.k8s.io/v1, Kind="),
     ],
 )
-def test_an_answer_in_v1_says_what_it_is(given: dict[str, Any], sent: str) -> None:
+def test_an_answer_in_v1_needs_its_api_version_and_kind(given: dict[str, Any], sent: str) -> None:
     with pytest.raises(CallFailed) as error:
         reviews.read(reply({"uid": UID, "allowed": True}, **given), "v1", UID, mutating=False)
     expected = "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview"
@@ -97,7 +97,7 @@ def test_an_answer_in_v1_says_what_it_is(given: dict[str, Any], sent: str) -> No
 
 
 @pytest.mark.parametrize("given", [{"uid": "x"}, {"patchType": None}, {"patchType": "Other"}])
-def test_an_answer_in_v1beta1_is_read_kindly(given: dict[str, Any]) -> None:
+def test_an_answer_in_v1beta1_is_read_leniently(given: dict[str, Any]) -> None:
     patch = {"patch": b64([{"op": "remove", "path": "/a"}]), "patchType": "JSONPatch", **given}
     assert read(patch, version="v1beta1").operations == [{"op": "remove", "path": "/a"}]
 
@@ -119,12 +119,12 @@ DENIALS: list[tuple[dict[str, Any], int, str, str]] = [
 @pytest.mark.parametrize(("status", "code", "message", "reason"), DENIALS)
 def test_a_denial(status: dict[str, Any], code: int, message: str, reason: str) -> None:
     error = reviews.denial("h", status)
-    told = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
-    told |= {"message": f'admission webhook "h" denied the request{message}', "code": code}
-    assert error.status == told | ({"reason": reason} if reason else {})
+    messages = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+    messages |= {"message": f'admission webhook "h" denied the request{message}', "code": code}
+    assert error.status == messages | ({"reason": reason} if reason else {})
 
 
-def test_a_denial_passes_on_what_it_is_given() -> None:
+def test_a_denial_passes_on_the_given_status() -> None:
     details = {"name": "n", "causes": [{"message": "c"}], "retryAfterSeconds": 3}
     error = reviews.denial(
         "h", {"details": details, "metadata": {"resourceVersion": "5"}, "status": "Odd", "code": 429}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from apiserver.admission.typechecking import warnings
-from apiserver.api.types import Object
-from apiserver.registry.builtin import built_in_versions
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.custom import versions_of
-from apiserver.testing.handle import Noxu
 from conformance.client import Client
+from noxu.apiserver.admission.typechecking import warnings
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.custom import versions_of
+from noxu.apiserver.testing.handle import Noxu
+from noxu.apiserver.values import Object
+from tests.timing import eventually
 
 
 def definition(group: str, *versions: str, **properties: Object) -> Object:
@@ -91,7 +91,7 @@ def warned(*expressions: str, rules: tuple[Object, ...] = (rule(),), **spec: Any
         "object.spec.n",  # not what it evaluates to, only whether it can
     ],
 )
-def test_what_fits_is_not_warned_of(expression: str) -> None:
+def test_well_typed_expressions_give_no_warning(expression: str) -> None:
     assert warned(expression) == []
 
 
@@ -110,9 +110,9 @@ def test_what_fits_is_not_warned_of(expression: str) -> None:
          " | object.spec == 1\n | ............^"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is(expression: str, warning: str) -> None:
-    told = f"a.example.com/v1, Kind=Widget: ERROR: {warning}\n"
-    assert warned("true", expression) == [{"fieldRef": "spec.validations[1].expression", "warning": told}]
+def test_ill_typed_expressions_give_a_warning(expression: str, warning: str) -> None:
+    messages = f"a.example.com/v1, Kind=Widget: ERROR: {warning}\n"
+    assert warned("true", expression) == [{"fieldRef": "spec.validations[1].expression", "warning": messages}]
 
 
 def test_messages_are_checked_too() -> None:
@@ -120,7 +120,7 @@ def test_messages_are_checked_too() -> None:
     assert [one["fieldRef"] for one in warned(validations=validations)] == ["spec.validations[0].messageExpression"]
 
 
-def test_every_kind_that_is_named_is_told() -> None:
+def test_every_kind_that_is_named_is_reported() -> None:
     [found] = warned("object.spec.n < 10 && object.spec.none == 1", rules=(rule("b.example.com"), rule()))
     first, second = found["warning"].split("\n\n")
     assert first.startswith("a.example.com/v1, Kind=Widget: ERROR: <input>:1:34: undefined field 'none'")
@@ -129,22 +129,22 @@ def test_every_kind_that_is_named_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "rules", "kinds"),
+    ("case", "rules", "kinds"),
     [
         ("several versions", (rule(apiVersions=["v2", "v1"]),), ["a.example.com/v1", "a.example.com/v2"]),
         ("the same twice", (rule(), rule()), ["a.example.com/v1"]),
         ("any version", (rule(apiVersions=["*"]),), []),
         ("any group", (rule(apiGroups=["*"]),), []),
-        ("any resource beside one", (rule(resources=["*", "widgets"]),), ["a.example.com/v1"]),
+        ("all resources and one", (rule(resources=["*", "widgets"]),), ["a.example.com/v1"]),
         ("subresources", (rule(resources=["widgets/status"]),), []),
-        ("what is not there", (rule("nobody.example.com"),), []),
+        ("unknown resources", (rule("unknown.example.com"),), []),
         ("no rules", (), []),
     ],
 )
-def test_which_kinds_are_looked_at(what: str, rules: tuple[Object, ...], kinds: list[str]) -> None:
+def test_kinds_that_are_checked(case: str, rules: tuple[Object, ...], kinds: list[str]) -> None:
     found = warned("object.spec.none == 1", rules=rules)
-    told = found[0]["warning"].split("\n\n") if found else []
-    assert [one.partition(",")[0] for one in told] == kinds, what
+    messages = found[0]["warning"].split("\n\n") if found else []
+    assert [one.partition(",")[0] for one in messages] == kinds, case
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_params_have_types(kind: Object | None, expression: str, fits: bool) -> 
     assert (warned(expression, paramKind=kind) == []) is fits
 
 
-def test_variables_have_the_types_of_what_they_are() -> None:
+def test_variables_have_the_types_of_their_expressions() -> None:
     variables = [{"name": "n", "expression": "object.spec.n"}, {"name": "bad", "expression": "object.spec.none"}]
     [found] = warned("variables.n == 'x'", "variables.bad == 'x'", variables=variables)
     assert "(int, string)" in found["warning"]
@@ -196,7 +196,7 @@ def client(noxu_session: Noxu) -> Iterator[Client]:
         yield client
 
 
-def test_the_status_says_what_was_looked_at(client: Client) -> None:
+def test_the_status_has_the_warnings(client: Client) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     configmaps = rule("", resources=["configmaps"])
     configmaps["operations"] = ["CONNECT"]
@@ -206,13 +206,13 @@ def test_the_status_says_what_was_looked_at(client: Client) -> None:
     assert client.send("POST", path, body).code == 201
 
     def status(generation: int) -> Object:
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
+        def observed() -> Object | None:
             found: Object = client.send("GET", f"{path}/checked").body.get("status") or {}
-            if found.get("observedGeneration") == generation:
-                return found
-            time.sleep(0.01)
-        raise AssertionError(found)
+            return found if found.get("observedGeneration") == generation else None
+
+        found = eventually(observed)
+        assert found is not None
+        return found
 
     warning = "/v1, Kind=ConfigMap: ERROR: <input>:1:7: undefined field 'nope'\n | object.nope == 1\n | ......^\n"
     checking = {"expressionWarnings": [{"fieldRef": "spec.validations[0].expression", "warning": warning}]}

@@ -1,7 +1,7 @@
-"""Admission webhooks around a server: who is asked, what they see, and what follows from what they say.
+"""Admission webhooks around a server: which are called, with what, and the effect of their responses.
 
-The webhooks are functions in the server's process but for a few: what is said about one holds for the others, and calls
-over a network are tests/http/test_outgoing.py's business.
+Most of the webhooks are functions in the server's process; the same code runs the others. tests/http/test_outgoing.py has
+the calls over a network.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from apiserver.admission.chain import Chain
-from apiserver.admission.webhooks import hooks_of
-from apiserver.testing.functions import Denied
-from apiserver.testing.handle import Noxu
-from apiserver.webhook.client import CallFailed
 from conformance.client import Answer, Client
+from noxu.apiserver.admission.chain import Chain
+from noxu.apiserver.admission.webhooks import MutatingWebhooks, hooks_of
+from noxu.apiserver.testing.functions import Denied
+from noxu.apiserver.testing.handle import Noxu
+from noxu.apiserver.webhook.client import CallFailed
+from tests.timing import HANGS_AFTER
 
 GROUP = "hooks.example.com"
 WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
@@ -77,7 +78,7 @@ def widget(name: str = "a", api: str = "v1", **spec: Any) -> dict[str, Any]:
 
 
 class Server:
-    """A server, asked over HTTP, and the functions that admit."""
+    """A server, called over HTTP, and its admission functions."""
 
     def __init__(self, noxu: Noxu, client: Client) -> None:
         self.noxu = noxu
@@ -91,7 +92,7 @@ class Server:
         return self.send("GET", f"{WIDGETS}/{name}").body
 
     def watch(self, kind: str = "validating", resource: str = f"widgets.{GROUP}", **options: Any) -> None:
-        """Remember what is asked."""
+        """Record the requests."""
         options = {"operations": ["CREATE", "UPDATE", "DELETE"], **options}
 
         @getattr(self.noxu, kind)(resource, **options)
@@ -115,7 +116,7 @@ def server(noxu: Noxu) -> Iterator[Server]:
 
 
 def chain_of(noxu: Noxu) -> Chain:
-    chain = noxu._server.registry.admission
+    chain = noxu._server.plane.admission
     assert isinstance(chain, Chain)
     return chain
 
@@ -123,7 +124,7 @@ def chain_of(noxu: Noxu) -> Chain:
 # -- KEP-2332: the third pruning --------------------------------------------------------------------------------------
 
 
-def test_what_a_webhook_adds_and_the_schema_does_not_describe_is_neither_seen_nor_stored(server: Server) -> None:
+def test_unknown_fields_set_by_a_webhook_are_pruned(server: Server) -> None:
     """KEP-2332's example of a webhook that adds an unknown field; the reference shows and stores it."""
 
     def add(request: Any) -> None:
@@ -141,7 +142,7 @@ def test_what_a_webhook_adds_and_the_schema_does_not_describe_is_neither_seen_no
     assert "junk" not in created["metadata"]
     assert [one["object"] for one in server.seen] == [{**created, "metadata": _without_version(created["metadata"])}]
     assert len(server.send("GET").body["items"]) == 1  # from here on the collection is in the cache
-    collection = server.noxu._server.registry.cache.peek(f"{GROUP}/widgets")
+    collection = server.noxu._server.plane.cache.collections.get(f"{GROUP}/widgets")
     assert collection is not None
     assert [b"junk" in entry.stored for entry in collection.entries.values()] == [False]
 
@@ -153,7 +154,7 @@ def _without_version(metadata: Any) -> Any:
 # -- S16: the old object ----------------------------------------------------------------------------------------------
 
 WRITES: list[tuple[str, str, str, Any, str]] = [
-    # what, method, path behind the object's, body, content type
+    # name, method, path behind the object's, body, content type
     ("PUT", "PUT", "", widget(n=3), "application/json"),
     ("merge patch", "PATCH", "", {"spec": {"n": 3}}, MERGE),
     ("JSON patch", "PATCH", "", [{"op": "replace", "path": "/spec/n", "value": 3}], JSON_PATCH),
@@ -200,7 +201,7 @@ def test_the_old_scale(server: Server) -> None:
     assert (request["oldObject"]["spec"], request["object"]["spec"]) == ({"replicas": 2}, {"replicas": 3})
 
 
-def test_who_is_asked_again_after_a_lost_race_sees_what_won(server: Server) -> None:
+def test_webhooks_called_again_after_a_lost_race_see_the_newer_object(server: Server) -> None:
     """A patch is applied to the newer object, and both chains see that one."""
     server.send("POST", body=widget())
     raced = threading.Event()
@@ -222,7 +223,7 @@ def test_who_is_asked_again_after_a_lost_race_sees_what_won(server: Server) -> N
     assert olds == [None, None, "other"]  # the patch, the other one, the patch once more
 
 
-def test_a_dry_run_is_judged_and_stores_nothing(server: Server) -> None:
+def test_a_dry_run_is_reviewed_and_stores_nothing(server: Server) -> None:
     server.mutate(lambda request: request["object"]["spec"].update(trail="hook"))
     server.watch()
     assert server.send("POST", f"{WIDGETS}?dryRun=All", widget()).body["spec"]["trail"] == "hook"
@@ -243,31 +244,31 @@ def follow(server: Server, name: str, **options: Any) -> Callable[[Any], Any]:
     return append
 
 
-def test_mutating_webhooks_see_what_those_before_them_did(server: Server) -> None:
+def test_mutating_webhooks_see_the_changes_of_those_before_them(server: Server) -> None:
     for name in "abc":
         follow(server, name)
     assert server.send("POST", body=widget()).body["spec"]["trail"] == "abc"
 
 
-def test_those_that_want_it_are_asked_once_more_if_a_later_one_changed_something(server: Server) -> None:
+def test_webhooks_are_reinvoked_once_if_a_later_one_changed_the_object(server: Server) -> None:
     for name, again in (("a", True), ("b", False), ("c", True)):
         follow(server, name, reinvoke=again)
     assert server.send("POST", body=widget()).body["spec"]["trail"] == "abcac"
 
 
-def test_nobody_is_asked_again_if_nothing_changed(server: Server) -> None:
-    asked = []
+def test_no_webhook_is_reinvoked_if_nothing_changed(server: Server) -> None:
+    called = []
 
     def look(request: Any) -> None:
-        asked.append(request["uid"])
+        called.append(request["uid"])
 
     for _ in range(2):
         server.mutate(look, reinvoke=True)
     server.send("POST", body=widget())
-    assert len(asked) == len(set(asked)) == 2
+    assert len(called) == len(set(called)) == 2
 
 
-def test_a_webhook_that_did_not_match_at_first_is_not_asked_in_the_second_round(server: Server) -> None:
+def test_a_webhook_that_did_not_match_at_first_is_not_reinvoked(server: Server) -> None:
     server.noxu.apply(
         configuration(server, "Mutating", objectSelector={"matchLabels": {"late": "yes"}}, url="http://127.0.0.1:1")
     )
@@ -292,7 +293,7 @@ def test_a_denial_ends_the_mutating_chain(server: Server) -> None:
     assert server.seen == []
 
 
-def test_all_validating_webhooks_are_asked_and_at_once(server: Server) -> None:
+def test_all_validating_webhooks_are_called_concurrently(server: Server) -> None:
     together = asyncio.Barrier(3)
 
     @server.noxu.validating(f"widgets.{GROUP}", name="first.example.com")
@@ -312,7 +313,7 @@ def test_all_validating_webhooks_are_asked_and_at_once(server: Server) -> None:
     assert len(server.seen) == 2
 
 
-def test_what_is_invalid_after_mutation_is_not_shown_to_validating_webhooks(server: Server) -> None:
+def test_an_object_invalid_after_mutation_is_not_sent_to_validating_webhooks(server: Server) -> None:
     server.mutate(lambda request: request["object"]["spec"].update(n=101))
     server.watch()
     answer = server.send("POST", body=widget())
@@ -325,7 +326,7 @@ def test_a_mutating_webhook_can_repair_an_invalid_object(server: Server) -> None
     assert server.send("POST", body=widget(n=1000)).body["spec"]["n"] == 100
 
 
-def test_a_name_that_is_taken_is_found_out_after_admission(server: Server) -> None:
+def test_a_name_conflict_is_detected_after_admission(server: Server) -> None:
     server.send("POST", body=widget())
     server.watch("mutating")
     server.watch("validating")
@@ -333,7 +334,7 @@ def test_a_name_that_is_taken_is_found_out_after_admission(server: Server) -> No
     assert len(server.seen) == 2
 
 
-def test_a_stale_update_is_not_shown_to_validating_webhooks(server: Server) -> None:
+def test_a_stale_update_is_not_sent_to_validating_webhooks(server: Server) -> None:
     server.send("POST", body=widget())
     server.watch("mutating")
     server.watch("validating")
@@ -346,7 +347,7 @@ def test_a_stale_update_is_not_shown_to_validating_webhooks(server: Server) -> N
     ("method", "path", "body"),
     [("PATCH", "/zz", {"spec": {"n": 2}}), ("DELETE", "/zz", None), ("GET", "", None), ("GET", "/a", None)],
 )
-def test_nobody_is_asked_about_what_is_not_there_nor_about_reads(
+def test_webhooks_are_not_called_for_missing_objects_or_reads(
     server: Server, method: str, path: str, body: Any
 ) -> None:
     server.send("POST", body=widget())
@@ -356,7 +357,7 @@ def test_nobody_is_asked_about_what_is_not_there_nor_about_reads(
     assert server.seen == []
 
 
-# -- what they see ----------------------------------------------------------------------------------------------------
+# -- what webhooks see ------------------------------------------------------------------------------------------------
 
 
 def test_a_request_in_every_detail(server: Server) -> None:
@@ -423,7 +424,7 @@ def test_a_webhook_for_v1_sees_a_request_at_v2_as_v1(server: Server) -> None:
     assert {one["apiVersion"] for one in created["metadata"]["managedFields"]} == {f"{GROUP}/v2"}
 
 
-def test_definitions_are_judged_like_everything_else(server: Server) -> None:
+def test_definitions_are_reviewed_like_other_objects(server: Server) -> None:
     @server.noxu.validating("customresourcedefinitions.apiextensions.k8s.io", name="no.example.com")
     async def no(request: Any) -> bool:
         server.seen.append(request)
@@ -435,10 +436,10 @@ def test_definitions_are_judged_like_everything_else(server: Server) -> None:
     assert server.seen[0]["object"]["spec"]["names"]["listKind"] == "GadgetList"
 
 
-# -- what they do -----------------------------------------------------------------------------------------------------
+# -- what webhooks change ----------------------------------------------------------------------------------------------
 
 
-def test_defaults_come_back(server: Server) -> None:
+def test_removed_defaults_are_set_again(server: Server) -> None:
     def undo(request: Any) -> None:
         del request["object"]["spec"]["d"]
         request["object"]["spec"]["deep"] = {}
@@ -447,7 +448,7 @@ def test_defaults_come_back(server: Server) -> None:
     assert server.send("POST", body=widget()).body["spec"] == {"n": 1, "d": "dflt", "deep": {"x": 5}}
 
 
-def test_nobody_owns_what_a_webhook_sets(server: Server) -> None:
+def test_fields_set_by_a_webhook_have_no_owner(server: Server) -> None:
     server.mutate(lambda request: request["object"]["spec"].update(trail="hook"))
     config = {**widget(), "spec": {"n": 1}}
     server.send("PATCH", f"{WIDGETS}/a?fieldManager=one", config, APPLY)
@@ -473,7 +474,7 @@ def test_nobody_owns_what_a_webhook_sets(server: Server) -> None:
         ({"op": "frob", "path": "/spec/n"}, 500, "Internal error occurred: Unexpected kind: frob"),
     ],
 )  # fmt: skip
-def test_a_patch_of_what_the_server_decides(server: Server, patch: Any, code: int, message: str) -> None:
+def test_a_patch_of_fields_that_the_server_sets(server: Server, patch: Any, code: int, message: str) -> None:
     server.mutate(lambda request: [patch])
     answer = server.send("POST", body=widget())
     assert answer.code == code, answer.body
@@ -492,7 +493,7 @@ def test_metadata_that_the_server_sets_right_are_typed_like_others(server: Serve
     assert "junk" not in created.body["metadata"]
 
 
-def test_owners_that_nobody_can_read_are_put_back(server: Server) -> None:
+def test_invalid_managed_fields_from_a_webhook_are_restored(server: Server) -> None:
     entry = {"manager": "x", "operation": "Nope", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}
     server.mutate(lambda request: request["object"]["metadata"].update(managedFields=[entry]))
     [warning] = server.warned("POST", WIDGETS, widget())
@@ -531,7 +532,7 @@ def test_warnings_reach_the_client_once_and_in_order(server: Server) -> None:
     assert server.warned("POST", WIDGETS, widget()) == ['299 - "one"', '299 - "two"', '299 - "three"']
 
 
-def test_an_audit_log_could_tell_who_did_what(server: Server) -> None:
+def test_audit_annotations_record_what_each_webhook_did(server: Server) -> None:
     drafts: list[Any] = []
     chain = chain_of(server.noxu)
     validate = chain.validate
@@ -551,7 +552,7 @@ def test_an_audit_log_could_tell_who_did_what(server: Server) -> None:
     assert "because" not in json.dumps(created)
     about = '"configuration":"in process","webhook":'
     mutation, patch = "mutation.webhook.admission.k8s.io", "patch.webhook.admission.k8s.io"
-    assert drafts[0].audit == {
+    assert drafts[0].outcome.audit_annotations == {
         "m.example.com/why": "because",
         f"{mutation}/round_0_index_0": f'{{{about}"m.example.com","mutated":false}}',
         f"{mutation}/round_0_index_1": f'{{{about}"n.example.com","mutated":true}}',
@@ -560,7 +561,7 @@ def test_an_audit_log_could_tell_who_did_what(server: Server) -> None:
     }
 
 
-def test_a_webhook_at_another_version_sees_what_conversion_makes(server: Server) -> None:
+def test_a_webhook_at_another_version_sees_the_converted_object(server: Server) -> None:
     @server.noxu.converting(f"widgets.{GROUP}")
     def convert(value: Any, version: str) -> None:
         spec = value["spec"]
@@ -587,7 +588,7 @@ def test_an_object_that_cannot_be_converted_for_a_webhook(server: Server, kind: 
 
 
 @pytest.mark.parametrize(("resource", "shown"), [("configmaps", {"value": "hidden"}), ("secrets", {})])
-def test_a_trace_tells_what_each_did_but_no_secrets(server: Server, resource: str, shown: Any) -> None:
+def test_a_trace_shows_the_changes_of_each_webhook_but_no_secrets(server: Server, resource: str, shown: Any) -> None:
     @server.noxu.mutating(resource, name="m.example.com")
     def add(request: Any) -> Any:
         return [
@@ -668,7 +669,7 @@ def test_a_webhook_that_cannot_be_reached(server: Server, kind: str) -> None:
     ],
 )  # fmt: skip
 def test_side_effects_and_a_dry_run(server: Server, hook: Any, code: int, message: str) -> None:
-    """Webhooks with side effects cannot be configured any more, but old ones may be there: their kind is asked directly."""
+    """Webhooks with side effects can no longer be configured, but old ones may exist: the plug-in is called directly."""
     given = configuration(server, "Validating", **hook)
     given["webhooks"][0] |= {"namespaceSelector": {}, "objectSelector": {}, "timeoutSeconds": 1}
     chain_of(server.noxu).local_validating += hooks_of(given)
@@ -685,13 +686,13 @@ def test_a_selector_that_is_none_concerns_only_those_who_meet_the_rules(server: 
 
 
 CONDITIONS: list[tuple[str, list[str], str, int, str]] = [
-    # what, the conditions, failurePolicy, the code, the message's end (500: the webhook was called)
+    # name, the conditions, failurePolicy, the code, the message's end (500: the webhook was called)
     ("all true", ["object.spec.n == 1", "request.operation == 'CREATE'"], "Fail", 500, "connection refused"),
     ("one false", ["object.spec.n == 1", "object.spec.n == 2"], "Fail", 201, ""),
     ("false beats an error", ["object.spec.nothing == 1", "false"], "Fail", 201, ""),
     ("an error", ["object.spec.nothing == 1"], "Fail", 403, "\"a\" is forbidden: expression 'object.spec.nothing == 1' resulted in error: no such key: nothing"),
     ("an error under Ignore", ["object.spec.nothing == 1"], "Ignore", 201, ""),
-    ("what is empty is not there", ["request.subResource == ''"], "Fail", 403, "no such key: subResource"),
+    ("empty fields are absent", ["request.subResource == ''"], "Fail", 403, "no such key: subResource"),
 ]  # fmt: skip
 
 
@@ -706,28 +707,37 @@ def test_match_conditions(server: Server, conditions: list[str], policy: str, co
     assert answer.body.get("message", "").endswith(message)
 
 
-def test_a_webhook_that_takes_too_long_costs_its_timeout_and_nobody_else_anything(server: Server) -> None:
+def test_a_webhook_that_does_not_answer_fails_at_its_timeout(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
         server.noxu.apply(configuration(server, "Validating", url=url, timeoutSeconds=1))
+        began = time.monotonic()
+        answer = server.send("POST", WIDGETS, widget())
+        assert time.monotonic() - began >= 1
+    assert answer.body["message"].endswith(f'Post "{url}?timeout=1s": context deadline exceeded')
+
+
+def test_other_requests_are_answered_while_a_webhook_does_not_answer(server: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(HANGS_AFTER)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
+        server.noxu.apply(configuration(server, "Validating", url=url, timeoutSeconds=30))
         answers: list[Any] = []
 
         def write() -> None:
             with Client(server.noxu.url) as client:
-                began = time.monotonic()
-                answers.append((client.send("POST", WIDGETS, widget()), time.monotonic() - began))
+                answers.append(client.send("POST", WIDGETS, widget()))
 
         writer = threading.Thread(target=write)
         writer.start()
-        began, reads = time.monotonic(), 0
-        while time.monotonic() - began < 0.7:
+        connection, _ = silent.accept()
+        for _ in range(20):
             assert server.send("GET", WIDGETS).code == 200
-            reads += 1
+        assert answers == []
+        connection.close()
         writer.join()
-    [(answer, took)] = answers
-    assert answer.body["message"].endswith(f'Post "{url}?timeout=1s": context deadline exceeded')
-    assert 1 <= took < 1.5
-    assert reads > 20
+    [answer] = answers
+    assert (answer.code, f'Post "{url}?timeout=30s": ' in answer.body["message"]) == (500, True)
 
 
 @pytest.mark.parametrize(
@@ -741,32 +751,32 @@ def test_a_webhook_has_no_more_time_than_the_request(server: Server, query: str,
         given.append(timeout)
         raise CallFailed("enough")
 
-    server.noxu._server.registry.caller = call
     server.noxu.apply(configuration(server, "Mutating"))
+    for plugin in chain_of(server.noxu).mutating:
+        if isinstance(plugin._made, MutatingWebhooks):
+            plugin._made._caller = call
     assert server.send("POST", WIDGETS + query, widget()).code == 500
     assert given == [timeout]
 
 
-def test_a_request_that_takes_longer_than_it_wants_to(server: Server) -> None:
+def test_a_request_that_exceeds_its_timeout(server: Server) -> None:
     @server.noxu.validating(f"widgets.{GROUP}")
-    async def sleep(request: Any) -> None:
-        await asyncio.sleep(60)
+    async def never(request: Any) -> None:
+        await asyncio.Event().wait()
 
-    began = time.monotonic()
     answer = server.send("POST", f"{WIDGETS}?timeout=500ms", widget())
-    assert time.monotonic() - began < 1.5
     text = "Timeout: request did not complete within the allotted timeout"
     assert (answer.code, answer.body["message"], answer.body["reason"]) == (504, text, "Timeout")
     assert server.send("GET", f"{WIDGETS}/a").code == 404
 
 
-def test_a_timeout_that_is_none(server: Server) -> None:
+def test_an_invalid_timeout(server: Server) -> None:
     answer = server.send("POST", f"{WIDGETS}?timeout=5", widget())
     text = 'invalid timeout specified in the request URL - time: missing unit in duration "5"'
     assert (answer.code, answer.body["message"]) == (400, text)
 
 
-def test_a_patch_bomb_is_refused_and_the_server_goes_on(server: Server) -> None:
+def test_a_patch_bomb_is_refused_and_the_server_keeps_running(server: Server) -> None:
     def bomb(request: Any) -> Any:
         grow = [{"op": "add", "path": "/spec/trail", "value": "x" * 100_000}]
         return grow + [{"op": "copy", "from": "/spec", "path": f"/metadata/x{n}"} for n in range(100)]
@@ -778,18 +788,18 @@ def test_a_patch_bomb_is_refused_and_the_server_goes_on(server: Server) -> None:
     assert server.send("GET", WIDGETS).code == 200
 
 
-# -- what it costs when there is nothing to do ------------------------------------------------------------------------
+# -- without configurations -------------------------------------------------------------------------------------------
 
 
-def test_without_configurations_no_plug_in_is_even_made(server: Server) -> None:
+def test_without_configurations_no_plug_in_is_created(server: Server) -> None:
     server.send("POST", body=widget())
     chain = chain_of(server.noxu)
     for plugin in (*chain.mutating, *chain.validating):
         assert plugin._made is None
-        assert plugin.idle(server.noxu._server.registry)
+        assert plugin.idle(server.noxu._server.plane.reader)
 
 
-def test_what_configures_admission_is_not_judged_by_it(server: Server) -> None:
+def test_webhook_configurations_are_exempt_from_webhooks(server: Server) -> None:
     rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
     for kind in ("Mutating", "Validating"):
         server.noxu.apply(configuration(server, kind, rules=[rule]))

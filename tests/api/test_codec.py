@@ -1,4 +1,4 @@
-"""Bytes to objects and back: what is accepted, what is written, and what requests are told."""
+"""Decoding and encoding of bodies, and errors for bad requests."""
 
 import json
 import math
@@ -6,11 +6,12 @@ import re
 
 import pytest
 
-from apiserver.api import codec, goyaml
-from apiserver.api.codec import JSON, YAML
-from apiserver.api.errors import ApiError
-from apiserver.api.meta import GroupVersionKind
-from apiserver.api.types import Json
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.codec import JSON, YAML
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.go import yaml as go_yaml
+from noxu.apiserver.values import Json
 
 FOO = GroupVersionKind("g.example.com", "v1", "Foo")
 
@@ -59,7 +60,7 @@ def test_json_is_decoded(body: bytes, value: Json) -> None:
         (b"[" * 300 + b'{"a":1,"a":2}' + b"]" * 300, [f'duplicate field "{"[0]" * 300}.a"']),
     ],
 )
-def test_repeated_keys_are_noticed_and_told(body: bytes, duplicates: list[str]) -> None:
+def test_repeated_keys_are_noticed_and_reported(body: bytes, duplicates: list[str]) -> None:
     decoded = codec.decode_json(body)
     assert (list(decoded.duplicates), list(decoded.strict)) == (duplicates, duplicates)
 
@@ -74,7 +75,7 @@ def test_repeated_keys_are_noticed_and_told(body: bytes, duplicates: list[str]) 
         ("{}".encode("utf-16"), "invalid character 'ÿ' looking for beginning of value"),
     ],
 )
-def test_what_is_no_json_is_refused(body: bytes, message: str) -> None:
+def test_invalid_json_is_refused(body: bytes, message: str) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole text is compared
         codec.decode_json(body)
     assert str(raised.value) == message
@@ -115,7 +116,7 @@ def test_json_in_a_yaml_body_is_read_as_yaml_reads_it(body: bytes) -> None:
             return str(error)
         return json.dumps(result.value, sort_keys=True), list(result.duplicates)
 
-    assert outcome(codec.decode_yaml) == outcome(goyaml.read)
+    assert outcome(codec.decode_yaml) == outcome(go_yaml.read)
 
 
 def test_json_in_a_yaml_body_that_is_too_deep_is_refused_as_yaml() -> None:
@@ -166,7 +167,7 @@ def test_keys_stay_in_their_order_unless_they_are_to_be_sorted() -> None:
 
 
 @pytest.mark.parametrize(("value", "text"), [row[1:] for row in ENCODED], ids=[row[0] for row in ENCODED])
-def test_what_is_pretty_says_the_same(value: Json, text: str) -> None:
+def test_pretty_json_decodes_to_the_same_value(value: Json, text: str) -> None:
     assert (
         re.sub(
             r'\n *|(?<="): ', lambda space: ":" if ":" in space[0] else "", codec.pretty(value, sort_keys=True).decode()
@@ -182,7 +183,7 @@ def test_pretty_json_has_two_spaces_and_no_line_end(number: float) -> None:
     )
 
 
-def test_what_is_too_deep_is_not_indented() -> None:
+def test_json_nested_too_deeply_is_not_indented() -> None:
     def nested(levels: int) -> Json:
         value: Json = 1
         for _ in range(levels):
@@ -195,7 +196,7 @@ def test_what_is_too_deep_is_not_indented() -> None:
 
 
 @pytest.mark.parametrize("write", [codec.encode, codec.pretty])
-def test_what_is_deep_is_written_all_the_same(write: object) -> None:
+def test_deeply_nested_values_are_encoded(write: object) -> None:
     value: Json = 1.5
     for _ in range(9_999):
         value = {"a": value}
@@ -218,7 +219,7 @@ def test_long_digits_in_texts_and_fractions_are_no_reason_to_read_twice(monkeypa
     stored = codec.encode(
         {"serial": "1763730000123456789", "f": 0.12345678901234568, "l": ["99999999999999999999"]}, sort_keys=True
     )
-    monkeypatch.setattr(codec.gojson, "read", None)
+    monkeypatch.setattr(codec.go_json, "read", None)
     assert codec.encode(codec.decode_stored(stored), sort_keys=True) == stored
 
 
@@ -279,7 +280,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("media_type", "body", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_what_is_no_object_is_refused(media_type: str, body: bytes, message: str) -> None:
+def test_bodies_that_are_not_objects_are_refused(media_type: str, body: bytes, message: str) -> None:
     with pytest.raises(ApiError) as raised:
         codec.read_object(body, media_type, FOO)
     assert (raised.value.code, raised.value.reason, raised.value.message) == (400, "BadRequest", message)
@@ -332,12 +333,12 @@ def test_names_of_any_kind_are_let_through() -> None:
         (YAML, "apiVersion: g.example.com/v1\nkind: Foo\na: 1\na: 2\n", 'line 4: key "a" already set in map'),
     ],
 )
-def test_repeated_keys_are_told_only_if_somebody_asks(media_type: str, body: str, duplicate: str) -> None:
+def test_repeated_keys_are_reported_only_on_request(media_type: str, body: str, duplicate: str) -> None:
     assert list(codec.read_object(body.encode(), media_type, FOO).duplicates) == [duplicate]
     assert list(codec.read_object(body.encode(), media_type, FOO, strict=False).duplicates) == []
 
 
-def test_built_in_kinds_may_leave_out_what_they_are() -> None:
+def test_built_in_objects_may_omit_their_api_version_and_kind() -> None:
     assert codec.read_object(b'{"a":1}', JSON, FOO, typed=True).value == {"a": 1}
     assert codec.read_object(b"null", JSON, FOO, typed=True).value == {}
     with pytest.raises(ApiError, match="cannot unmarshal array"):
@@ -354,7 +355,7 @@ def test_a_body_may_have_three_mebibytes() -> None:
     assert raised.value.message == "Request entity too large: limit is 3145728"
 
 
-def test_what_cannot_be_handled_tells_what_it_says_it_is() -> None:
+def test_an_object_that_cannot_be_decoded_is_named_by_its_own_kind() -> None:
     sent = GroupVersionKind("g", "v1\n", "Foo")
     error = codec.cannot_be_handled(
         sent, "Bar", codec.strict_decoding_error(['unknown field "a"', 'unknown field "b"'])
@@ -362,105 +363,6 @@ def test_what_cannot_be_handled_tells_what_it_says_it_is() -> None:
     assert error.message == (
         r'Foo in version "v1\n" cannot be handled as a Bar: strict decoding error: unknown field "a", unknown field "b"'
     )
-
-
-# Patches in requests
-
-PATCHES_REFUSED = [
-    ("no JSON", "json", b"{", True, 400, "invalid JSON patch"),
-    ("something after it", "merge", b"{} x", True, 400, "invalid JSON patch"),
-    ("an object", "json", b"{}", True, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
-    ("an object, without validation", "json", b"{}", False, 400, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
-    ("a list of numbers", "json", b"[1]", True, 400, "error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp"),
-    ("a list of numbers, without validation", "json", b"[1]", False, 400, "json: cannot unmarshal number into Go value of type jsonpatch.Operation"),
-    ("a name of a wrong type", "json", b'[{"op":1}]', True, 400, "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"),
-    ("a number that does not fit", "json", b'[{"op":"add","path":"/x","value":1e400}]', True, 400,
-     "error decoding patch: json: cannot unmarshal number 1e400 into Go struct field jsonPatchOp.value of type float64"),
-    ("too many operations", "json", b"[" + b"{}," * 10_000 + b"{}]", True, 413,
-     "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"),
-    ("a list", "merge", b"[]", True, 400, "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"),
-    ("a text", "merge", b'"x"', True, 400, "error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}"),
-    ("a text, without validation", "merge", b'"x"', False, 400, "Invalid JSON Patch"),
-    ("null", "merge", b"null", True, 400, "Invalid JSON Patch"),
-    ("a number that does not fit in a merge", "merge", b'{"a":1e400}', True, 400,
-     "error decoding patch: json: cannot unmarshal number 1e400 into Go value of type float64"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("form", "body", "strict", "code", "message"),
-    [row[1:] for row in PATCHES_REFUSED],
-    ids=[row[0] for row in PATCHES_REFUSED],
-)
-def test_what_is_no_patch_is_refused(form: str, body: bytes, strict: bool, code: int, message: str) -> None:
-    with pytest.raises(ApiError) as raised:
-        (codec.json_patch if form == "json" else codec.merge_patch)(codec.read_patch(body), strict=strict)
-    assert (raised.value.code, raised.value.message) == (code, message)
-
-
-@pytest.mark.parametrize(
-    ("body", "operations", "complaints"),
-    [
-        (b"null", [], []),
-        (b" [ ] ", [], []),
-        (b"[null]", [{}], []),
-        (b'[{"op":null}]', [{"op": None}], []),
-        (b'[{"op":"test","path":"/a","value":1.0}]', [{"op": "test", "path": "/a", "value": 1.0}], []),
-        (b'[{"op":"test","foo":1}]', [{"op": "test", "foo": 1}], ['json patch unknown field "[0].foo"']),
-        (b'[{"op":"a","op":"b"}]', [{"op": "b"}], ['json patch duplicate field "[0].op"']),
-        (b'[{},{"value":{"a":1,"a":2}}]', [{}, {"value": {"a": 2}}], ['json patch duplicate field "[1].value.a"']),
-        (b'[{"x":{"a":1,"a":2}}]', [{"x": {"a": 2}}], ['json patch unknown field "[0].x"']),
-    ],
-)
-def test_a_json_patch_is_read(body: bytes, operations: Json, complaints: list[str]) -> None:
-    patch = codec.read_patch(body)
-    assert codec.json_patch(patch, strict=True) == (operations, complaints)
-    assert codec.json_patch(patch, strict=False) == (operations, [])
-
-
-def test_a_merge_patch_is_read() -> None:
-    patch = codec.read_patch(b'{"spec":{"a":1,"a":null}}')
-    assert codec.merge_patch(patch, strict=True) == ({"spec": {"a": None}}, ['duplicate field "spec.a"'])
-    assert codec.merge_patch(patch, strict=False) == ({"spec": {"a": None}}, ())
-    assert codec.merge_patch(codec.read_patch(b"[1]"), strict=False).value == [1]
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"a: [", "error encoding patch: yaml: line 1: did not find expected node content"),
-        (b" {", "error decoding patch: error converting YAML to JSON: yaml: line 1: did not find expected node content"),
-        (b"a: .nan", "error encoding patch: json: unsupported value: NaN"),
-        (b"[]", "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}"),
-        (b"x", "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal string into Go value of type map[string]interface {}"),
-        (b"- " * 9_000 + b"[" * 1_001 + b"]" * 1_001, "error decoding patch: error unmarshaling JSON: while decoding JSON: invalid character '[' exceeded max depth"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_applied_is_refused(body: bytes, message: str) -> None:
-    with pytest.raises(ApiError) as raised:
-        codec.read_apply(body)
-    assert (raised.value.code, raised.value.message) == (400, message)
-
-
-def test_what_is_applied_is_an_object() -> None:
-    assert codec.read_apply(b"a: 1\nb: y").value == {"a": 1, "b": True}
-    assert codec.read_apply(b'{"a":{"b":1}}').value == {"a": {"b": 1}}
-    assert codec.read_apply(b"").value == codec.read_apply(b"null").value == {}
-
-
-def test_repeated_keys_in_what_is_applied_are_refused_in_an_own_way() -> None:
-    applied = codec.read_apply(b"a: 1\na: 2\n")
-    assert list(applied.duplicates) == ['line 2: key "a" already set in map']
-    assert codec.refuse_repeated_keys(applied).message == (
-        "error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n"
-        '  line 2: key "a" already set in map'
-    )
-
-
-@pytest.mark.parametrize("read", [codec.read_patch, codec.read_apply])
-def test_patches_have_the_same_limit_as_objects(read: object) -> None:
-    with pytest.raises(ApiError, match="limit is 3145728"):
-        read(b" " * (codec.MAX_BODY + 1))  # type: ignore[operator]
 
 
 def test_not_a_number_never_comes_out_of_json() -> None:

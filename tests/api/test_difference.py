@@ -1,4 +1,4 @@
-"""What people are told of two values is a JSON patch that makes the one of the other."""
+"""The difference of two values is a JSON patch that turns one into the other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.api.difference import difference, pointer, steps
-from apiserver.api.values import equal
+from noxu.apiserver.api.difference import difference, pointer, steps
+from noxu.apiserver.values import equal
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "a", "b"]),
@@ -37,8 +37,8 @@ TABLE: list[tuple[str, Any, Any, list[tuple[Any, ...]]]] = [
 
 @pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 def test_difference(old: Any, new: Any, expected: list[tuple[Any, ...]]) -> None:
-    told = [(one["op"], one["path"], *([one["value"]] if "value" in one else [])) for one in difference(old, new)]
-    assert told == expected
+    messages = [(one["op"], one["path"], *([one["value"]] if "value" in one else [])) for one in difference(old, new)]
+    assert messages == expected
 
 
 @given(VALUES, VALUES)

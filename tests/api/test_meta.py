@@ -1,14 +1,14 @@
-"""ObjectMeta: what becomes of it on the way in, what may stand in it, and which warnings there are."""
+"""ObjectMeta: how it is coerced when decoded, how it is validated, and its warnings."""
 
 import json
 
 import pytest
 
-from apiserver.api import meta
-from apiserver.api.field import FieldError
-from apiserver.api.meta import GroupVersionKind, coerce
-from apiserver.api.names import label_name, path_segment_name
-from apiserver.api.types import Json, Object
+from noxu.apiserver.api import meta
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.api.meta import GroupVersionKind, coerce
+from noxu.apiserver.api.names import label_name, path_segment_name
+from noxu.apiserver.values import Json, Object
 
 NOW = "2026-11-21T08:16:42Z"
 OWNER = {"apiVersion": "apps/v1", "kind": "Set", "name": "n", "uid": "u"}
@@ -74,7 +74,7 @@ FULL = {
 }  # fmt: skip
 
 
-def test_what_is_in_shape_is_not_copied() -> None:
+def test_well_formed_metadata_is_not_copied() -> None:
     assert coerce(FULL).metadata is FULL
     assert list(FULL) == list(meta.OBJECT_META.fields)
 
@@ -134,7 +134,7 @@ def test_metadata_in_storage_that_is_no_object_cannot_be_saved(given: Json, kind
     assert str(raised.value) == f"invalid metadata: expected object, got {kind}"
 
 
-def test_unknown_fields_are_told_below_the_path_given() -> None:
+def test_unknown_fields_are_reported_below_the_path_given() -> None:
     assert coerce({"foo": 1}, path="spec.template.metadata").unknown == ["spec.template.metadata.foo"]
 
 
@@ -168,7 +168,7 @@ def test_a_generated_name_has_at_most_63_bytes(base: str, name: str) -> None:
 # Validation
 
 
-def told(errors: list[FieldError]) -> list[str]:
+def messages(errors: list[FieldError]) -> list[str]:
     return [str(error) for error in errors]
 
 
@@ -238,7 +238,7 @@ INVALID: list[tuple[str, Object, list[str]]] = [
 
 @pytest.mark.parametrize(("given", "errors"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
 def test_new_metadata_is_validated(given: Object, errors: list[str]) -> None:
-    assert told(meta.validate_object_meta({"name": "a", **given}, namespaced=False)) == errors
+    assert messages(meta.validate_object_meta({"name": "a", **given}, namespaced=False)) == errors
 
 
 NAMESPACE = (
@@ -260,16 +260,16 @@ NAMESPACE = (
 )
 def test_a_namespace_is_required_or_forbidden(namespace: str, namespaced: bool, errors: list[str]) -> None:
     given = {"name": "a", "namespace": namespace} if namespace else {"name": "a"}
-    assert told(meta.validate_object_meta(given, namespaced=namespaced)) == errors
+    assert messages(meta.validate_object_meta(given, namespaced=namespaced)) == errors
 
 
 def test_the_rule_for_names_is_given() -> None:
     given = {"name": "A.b", "generateName": "AB-"}
-    assert told(meta.validate_object_meta(given, namespaced=False, name_rule=path_segment_name)) == []
+    assert messages(meta.validate_object_meta(given, namespaced=False, name_rule=path_segment_name)) == []
     assert len(meta.validate_object_meta(given, namespaced=False, name_rule=label_name)) == 2
-    assert told(meta.validate_object_meta({"name": "a%"}, namespaced=False, name_rule=path_segment_name, path="m")) == [
-        "m.name: Invalid value: \"a%\": may not contain '%'"
-    ]
+    assert messages(
+        meta.validate_object_meta({"name": "a%"}, namespaced=False, name_rule=path_segment_name, path="m")
+    ) == ["m.name: Invalid value: \"a%\": may not contain '%'"]
 
 
 OLD = {"name": "a", "uid": "u", "resourceVersion": "1", "generation": 2, "creationTimestamp": NOW}
@@ -291,18 +291,18 @@ UPDATES: list[tuple[str, Object, Object, list[str]]] = [
     ("new finalizers while it is deleted", {"deletionTimestamp": NOW, "finalizers": ["b"]}, {"deletionTimestamp": NOW, "finalizers": ["z", "a", "b", "a"]},
      ['metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"a", "z"}']),
     ("fewer finalizers while it is deleted", {"deletionTimestamp": NOW, "finalizers": ["a", "b"]}, {"deletionTimestamp": NOW, "finalizers": ["b"]}, []),
-    ("bad finalizers are not looked at here", {}, {"finalizers": ["x y"]}, []),
+    ("bad finalizers are not checked here", {}, {"finalizers": ["x y"]}, []),
     ("a bad label", {}, {"labels": {"-": ""}}, [f'metadata.labels: Invalid value: "-": {KEY}']),
-    ("a bad name is not looked at here", {"name": "A"}, {"name": "A"}, []),
+    ("a bad name is not checked here", {"name": "A"}, {"name": "A"}, []),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "new", "errors"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
 def test_an_update_is_validated(old: Object, new: Object, errors: list[str]) -> None:
     before, after = {**OLD, **old}, {k: v for k, v in {**OLD, **new}.items() if v is not None}
-    assert told(meta.validate_object_meta_update(after, before)) == errors
+    assert messages(meta.validate_object_meta_update(after, before)) == errors
     own = meta.validate_update(after, before, namespaced=False).own
-    assert told(own) == errors
+    assert messages(own) == errors
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_an_update_is_validated(old: Object, new: Object, errors: list[str]) -> 
         ),
     ],
 )
-def test_an_update_of_a_custom_resource_is_told_three_times_over(
+def test_an_update_of_a_custom_resource_is_reported_three_times_over(
     new: Object, generic: list[str], own: list[str]
 ) -> None:
     errors = meta.validate_update({**OLD, **new}, OLD, namespaced=False)
@@ -362,7 +362,7 @@ def test_owners_are_kept_once() -> None:
     ]
 
 
-def test_owners_that_admission_repeated_are_told_so() -> None:
+def test_owners_that_admission_repeated_are_reported_so() -> None:
     metadata: Object = {"ownerReferences": [OWNER, OWNER]}
     (warning,) = meta.drop_duplicate_owners(metadata, after_admission=True)
     assert warning.startswith(".metadata.ownerReferences contains duplicate entries after mutating admission happens; ")

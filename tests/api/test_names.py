@@ -1,8 +1,8 @@
-"""Which names are allowed, and what is said of the others."""
+"""Which names are valid, and the errors for the others."""
 
 import pytest
 
-from apiserver.api import names
+from noxu.apiserver.api import names
 
 LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
@@ -40,7 +40,7 @@ def test_a_dns_1123_label_may_be(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "complaints"),
+    ("name", "messages"),
     [
         ("", [LABEL]),
         ("A", [LABEL]),
@@ -54,8 +54,8 @@ def test_a_dns_1123_label_may_be(name: str) -> None:
         ("é" * 31, [LABEL]),
     ],
 )
-def test_a_dns_1123_label_may_not_be(name: str, complaints: list[str]) -> None:
-    assert names.dns1123_label(name) == complaints
+def test_invalid_dns_1123_labels(name: str, messages: list[str]) -> None:
+    assert names.dns1123_label(name) == messages
 
 
 @pytest.mark.parametrize("name", ["a", "a.b", "1.2", "a-b.c", ".".join(["x" * 62] * 4)])
@@ -64,7 +64,7 @@ def test_a_dns_1123_subdomain_may_be(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "complaints"),
+    ("name", "messages"),
     [
         ("", [SUBDOMAIN]),
         ("a..b", [SUBDOMAIN]),
@@ -76,12 +76,12 @@ def test_a_dns_1123_subdomain_may_be(name: str) -> None:
         ("X" * 254, [LONG_253, SUBDOMAIN]),
     ],
 )
-def test_a_dns_1123_subdomain_may_not_be(name: str, complaints: list[str]) -> None:
-    assert names.dns1123_subdomain(name) == complaints
+def test_invalid_dns_1123_subdomains(name: str, messages: list[str]) -> None:
+    assert names.dns1123_subdomain(name) == messages
 
 
 @pytest.mark.parametrize(
-    ("name", "complaints"),
+    ("name", "messages"),
     [
         ("a1", []),
         ("v1alpha1", []),
@@ -91,8 +91,8 @@ def test_a_dns_1123_subdomain_may_not_be(name: str, complaints: list[str]) -> No
         ("x" * 64, [LONG_63]),
     ],
 )
-def test_a_dns_1035_label_starts_with_a_letter(name: str, complaints: list[str]) -> None:
-    assert names.dns1035_label(name) == complaints
+def test_a_dns_1035_label_starts_with_a_letter(name: str, messages: list[str]) -> None:
+    assert names.dns1035_label(name) == messages
 
 
 @pytest.mark.parametrize("key", ["a", "A", "a.b_c-d", "x" * 63, "example.com/A", "a/b", f"{'x' * 253}/{'y' * 63}"])
@@ -101,7 +101,7 @@ def test_a_qualified_name_may_be(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "complaints"),
+    ("key", "messages"),
     [
         ("", ["name part must be non-empty", f"name part {KEY}"]),
         ("a b", [f"name part {KEY}"]),
@@ -118,12 +118,12 @@ def test_a_qualified_name_may_be(key: str) -> None:
         ),
     ],
 )
-def test_a_qualified_name_may_not_be(key: str, complaints: list[str]) -> None:
-    assert names.qualified_name(key) == complaints
+def test_invalid_qualified_names(key: str, messages: list[str]) -> None:
+    assert names.qualified_name(key) == messages
 
 
 @pytest.mark.parametrize(
-    ("value", "complaints"),
+    ("value", "messages"),
     [
         ("", []),
         ("A_b.c-1", []),
@@ -133,8 +133,8 @@ def test_a_qualified_name_may_not_be(key: str, complaints: list[str]) -> None:
         ("é" * 40, ["must be no more than 63 bytes", VALUE]),
     ],
 )
-def test_a_label_value_is_empty_or_a_name(value: str, complaints: list[str]) -> None:
-    assert names.label_value(value) == complaints
+def test_a_label_value_is_empty_or_a_name(value: str, messages: list[str]) -> None:
+    assert names.label_value(value) == messages
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_path_segment_has_neither_slash_nor_percent(name: str, as_name: list[s
 
 
 @pytest.mark.parametrize(
-    ("rule", "prefix", "complaints"),
+    ("rule", "prefix", "messages"),
     [
         (names.subdomain_name, "web-", []),
         (names.subdomain_name, "a.b-", []),
@@ -169,9 +169,9 @@ def test_a_path_segment_has_neither_slash_nor_percent(name: str, as_name: list[s
     ],
 )
 def test_the_prefix_of_a_generated_name_may_end_with_a_dash(
-    rule: names.NameRule, prefix: str, complaints: list[str]
+    rule: names.NameRule, prefix: str, messages: list[str]
 ) -> None:
-    assert rule(prefix, True) == complaints
+    assert rule(prefix, True) == messages
 
 
 def test_a_name_that_is_no_prefix_may_not_end_with_a_dash() -> None:
@@ -182,7 +182,7 @@ def test_a_name_that_is_no_prefix_may_not_end_with_a_dash() -> None:
     ]
 
 
-def test_a_long_bad_name_is_judged_in_linear_time() -> None:
+def test_a_long_invalid_name_is_checked_in_linear_time() -> None:
     name = "a" * 200_000 + "!"
     assert names.dns1123_subdomain(name) == [LONG_253, SUBDOMAIN]
     assert names.qualified_name("a." * 100_000 + "!") == [

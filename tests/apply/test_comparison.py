@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply.comparison import NO_CHANGE, Comparison, compare, same
-from apiserver.apply.types import Type, of_schema
-from apiserver.schema.structural import Structural, parse
+from noxu.apiserver.apply.comparison import NO_CHANGE, Comparison, compare, same
+from noxu.apiserver.apply.types import Type, of_schema
+from noxu.apiserver.schema.structural import Structural, parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -76,9 +76,9 @@ CHANGES: list[tuple[str, Any, Any, dict[str, Fields]]] = [
      {"added": {"f:lm": {'k:{"k":"b"}': {".": {}, "f:k": {}}}}}),
     ("an item of an item", {"lm": [{"k": "a", "set": ["x"]}]}, {"lm": [{"k": "a", "set": ["y"]}]},
      {"removed": {"f:lm": {'k:{"k":"a"}': {"f:set": {'v:"x"': {}}}}}, "added": {"f:lm": {'k:{"k":"a"}': {"f:set": {'v:"y"': {}}}}}}),
-    ("an item that stands twice in both", {"set": ["a", "a"]}, {"set": ["a", "a", "a"]}, {"modified": {"f:set": {'v:"a"': {}}}}),
-    ("an item that stands twice still", {"lm": [{"k": "a"}, {"k": "a", "v": "1"}]}, {"lm": [{"k": "a"}, {"k": "a", "v": "1"}]}, {}),
-    ("an item that stands twice in another order", {"lm": [{"k": "a"}, {"k": "a", "v": "1"}]},
+    ("a duplicate item in both", {"set": ["a", "a"]}, {"set": ["a", "a", "a"]}, {"modified": {"f:set": {'v:"a"': {}}}}),
+    ("a duplicate item, unchanged", {"lm": [{"k": "a"}, {"k": "a", "v": "1"}]}, {"lm": [{"k": "a"}, {"k": "a", "v": "1"}]}, {}),
+    ("a duplicate item in another order", {"lm": [{"k": "a"}, {"k": "a", "v": "1"}]},
      {"lm": [{"k": "a", "v": "1"}, {"k": "a"}]}, {"modified": {"f:lm": {'k:{"k":"a"}': {}}}}),
     ("an item twice now", {"lm": [{"k": "a", "v": "1"}]}, {"lm": [{"k": "a"}, {"k": "a"}]},
      {"removed": {"f:lm": {'k:{"k":"a"}': {".": {}, "f:k": {}, "f:v": {}}}}, "added": {"f:lm": {'k:{"k":"a"}': {}}}}),
@@ -128,7 +128,7 @@ def test_the_same_object_has_not_changed() -> None:
     assert compare({}, {}, KIND) is NO_CHANGE
 
 
-def test_what_is_written_is_what_is_new_or_other() -> None:
+def test_written_fields_are_the_added_and_the_modified_ones() -> None:
     assert Comparison({"f:r": {}}, {"f:m": {}}, {"f:a": {}}).written == {"f:m": {}, "f:a": {}}
 
 
@@ -189,7 +189,7 @@ def test_schemas_of_four_hundred_levels_are_no_problem() -> None:
     assert compare(deep(400, 1), deep(400, 2), kind).modified.keys() == {"f:a"}
 
 
-def test_what_is_written_otherwise_may_be_the_same() -> None:
+def test_key_order_and_number_types_make_no_difference() -> None:
     kind = of_schema(parse({"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
     old = {"spec": {"a": {"x": 1, "y": [1]}}}
     assert compare(old, {"spec": {"a": {"y": [1.0], "x": 1.0}}}, kind) == NO_CHANGE

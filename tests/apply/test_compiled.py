@@ -1,4 +1,4 @@
-"""The fast path says what the slow one says, or nothing."""
+"""The fast path gives the result of the general one, or declines."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply import compiled
-from apiserver.apply.compiled import Unsure, accept
-from apiserver.apply.typed import validate, whole
-from apiserver.apply.types import Type, of_schema
-from apiserver.schema.structural import parse
+from noxu.apiserver.apply import compiled
+from noxu.apiserver.apply.compiled import Unsure, accept
+from noxu.apiserver.apply.typed import validate, whole
+from noxu.apiserver.apply.types import Type, of_schema
+from noxu.apiserver.schema.structural import parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -59,7 +59,7 @@ ACCEPTED: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize("value", [row[1] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
-def test_what_is_accepted_is_valid_and_comes_to_the_same(value: Any) -> None:
+def test_accepted_values_are_valid_and_have_the_same_field_set(value: Any) -> None:
     for _ in range(2):  # the second time the shape is known
         assert accept(value, KIND) == whole(value, KIND)
     assert validate(value, KIND) == []

@@ -1,4 +1,4 @@
-"""managedFields: reading, writing, who is who."""
+"""managedFields: reading, writing, identifying managers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply import entries
-from apiserver.apply.entries import InvalidEntries, Manager, Owned, decode, encode
+from noxu.apiserver.apply import entries
+from noxu.apiserver.apply.entries import InvalidEntries, Manager, Owned, decode, encode
 
 FIELDS = {"f:spec": {"f:a": {}}}
 
@@ -37,7 +37,7 @@ def test_who_applies_is_the_same_at_every_version() -> None:
     assert len(decode([entry(operation="Apply"), entry(operation="Apply", apiVersion="g/v2")])) == 1
 
 
-def test_updaters_are_told_apart_by_version_and_subresource() -> None:
+def test_updaters_are_reported_apart_by_version_and_subresource() -> None:
     managers = decode([entry(), entry(apiVersion="g/v2"), entry(subresource="status"), entry(manager="n")])
     assert list(managers) == [
         Manager("m", "Update", "g/v1"),
@@ -64,7 +64,7 @@ READ: list[tuple[str, dict[str, Any], tuple[Any, str, str]]] = [
 
 
 @pytest.mark.parametrize(("changes", "expected"), [row[1:] for row in READ], ids=[row[0] for row in READ])
-def test_what_may_be_left_out(changes: dict[str, Any], expected: tuple[Any, str, str]) -> None:
+def test_optional_fields_of_an_entry(changes: dict[str, Any], expected: tuple[Any, str, str]) -> None:
     assert list(owned([entry(**changes)]).values()) == [expected]
 
 
@@ -108,7 +108,7 @@ def test_entries_are_written_as_they_were_read() -> None:
 
 
 def test_entries_are_sorted() -> None:
-    def told(one: dict[str, Any]) -> tuple[str, ...]:
+    def messages(one: dict[str, Any]) -> tuple[str, ...]:
         return (
             one["operation"],
             one.get("time", "")[-3:-1],
@@ -126,11 +126,11 @@ def test_entries_are_sorted() -> None:
         for subresource in ("status", ...)
     ]
     written = encode(decode(entries))
-    assert [told(one) for one in written] == sorted(map(told, written))
+    assert [messages(one) for one in written] == sorted(map(messages, written))
     assert written[0]["operation"] == "Apply"
 
 
-def test_the_keys_of_fields_are_put_in_order_where_nobody_else_does() -> None:
+def test_keys_of_fields_are_sorted_on_request() -> None:
     managers = {Manager("m", "Update", "v1"): Owned({'k:{"a":1}': {"f:b": {}, "f:a": {}}, "f:z": {}}, "v1")}
     [one] = encode(managers, in_order=True)
     assert list(one["fieldsV1"]) == ["f:z", 'k:{"a":1}']
@@ -148,9 +148,9 @@ NAMES: list[tuple[Manager, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("manager", "told", "identifier"), NAMES)
-def test_managers_are_named(manager: Manager, told: str, identifier: str) -> None:
-    assert str(manager) == told
+@pytest.mark.parametrize(("manager", "message", "identifier"), NAMES)
+def test_managers_are_named(manager: Manager, message: str, identifier: str) -> None:
+    assert str(manager) == message
     assert manager.identifier == identifier
 
 

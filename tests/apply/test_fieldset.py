@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply import fieldset
-from apiserver.apply.fieldset import (
+from noxu.apiserver.apply import fieldset
+from noxu.apiserver.apply.fieldset import (
     MalformedFields,
     contains,
     describe,
@@ -115,7 +115,7 @@ NORMALISED: list[tuple[str, Any, Fields]] = [
     ("null is the empty set", None, {}),
     ("a null child is a leaf", {"f:a": None}, {"f:a": {}}),
     ("a lone dot is a leaf", {"f:a": {".": {}}}, {"f:a": {}}),
-    ("whatever stands under the dot", {"f:a": {".": 1, "f:b": {}}}, {"f:a": {".": {}, "f:b": {}}}),
+    ("any value of the dot", {"f:a": {".": 1, "f:b": {}}}, {"f:a": {".": {}, "f:b": {}}}),
     ("a dot at the root means nothing", {".": {}, "f:a": {}}, {"f:a": {}}),
     ("unknown kinds are forgotten", {"x:a": {"f:b": 1}, "f:a": {}}, {"f:a": {}}),
     ("whose children are forgotten is a leaf", {"f:a": {"x:b": {"f:c": {}}}}, {"f:a": {}}),
@@ -165,7 +165,7 @@ MALFORMED: list[tuple[str, Any]] = [
     ("an index beyond 64 bits", {"i:9223372036854775808": {}}),
     ("an index of many digits", {"i:" + "9" * 5000: {}}),
     ("deep inside", {"f:a": {"f:b": {"nope": {}}}}),
-    ("beside what is forgotten", {"x:a": {}, "f:b": {"f:c": 1}}),
+    ("a sibling of a dropped element", {"x:a": {}, "f:b": {"f:c": 1}}),
 ]
 
 
@@ -179,7 +179,7 @@ def test_malformed_fields_are_refused(given: Any) -> None:
 
 
 def test_elements_are_written_in_upstreams_order() -> None:
-    mixed: Fields = dict.fromkeys(  # noqa: RUF024 - nobody changes them
+    mixed: Fields = dict.fromkeys(  # noqa: RUF024 - the values are not changed
         ['v:"a"', "i:10", "f:b", "v:true", 'k:{"n":"b"}', "v:10", "i:9", "f:a", "v:null", "v:9", 'k:{"n":10}', 'k:{"n":9}',
          "v:{}", "v:[1]", "v:1.5", 'k:{"m":"z"}', "v:false", 'k:{"n":9,"o":1}'],
         {},
@@ -217,10 +217,10 @@ def test_a_set_knows_its_members() -> None:
     assert not contains(fields, ())
 
 
-def test_members_are_told_level_by_level() -> None:
+def test_members_are_reported_level_by_level() -> None:
     fields = {"f:b": {".": {}, "f:z": {}}, "f:a": {"f:y": {"f:q": {}}, 'v:"s"': {}}, "f:c": {}}
-    told = [describe(path) for path in paths(fields)]
-    assert told == [".b", ".c", '.a[="s"]', ".a.y.q", ".b.z"]
+    messages = [describe(path) for path in paths(fields)]
+    assert messages == [".b", ".c", '.a[="s"]', ".a.y.q", ".b.z"]
 
 
 # --- algebra ---
@@ -253,7 +253,7 @@ ALGEBRA: list[tuple[str, Fields, Fields, dict[str, Fields]]] = [
         },
     ),
     (
-        "a member half way down takes what is below only if asked to",
+        "a member half way down includes its children only on request",
         {"f:x": {".": {}, "f:y": {".": {}, "f:1": {}}}},
         {"f:x": {"f:y": {}}},
         {

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.errors import ApiError
-from apiserver.apply.lastapplied import ANNOTATION, MAX_ANNOTATIONS, renewed
-from apiserver.apply.manager import apply
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.apply.lastapplied import ANNOTATION, MAX_ANNOTATIONS, renewed
+from noxu.apiserver.apply.manager import apply
 from tests.apply.widgets import MAIN, NOW, V1, V2, live, owners, owns, widget
 
 AB = {"f:spec": {"f:a": {}, "f:b": {}}}
@@ -35,22 +35,22 @@ def conflicts(old: Any, config: Any, by: str = "kubectl") -> list[str]:
 OLD = annotated({"a": 1, "b": "x"}, widget({"a": 1, "b": "x"}))
 
 
-def test_kubectl_takes_over_what_it_applied_client_side() -> None:
+def test_kubectl_takes_over_fields_that_it_applied_client_side() -> None:
     value = applied(OLD, widget({"a": 2, "b": "x"}))
     assert value["spec"] == {"a": 2, "b": "x"}
     assert owners(value) == {"apply kubectl": AB, "update kubectl-client-side-apply": {"f:spec": {"f:b": {}}}}
 
 
-def test_nobody_else_does() -> None:
+def test_other_managers_take_over_nothing() -> None:
     assert conflicts(OLD, widget({"a": 2}), by="kubectl-edit") == [".spec.a"]
 
 
-def test_what_was_changed_since_stays_a_conflict() -> None:
+def test_a_field_changed_since_stays_a_conflict() -> None:
     old = annotated({"a": 1, "b": "changed"}, widget({"a": 1, "b": "x"}))
     assert conflicts(old, widget({"a": 2, "b": "y"})) == [".spec.b"]
 
 
-def test_what_was_not_applied_stays_a_conflict() -> None:
+def test_a_field_that_was_not_applied_stays_a_conflict() -> None:
     old = annotated({"a": 1, "b": "x"}, widget({"a": 1}))
     assert conflicts(old, widget({"a": 2, "b": "y"})) == [".spec.b"]
 
@@ -87,7 +87,7 @@ def test_without_an_annotation_there_is_nothing_to_go_by() -> None:
 # --- keeping it up to date ---
 
 
-def test_the_annotation_becomes_what_is_applied_now() -> None:
+def test_the_annotation_becomes_the_configuration_applied_now() -> None:
     config = widget({"a": 2, "b": "<x>"}, annotations={"n": "1", ANNOTATION: "ignored"})
     value = renewed(OLD, config)
     assert value["metadata"]["annotations"][ANNOTATION] == (

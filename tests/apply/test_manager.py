@@ -1,4 +1,4 @@
-"""Who owns what after creates, updates and patches."""
+"""The owners of fields after creates, updates and patches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.errors import plain_error
-from apiserver.apply.fieldset import of
-from apiserver.apply.manager import keep_times, update
-from apiserver.apply.tracker import MissingVersion, Tracker
-from apiserver.apply.types import of_schema, of_struct
-from apiserver.crd.types import CRD
-from apiserver.schema.structural import Structural, parse
+from noxu.apiserver.api.errors import plain_error
+from noxu.apiserver.apply.fieldset import of
+from noxu.apiserver.apply.manager import keep_times, update
+from noxu.apiserver.apply.tracker import MissingVersion, Tracker
+from noxu.apiserver.apply.types import of_schema, of_struct
+from noxu.apiserver.crd.types import CRD
+from noxu.apiserver.schema.structural import Structural, parse
 from tests.apply.widgets import (
     BEFORE,
     EARLIER,
@@ -76,7 +76,7 @@ NOT_OWNED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("metadata", [row[1] for row in NOT_OWNED], ids=[row[0] for row in NOT_OWNED])
-def test_nobody_owns(metadata: dict[str, Any]) -> None:
+def test_metadata_that_has_no_owner(metadata: dict[str, Any]) -> None:
     assert "managedFields" not in updated(None, widget(**metadata))["metadata"]
 
 
@@ -150,11 +150,11 @@ A, B = {"f:spec": {"f:a": {}}}, {"f:spec": {"f:b": {}}}
 AB = {"f:spec": {"f:a": {}, "f:b": {}}}
 
 UPDATES: list[tuple[str, Any, dict[str, Any], Any, dict[str, Any]]] = [
-    # what, spec before, who owned what, spec after, who owns what
+    # name, spec before, owners before, spec after, owners after
     ("a changed leaf", {"a": 1, "b": "x"}, {"apply m": AB}, {"a": 2, "b": "x"}, {"apply m": B, "update me": A}),
     ("an equal value", {"a": 1}, {"apply m": A}, {"a": 1}, {"apply m": A}),
-    ("the last field of somebody", {"a": 1}, {"apply m": A}, {"a": 2}, {"update me": A}),
-    ("a field that nobody owned", {"a": 1, "b": "x"}, {"apply m": A}, {"a": 1, "b": "y"}, {"apply m": A, "update me": B}),
+    ("the last field of another manager", {"a": 1}, {"apply m": A}, {"a": 2}, {"update me": A}),
+    ("a field without an owner", {"a": 1, "b": "x"}, {"apply m": A}, {"a": 1, "b": "y"}, {"apply m": A, "update me": B}),
     ("a removed field", {"a": 1, "b": "x"}, {"apply m": AB, "update n": B}, {"a": 1}, {"apply m": A}),
     ("a new field in a new struct", {"a": 1}, {"apply m": A}, {"a": 1, "n": {"x": 1}},
      {"apply m": A, "update me": {"f:spec": {"f:n": {".": {}, "f:x": {}}}}}),
@@ -163,7 +163,7 @@ UPDATES: list[tuple[str, Any, dict[str, Any], Any, dict[str, Any]]] = [
     ("my own field again", {"a": 1}, {"update me": A}, {"a": 2}, {"update me": A}),
     ("more fields of mine", {"a": 1, "b": "x"}, {"update me": A}, {"a": 1, "b": "y"}, {"update me": AB}),
     ("a field of mine removed", {"a": 1, "b": "x"}, {"update me": AB}, {"a": 1}, {"update me": A}),
-    ("somebody who is me when I apply", {"a": 1}, {"apply me": A}, {"a": 2}, {"update me": A}),
+    ("the same manager, which applied before", {"a": 1}, {"apply me": A}, {"a": 2}, {"update me": A}),
     ("an item's field", {"lmap": [{"k": "a", "v": "1"}]}, {"apply m": {"f:spec": {"f:lmap": {'k:{"k":"a"}': {".": {}, "f:k": {}, "f:v": {}}}}}},
      {"lmap": [{"k": "a", "v": "2"}]},
      {"apply m": {"f:spec": {"f:lmap": {'k:{"k":"a"}': {".": {}, "f:k": {}}}}}, "update me": {"f:spec": {"f:lmap": {'k:{"k":"a"}': {"f:v": {}}}}}}),
@@ -182,7 +182,7 @@ UPDATES: list[tuple[str, Any, dict[str, Any], Any, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("before", "managers", "after", "expected"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES]
 )
-def test_an_update_owns_what_it_writes(
+def test_an_update_owns_the_fields_it_writes(
     before: Any, managers: dict[str, Any], after: Any, expected: dict[str, Any]
 ) -> None:
     entries = [owns(manager, fields, time=BEFORE) for manager, fields in managers.items()]
@@ -191,7 +191,7 @@ def test_an_update_owns_what_it_writes(
     assert value.get("spec", ...) == after
 
 
-def test_the_time_is_now_for_who_wrote_only() -> None:
+def test_only_the_writer_gets_a_new_time() -> None:
     old = live({"a": 1, "b": "x"}, managers=[owns("apply m", AB, time=EARLIER), owns("update n", B)])
     assert times(updated(old, live({"a": 2, "b": "x"}))) == {"apply m": EARLIER, "update n": "", "update me": NOW}
     mine = live({"a": 1, "b": "x"}, managers=[owns("update me", A, time=BEFORE)])
@@ -199,20 +199,20 @@ def test_the_time_is_now_for_who_wrote_only() -> None:
     assert times(updated(mine, live({"a": 2, "b": "x"}))) == {"update me": NOW}
 
 
-def test_removing_somebody_elses_field_is_no_entry_of_mine() -> None:
+def test_removing_the_field_of_another_manager_creates_no_entry() -> None:
     old = live({"a": 1, "b": "x"}, managers=[owns("apply m", A), owns("apply n", B)])
     assert owners(updated(old, live({"a": 1}))) == {"apply m": A}
 
 
-def test_the_main_resource_does_not_touch_what_status_owns() -> None:
+def test_the_main_resource_does_not_change_the_owners_of_status() -> None:
     entries = [owns("update c", {"f:status": {"f:r": {}}}, subresource="status")]
     old = live({"a": 1}, status={"r": 1}, managers=entries)
     value = updated(old, live({"a": 2}, status={"r": 2}))
     assert owners(value) == {"update c status": {"f:status": {"f:r": {}}}, "update me": A}
 
 
-def test_status_owns_nothing_else_but_top_level_fields() -> None:
-    """As upstream: what else stands at the top is tracked, though it is not stored."""
+def test_status_owns_only_status_and_unknown_top_level_fields() -> None:
+    """As upstream: other top-level fields are tracked although they are not stored."""
     kind = Structural(type="object", preserve_unknown_fields=True)
     to = Tracker(V1, "Widget", {V1: of_schema(kind)}, subresource="status", resets=STATUS_ONLY.resets)
     old = live({"a": 1}, status={"r": 1}, managers=[owns("update m", A)])
@@ -289,19 +289,19 @@ def many(*managers: tuple[str, str]) -> list[dict[str, Any]]:
     return [owns(f"update {name}", {"f:spec": {"f:m": {f"f:{name}": {}}}}, time=time) for name, time in managers]
 
 
-def test_the_oldest_updaters_are_put_together() -> None:
+def test_the_oldest_updaters_are_merged() -> None:
     entries = many(*((f"u{n:02}", f"2026-01-01T00:00:{n:02}Z") for n in range(10)))
     spec = {"m": {f"u{n:02}": "x" for n in range(10)}}
     value = updated(live(spec, managers=entries), live({"m": {**spec["m"], "z": "x"}}))
-    told = owners(value)
-    assert len(told) == 10
-    assert told["update ancient-changes"] == {"f:spec": {"f:m": {"f:u00": {}, "f:u01": {}}}}
+    messages = owners(value)
+    assert len(messages) == 10
+    assert messages["update ancient-changes"] == {"f:spec": {"f:m": {"f:u00": {}, "f:u01": {}}}}
     assert times(value)["update ancient-changes"] == "2026-01-01T00:00:01Z"
-    assert "update u02" in told
-    assert told["update me"] == {"f:spec": {"f:m": {"f:z": {}}}}
+    assert "update u02" in messages
+    assert messages["update me"] == {"f:spec": {"f:m": {"f:z": {}}}}
 
 
-def test_they_are_put_to_those_already_there() -> None:
+def test_old_updaters_join_those_already_merged() -> None:
     entries = many(
         ("ancient-changes", "2026-01-01T00:00:00Z"), *((f"u{n}", f"2026-01-01T00:00:1{n}Z") for n in range(9))
     )
@@ -310,7 +310,7 @@ def test_they_are_put_to_those_already_there() -> None:
     assert owners(value)["update ancient-changes"] == {"f:spec": {"f:m": {"f:ancient-changes": {}, "f:u0": {}}}}
 
 
-def test_of_the_same_time_the_first_by_name_goes() -> None:
+def test_of_updaters_with_equal_times_the_first_by_name_is_merged() -> None:
     entries = many(*((f"u{n}", BEFORE) for n in range(9, -1, -1)))
     spec = {"m": {f"u{n}": "x" for n in range(10)}}
     value = updated(live(spec, managers=entries), live({"m": {**spec["m"], "z": "x"}}))
@@ -323,12 +323,12 @@ def test_every_version_has_its_own() -> None:
     ]
     spec = {"m": {f"u{n}": "x" for n in range(11)}}
     value = updated(live(spec, managers=entries), live({"m": {**spec["m"], "u10": "y"}}))
-    told = owners(value)
-    assert told["update ancient-changes"] == {"f:spec": {"f:m": {"f:u0": {}, "f:u2": {}}}}
-    assert told[f"update u1 at {V2}"] == {"f:spec": {"f:m": {"f:u1": {}}}}
+    messages = owners(value)
+    assert messages["update ancient-changes"] == {"f:spec": {"f:m": {"f:u0": {}, "f:u2": {}}}}
+    assert messages[f"update u1 at {V2}"] == {"f:spec": {"f:m": {"f:u1": {}}}}
 
 
-def test_those_who_apply_do_not_count() -> None:
+def test_appliers_do_not_count() -> None:
     entries = [owns(f"apply a{n}", {"f:spec": {"f:m": {f"f:a{n}": {}}}}) for n in range(20)]
     spec = {"m": {f"a{n}": "x" for n in range(20)}}
     value = updated(live(spec, managers=entries), live({"m": {**spec["m"], "z": "x"}}))
@@ -371,7 +371,7 @@ def test_converting_happens_once_for_each_object_and_version() -> None:
     assert calls == [(1, V2), (2, V2)]
 
 
-def test_a_conversion_that_fails_leaves_the_live_managers() -> None:
+def test_a_failed_conversion_keeps_the_live_managers() -> None:
     def convert(value: Any, version: str) -> Any:
         raise plain_error("conversion webhook failed")
 
@@ -381,7 +381,7 @@ def test_a_conversion_that_fails_leaves_the_live_managers() -> None:
     assert value["spec"] == {"a": 2}
 
 
-def test_a_conversion_to_something_else_leaves_the_live_managers() -> None:
+def test_a_conversion_to_another_kind_keeps_the_live_managers() -> None:
     def convert(value: Any, version: str) -> Any:
         return {**value, "apiVersion": version, "spec": {"a": "x"}}
 
@@ -424,7 +424,7 @@ def test_a_field_that_has_become_atomic_is_owned_as_one() -> None:
 # --- built-in kinds ---
 
 
-def test_structs_by_value_are_there_from_the_start() -> None:
+def test_structs_that_are_not_pointers_always_exist() -> None:
     """A Go struct has no way not to have its fields: a create owns the fields of `names`, but not `names`."""
     empty = {"metadata": {}, "spec": {"group": "", "names": {"plural": "", "kind": ""}, "scope": "", "versions": None}}
     version = "apiextensions.k8s.io/v1"
@@ -482,7 +482,7 @@ def test_a_new_time_alone_is_no_change(old: Any, new: Any, kept: bool) -> None:
         assert value is new
 
 
-def test_equal_times_are_not_looked_at_twice() -> None:
+def test_objects_with_equal_times_are_returned_unchanged() -> None:
     new = live({"a": 2}, managers=TIMED)
     assert keep_times(live({"a": 1}, managers=TIMED), new) is new
 
@@ -497,7 +497,7 @@ def test_the_object_is_shared_but_for_its_metadata() -> None:
     assert "managedFields" not in new["metadata"]
 
 
-def test_an_object_as_deep_as_clients_like() -> None:
+def test_an_object_of_the_greatest_depth() -> None:
     deep: Any = 1
     for _ in range(10_000):
         deep = {"a": deep}

@@ -1,4 +1,4 @@
-"""Server-side apply: merging, conflicts, withdrawal, and who owns what afterwards."""
+"""Server-side apply: merging, conflicts, withdrawal, and the owners afterwards."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.errors import ApiError, plain_error
-from apiserver.apply.manager import apply
-from apiserver.apply.tracker import MissingVersion, Tracker
-from apiserver.apply.types import of_schema, of_struct
-from apiserver.crd.types import CRD
+from noxu.apiserver.api.errors import ApiError, plain_error
+from noxu.apiserver.apply.manager import apply
+from noxu.apiserver.apply.tracker import MissingVersion, Tracker
+from noxu.apiserver.apply.types import of_schema, of_struct
+from noxu.apiserver.crd.types import CRD
 from tests.apply.widgets import (
     BEFORE,
     EARLIER,
@@ -77,7 +77,7 @@ def test_applying_creates() -> None:
     assert value["metadata"]["name"] == "w"
 
 
-def test_what_nobody_owns_is_no_entry() -> None:
+def test_fields_without_an_owner_have_no_entry() -> None:
     assert "managedFields" not in applied(None, widget())["metadata"]
 
 
@@ -118,7 +118,7 @@ def test_changing_an_own_value() -> None:
     assert times(value) == {"apply m": BEFORE, "apply me": NOW}
 
 
-def test_a_number_of_another_type_is_no_change() -> None:
+def test_an_equal_number_of_another_type_is_no_change() -> None:
     old = live({"a": 1}, managers=[owns("apply me", A, time=BEFORE)])
     value = applied(old, widget({"a": 1.0}))
     assert times(value) == {"apply me": BEFORE}
@@ -127,7 +127,7 @@ def test_a_number_of_another_type_is_no_change() -> None:
 # --- withdrawing ---
 
 WITHDRAWN: list[tuple[str, Any, dict[str, Any], Any, Any, dict[str, Any]]] = [
-    # what, spec before, who owned what, what is applied, spec after, who owns what
+    # name, spec before, owners before, spec applied, spec after, owners after
     ("a leaf", {"a": 1, "b": "x"}, {"apply me": AB}, {"a": 1}, {"a": 1}, {"apply me": A}),
     ("a leaf that others apply too", {"a": 1, "b": "x"}, {"apply me": AB, "apply m": B}, {"a": 1}, {"a": 1, "b": "x"},
      {"apply me": A, "apply m": B}),
@@ -141,9 +141,9 @@ WITHDRAWN: list[tuple[str, Any, dict[str, Any], Any, Any, dict[str, Any]]] = [
      {"m": {"y": "1"}, "a": 1}, {"apply me": A, "update m": {"f:spec": {"f:m": {"f:y": {}}}}}),
     ("a struct", {"a": 1, "n": {"x": 1, "y": 2}}, {"apply me": {"f:spec": {"f:a": {}, "f:n": {"f:x": {}, "f:y": {}}}}}, {"a": 1},
      {"a": 1}, {"apply me": A}),
-    ("a struct, and what nobody owns in it", {"a": 1, "n": {"x": 1, "y": 2}}, {"apply me": {"f:spec": {"f:a": {}, "f:n": {"f:x": {}}}}},
+    ("a struct, and its fields without an owner", {"a": 1, "n": {"x": 1, "y": 2}}, {"apply me": {"f:spec": {"f:a": {}, "f:n": {"f:x": {}}}}},
      {"a": 1}, {"a": 1}, {"apply me": A}),
-    ("a field of a struct, but not what nobody owns beside it", {"n": {"x": 1, "y": 2}}, {"apply me": {"f:spec": {"f:n": {"f:x": {}}}}},
+    ("a field of a struct, but not its siblings without an owner", {"n": {"x": 1, "y": 2}}, {"apply me": {"f:spec": {"f:n": {"f:x": {}}}}},
      {"n": {}}, {"n": {"y": 2}}, {"apply me": {"f:spec": {"f:n": {}}}}),
     ("a struct with a field that others own", {"a": 1, "n": {"x": 1, "y": 2}},
      {"apply me": {"f:spec": {"f:a": {}, "f:n": {"f:x": {}}}}, "update m": {"f:spec": {"f:n": {"f:y": {}}}}},
@@ -190,7 +190,7 @@ def test_withdrawing(before: Any, managers: dict[str, Any], config: Any, after: 
 # --- conflicts ---
 
 
-def told(error: ApiError) -> tuple[int, str, str]:
+def messages(error: ApiError) -> tuple[int, str, str]:
     return error.code, error.reason, error.message
 
 
@@ -201,7 +201,7 @@ def causes(error: ApiError) -> list[tuple[str, str]]:
 
 
 CONFLICTS: list[tuple[str, Any, dict[str, Any], Any, list[str]]] = [
-    # what, spec before, who owns what, what is applied, the fields in conflict
+    # name, spec before, owners, spec applied, the fields in conflict
     ("a leaf", {"a": 1}, {"apply m": A}, {"a": 2}, [".spec.a"]),
     ("a key", {"m": {"k.with/odd": "x"}}, {"apply m": {"f:spec": {"f:m": {"f:k.with/odd": {}}}}}, {"m": {"k.with/odd": "y"}}, [".spec.m.k.with/odd"]),
     ("a field of an item", {"lmap": [{"k": "a", "v": "1"}]}, {"apply m": {"f:spec": {"f:lmap": {'k:{"k":"a"}': {".": {}, "f:k": {}, "f:v": {}}}}}},
@@ -232,11 +232,11 @@ def test_a_conflict(before: Any, managers: dict[str, Any], config: Any, fields: 
 NO_CONFLICTS: list[tuple[str, Any, dict[str, Any], Any]] = [
     ("an equal value", {"a": 1}, {"apply m": A}, {"a": 1}),
     ("another field", {"a": 1}, {"apply m": A}, {"b": "x"}),
-    ("a new item in somebody's set", {"lset": ["a"]}, {"apply m": {"f:spec": {"f:lset": {'v:"a"': {}}}}}, {"lset": ["b"]}),
-    ("another order of somebody's set", {"lset": ["a", "b"]}, {"apply m": {"f:spec": {"f:lset": {'v:"a"': {}, 'v:"b"': {}}}}}, {"lset": ["b", "a"]}),
-    ("a new key in somebody's map", {"m": {"a": "1"}}, {"apply m": {"f:spec": {"f:m": {"f:a": {}}}}}, {"m": {"b": "1"}}),
+    ("a new item in a set of another manager", {"lset": ["a"]}, {"apply m": {"f:spec": {"f:lset": {'v:"a"': {}}}}}, {"lset": ["b"]}),
+    ("another order of a set of another manager", {"lset": ["a", "b"]}, {"apply m": {"f:spec": {"f:lset": {'v:"a"': {}, 'v:"b"': {}}}}}, {"lset": ["b", "a"]}),
+    ("a new key in a map of another manager", {"m": {"a": "1"}}, {"apply m": {"f:spec": {"f:m": {"f:a": {}}}}}, {"m": {"b": "1"}}),
     ("a field of mine as an updater", {"a": 1}, {"apply m": B}, {"a": 2}),
-    ("a field in a struct that somebody owns", {"n": {"x": 1}}, {"update m": {"f:spec": {"f:n": {".": {}, "f:x": {}}}}}, {"n": {"y": 1}}),
+    ("a field in a struct of another manager", {"n": {"x": 1}}, {"update m": {"f:spec": {"f:n": {".": {}, "f:x": {}}}}}, {"n": {"y": 1}}),
 ]  # fmt: skip
 
 
@@ -273,9 +273,9 @@ MESSAGES: list[tuple[str, list[dict[str, Any]], Any, str, list[tuple[str, str]]]
 @pytest.mark.parametrize(
     ("entries", "config", "message", "expected"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES]
 )
-def test_conflicts_are_told(entries: Any, config: Any, message: str, expected: list[tuple[str, str]]) -> None:
+def test_conflicts_are_reported(entries: Any, config: Any, message: str, expected: list[tuple[str, str]]) -> None:
     error = refused(live({"a": 1, "b": "x"}, managers=entries), widget(config))
-    assert told(error) == (409, "Conflict", message)
+    assert messages(error) == (409, "Conflict", message)
     assert causes(error) == expected
 
 
@@ -286,7 +286,7 @@ def test_forcing_takes_the_fields() -> None:
     assert value["spec"] == {"a": 2, "b": "x"}
 
 
-def test_who_forces_loses_nothing_to_himself() -> None:
+def test_forcing_takes_nothing_from_the_same_manager() -> None:
     entries = [owns("apply me", AB, time=BEFORE), owns("update me", A, time=BEFORE)]
     error = refused(live({"a": 1, "b": "x"}, managers=entries), widget({"a": 2, "b": "x"}))
     assert causes(error) == [(f'conflict with "me" using {V1}', ".spec.a")]
@@ -295,7 +295,7 @@ def test_who_forces_loses_nothing_to_himself() -> None:
 # --- before the first apply ---
 
 
-def test_everything_there_belongs_to_somebody_before_the_first_apply() -> None:
+def test_the_first_apply_gives_existing_fields_to_before_first_apply() -> None:
     value = applied(live({"a": 1, "n": {"x": 1}}), widget({"a": 1}))
     assert owners(value) == {
         "apply me": A,
@@ -304,7 +304,7 @@ def test_everything_there_belongs_to_somebody_before_the_first_apply() -> None:
     assert times(value) == {"apply me": "", "update before-first-apply": NOW}
 
 
-def test_it_is_in_conflict_like_anybody() -> None:
+def test_before_first_apply_conflicts_like_other_managers() -> None:
     error = refused(live({"a": 1}), widget({"a": 2}))
     assert causes(error) == [(f'conflict with "before-first-apply" using {V1}', ".spec.a")]
     value = applied(live({"a": 1}), widget({"a": 2}), force=True)
@@ -336,7 +336,7 @@ def test_labels_and_finalizers_are_claimed_but_names_are_not() -> None:
     assert owners(applied(None, config)) == {"apply me": fields}
 
 
-def test_withdrawn_labels_go() -> None:
+def test_withdrawn_labels_are_removed() -> None:
     fields = {"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}}
     old = live(labels={"a": "1", "b": "1", "c": "1"}, managers=[owns("apply me", fields)])
     assert applied(old, widget(labels={"b": "2"}))["metadata"]["labels"] == {"b": "2", "c": "1"}
@@ -359,7 +359,7 @@ BAD: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("config", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
 def test_bad_requests(config: Any, message: str) -> None:
-    assert told(refused(None, config)) == (400, "BadRequest", message)
+    assert messages(refused(None, config)) == (400, "BadRequest", message)
 
 
 def test_null_managed_fields_are_none() -> None:
@@ -386,22 +386,22 @@ UNTYPED: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("config", "message"), [row[1:] for row in UNTYPED], ids=[row[0] for row in UNTYPED])
 def test_a_configuration_that_is_not_of_the_type_is_a_plain_500(config: Any, message: str) -> None:
     error = refused(None, config)
-    assert told(error) == (500, "", message)
+    assert messages(error) == (500, "", message)
     assert error.details is None
 
 
 def test_a_live_object_that_is_not_of_the_type() -> None:
     message = "(/w; g.example.com/v1, Kind=Widget): .spec.zz: field not declared in schema"
     tracked = live({"zz": 1}, managers=[owns("apply m", A)])
-    assert told(refused(tracked, widget({"a": 1}))) == (500, "", f"failed to create typed live object {message}")
-    assert told(refused(live({"zz": 1}), widget({"a": 1}))) == (
+    assert messages(refused(tracked, widget({"a": 1}))) == (500, "", f"failed to create typed live object {message}")
+    assert messages(refused(live({"zz": 1}), widget({"a": 1}))) == (
         500,
         "",
         f"failed to create manager for existing fields: failed to convert new object {message.replace('): .', ') to smd typed: .')}",
     )
 
 
-def test_live_items_may_stand_twice() -> None:
+def test_live_lists_may_contain_duplicates() -> None:
     old = live({"lset": ["a", "a"]}, managers=[owns("update m", {"f:spec": {"f:lset": {'v:"a"': {}}}})])
     assert applied(old, widget({"lset": ["b"]}))["spec"] == {"lset": ["a", "a", "b"]}
 
@@ -409,7 +409,7 @@ def test_live_items_may_stand_twice() -> None:
 def test_live_managers_that_cannot_be_read_are_an_error() -> None:
     old = live({"a": 1}, managers=[owns("apply m", A) | {"operation": "Foo"}])
     message = "failed to decode managed fields: operation must be `Apply` or `Update`"
-    assert told(refused(old, widget({"a": 1}))) == (500, "", message)
+    assert messages(refused(old, widget({"a": 1}))) == (500, "", message)
 
 
 # --- versions ---
@@ -430,13 +430,13 @@ TWO = {V1: TYPES[V1], V2: of_schema(schema(text=STRING))}
 TEXT = {"f:spec": {"f:text": {}}}
 
 
-def test_a_conflict_is_told_in_the_owners_version() -> None:
+def test_a_conflict_is_reported_in_the_owners_version() -> None:
     old = live({"a": 1, "b": "x"}, managers=[owns("apply m", TEXT, version=V2)])
     error = refused(old, widget({"b": "y"}), to=tracker(types=TWO, convert=renaming))
     assert causes(error) == [('conflict with "m"', ".spec.text")]
 
 
-def test_what_others_own_at_another_version_is_not_withdrawn() -> None:
+def test_fields_owned_by_others_at_another_version_are_not_removed() -> None:
     entries = [owns("apply me", AB), owns("apply m", TEXT, version=V2)]
     old = live({"a": 1, "b": "x"}, managers=entries)
     value = applied(old, widget({"a": 1}), to=tracker(types=TWO, convert=renaming))
@@ -444,7 +444,7 @@ def test_what_others_own_at_another_version_is_not_withdrawn() -> None:
     assert owners(value) == {"apply me": A, f"apply m at {V2}": TEXT}
 
 
-def test_what_was_applied_at_another_version_is_withdrawn_there() -> None:
+def test_fields_applied_at_another_version_are_removed_there() -> None:
     entries = [owns("apply me", {"f:spec": {"f:a": {}, "f:text": {}}}, version=V2)]
     value = applied(
         live({"a": 1, "b": "x"}, managers=entries), widget({"a": 1}), to=tracker(types=TWO, convert=renaming)
@@ -457,13 +457,13 @@ def test_what_was_applied_at_another_version_is_withdrawn_there() -> None:
 def test_an_unknown_version_of_a_custom_resource_is_an_error() -> None:
     old = live({"a": 1}, managers=[owns("apply m", A, version=V9)])
     message = f"request to convert CR to an invalid group/version: {V9}"
-    assert told(refused(old, widget({"a": 1}))) == (500, "", message)
+    assert messages(refused(old, widget({"a": 1}))) == (500, "", message)
 
 
 def test_another_group_is_an_error() -> None:
     old = live({"a": 1}, managers=[owns("apply m", A, version="zz/v1")])
     message = 'g.example.com/v1, Kind=Widget is unstructured and is not suitable for converting to "zz/v1"'
-    assert told(refused(old, widget({"a": 1}))) == (500, "", message)
+    assert messages(refused(old, widget({"a": 1}))) == (500, "", message)
 
 
 def test_built_in_kinds_forget_versions_that_are_gone() -> None:
@@ -478,7 +478,11 @@ def test_a_conversion_that_fails_is_its_error() -> None:
         raise plain_error("conversion webhook failed")
 
     old = live({"a": 1}, managers=[owns("apply m", A, version=V2)])
-    assert told(refused(old, widget({"a": 1}), to=tracker(convert=convert))) == (500, "", "conversion webhook failed")
+    assert messages(refused(old, widget({"a": 1}), to=tracker(convert=convert))) == (
+        500,
+        "",
+        "conversion webhook failed",
+    )
 
 
 def failing_from(call: int) -> Any:
@@ -516,7 +520,7 @@ LATE: list[tuple[str, list[Any], int, str]] = [
 def test_a_conversion_that_fails_later(entries: list[Any], call: int, message: str) -> None:
     old = live({"a": 1, "b": "x"}, managers=entries)
     error = refused(old, widget({"a": 2}), to=tracker(convert=failing_from(call)), force=True)
-    assert told(error) == (500, "", message)
+    assert messages(error) == (500, "", message)
 
 
 def test_a_version_may_turn_out_to_be_gone() -> None:
@@ -575,7 +579,7 @@ def test_built_in_kinds_are_applied_under_their_struct() -> None:
 # --- depth ---
 
 
-def test_an_object_as_deep_as_clients_like() -> None:
+def test_an_object_of_the_greatest_depth() -> None:
     deep: Any = 1
     for _ in range(10_000):
         deep = {"a": deep}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply.merging import merge, remove
-from apiserver.apply.types import of_schema
-from apiserver.schema.structural import Structural, parse
+from noxu.apiserver.apply.merging import merge, remove
+from noxu.apiserver.apply.types import of_schema
+from noxu.apiserver.schema.structural import Structural, parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -56,9 +56,9 @@ MERGED: list[tuple[str, Any, Any, Any]] = [
     ("an empty set replaces null", {"set": None}, {"set": []}, {"set": []}),
     ("items of a list-map", {"lm": [{"k": "a", "v": "1", "o": {"x": 1}}]}, {"lm": [{"k": "a", "o": {"x": 2}}]},
      {"lm": [{"k": "a", "v": "1", "o": {"x": 2}}]}),
-    ("an item that stands twice is replaced by one", {"lm": [{"k": "a", "v": "1"}, {"k": "b"}, {"k": "a", "v": "2"}]},
+    ("a duplicate item is replaced by one", {"lm": [{"k": "a", "v": "1"}, {"k": "b"}, {"k": "a", "v": "2"}]},
      {"lm": [{"k": "a", "o": {"x": 1}}]}, {"lm": [{"k": "a", "o": {"x": 1}}, {"k": "b"}]}),
-    ("items that stand twice, untouched", {"set": ["a", "a", "b"]}, {"set": ["c"]}, {"set": ["a", "a", "b", "c"]}),
+    ("duplicate items, untouched", {"set": ["a", "a", "b"]}, {"set": ["c"]}, {"set": ["a", "a", "b", "c"]}),
     ("what is deduced", {"any": {"a": {"b": 1, "c": 1}, "l": [1]}}, {"any": {"a": {"b": 2}, "l": [2]}},
      {"any": {"a": {"b": 2, "c": 1}, "l": [2]}}),
     ("what is deduced and empty", {"any": {"a": {"b": 1}}}, {"any": {"a": {}}}, {"any": {"a": {"b": 1}}}),
@@ -108,7 +108,7 @@ def test_the_order_of_merged_lists(live: str, config: str, expected: str) -> Non
     assert [one["k"] for one in maps["lm"]] == list(expected)
 
 
-def test_what_is_not_changed_is_shared() -> None:
+def test_unchanged_parts_are_shared_with_the_live_value() -> None:
     live = {"o": {"x": 1}, "lm": [{"k": "a", "o": {"x": 1}}, {"k": "b"}], "any": {"a": {"b": 1}, "c": {}}, "lat": [1]}
     same = json.loads(json.dumps(live))
     assert merge(live, same, KIND) is live
@@ -163,7 +163,7 @@ def test_removing(fields: Any, changes: dict[str, Any]) -> None:
     assert json.dumps([LIVE, fields]) == before
 
 
-def test_what_was_empty_and_looked_into_is_null() -> None:
+def test_removing_from_an_empty_container_leaves_null() -> None:
     fields = {"f:m": {"f:a": {}}, "f:set": {'v:"a"': {}}, "f:lm": {'k:{"k":"a"}': {}}, "f:any": {"f:a": {"f:b": {}}}}
     assert remove({"m": {}, "set": [], "lm": None, "any": {"a": {}}}, fields, KIND) == {
         "m": None,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.errors import ApiError
-from apiserver.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations, json_patch, merge_patch
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations, json_patch, merge_patch
 
 DOCUMENT: Any = {
     "a": 1,
@@ -42,7 +42,7 @@ def refused(operations: Any, document: Any = DOCUMENT) -> ApiError:
 
 
 OPERATIONS: list[tuple[str, list[Any], dict[str, Any]]] = [
-    # what, operations, the members that are other then (...: gone)
+    # name, operations, the changed members (...: gone)
     ("add a member", [op("add", "/b", 2)], {"b": 2}),
     ("add over a member", [op("add", "/a", {"b": 1})], {"a": {"b": 1}}),
     ("add below", [op("add", "/o/y/w", [1])], {"o": {"x": 1, "y": {"z": 2, "w": [1]}}}),
@@ -78,7 +78,7 @@ OPERATIONS: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("a tilde that escapes nothing", [op("add", "/~2", 1)], {"~2": 1}),
     ("escapes are read once", [op("add", "/~01", 1)], {"~1": 1}),
     ("empty names", [op("replace", "//", 6)], {"": {"": 6}}),
-    ("what stands before the first slash does not count", [op("add", "spec/b", 2)], {"b": 2}),
+    ("text before the first slash is ignored", [op("add", "spec/b", 2)], {"b": 2}),
     ("indices as Go reads them", [op("replace", "/l/+0", 0), op("replace", "/l/02", 2)], {"l": [0, {"k": "v"}, 2]}),
     ("nothing to do", [], {}),
 ]  # fmt: skip
@@ -135,13 +135,13 @@ IMPOSSIBLE: list[tuple[str, list[Any]]] = [
 
 
 @pytest.mark.parametrize("operations", [row[1] for row in IMPOSSIBLE], ids=[row[0] for row in IMPOSSIBLE])
-def test_what_cannot_be_done_is_a_422_without_words(operations: Any) -> None:
+def test_a_patch_that_does_not_apply_is_a_422_without_a_message(operations: Any) -> None:
     error = refused(operations)
     assert (error.code, error.reason, error.details) == (422, "Invalid", {})
     assert error.message == "the server rejected our request due to an error in our request"
 
 
-def test_what_is_not_touched_is_shared() -> None:
+def test_unpatched_parts_are_shared_with_the_original() -> None:
     value = patched([op("add", "/o/y/w", 1)])
     assert value["l"] is DOCUMENT["l"]
     assert value["o"]["y"] is not DOCUMENT["o"]["y"]
@@ -188,7 +188,7 @@ def test_many_copies_of_one_list_stay_cheap() -> None:
 # --- merge patch ---
 
 MERGES: list[tuple[str, Any, Any]] = [
-    # what, patch, the members that are other then (...: gone)
+    # name, patch, the changed members (...: gone)
     ("nothing", {}, {}),
     ("a member", {"a": 2}, {"a": 2}),
     ("a new member", {"b": {"c": 1}}, {"b": {"c": 1}}),
@@ -215,7 +215,7 @@ def test_merge_patch(patch: Any, changes: dict[str, Any]) -> None:
     assert json.dumps(DOCUMENT) == before
 
 
-def test_a_merge_patch_shares_what_it_does_not_touch() -> None:
+def test_a_merge_patch_shares_unpatched_parts_with_the_original() -> None:
     assert merge_patch(DOCUMENT, {"o": {"x": 2}})["o"]["y"] is DOCUMENT["o"]["y"]
 
 
@@ -252,7 +252,7 @@ def test_documents_may_be_as_deep_as_clients_like() -> None:
 
 
 TEXTS: list[tuple[Any, str]] = [
-    # operations, what the library that upstream uses says of them
+    # operations, the message of the library that upstream uses
     (
         [{"op": "add", "path": "/zz/x", "value": 5}],
         'add operation does not apply: doc is missing path: "/zz/x": missing value',
@@ -426,13 +426,13 @@ TEXTS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("operations", "text"), TEXTS)
-def test_what_cannot_be_done_is_told_in_the_library_s_words(operations: Any, text: str) -> None:
+def test_errors_have_the_messages_of_upstreams_library(operations: Any, text: str) -> None:
     with pytest.raises(PatchFailed) as error:
         apply_operations(DOCUMENT, operations)
     assert error.value.text == text
 
 
-def test_a_failed_test_is_told_apart() -> None:
+def test_a_failed_test_is_reported_apart() -> None:
     with pytest.raises(FailedTest):
         apply_operations(DOCUMENT, [op("test", "/a", 2)])
     with pytest.raises(PatchFailed) as error:

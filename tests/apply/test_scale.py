@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.errors import ApiError
-from apiserver.apply.fieldset import Path
-from apiserver.apply.manager import apply, update
-from apiserver.apply.scale import TRACKER, VERSION, path_of, to_parent, to_scale
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.apply.fieldset import Path
+from noxu.apiserver.apply.manager import apply, update
+from noxu.apiserver.apply.scale import TRACKER, VERSION, path_of, to_parent, to_scale
 from tests.apply.widgets import BEFORE, NOW, V1, V2, V9, owns
 
 PATHS: dict[str, Path | None] = {V1: path_of(".spec.replicas"), V2: None}
@@ -28,24 +28,24 @@ def test_a_path_is_split_at_dots() -> None:
 
 SEEN: list[tuple[str, list[Any], list[Any]]] = [
     ("who owns replicas", [owns("apply m", BOTH, time=BEFORE)], [seen("apply m", time=BEFORE)]),
-    ("nobody else", [owns("apply m", A)], []),
+    ("no other manager", [owns("apply m", A)], []),
     ("an owner of spec, but not of replicas", [owns("apply m", {"f:spec": {}})], []),
     (
         "an updater of a subresource",
         [owns("update m", REPLICAS, subresource="scale")],
         [seen("update m", subresource="scale")],
     ),
-    ("nobody at a version without /scale", [owns("apply m", REPLICAS, version=V2)], []),
-    ("nobody at a version that is gone", [owns("apply m", REPLICAS, version=V9)], []),
+    ("no manager at a version without /scale", [owns("apply m", REPLICAS, version=V2)], []),
+    ("no manager at a removed version", [owns("apply m", REPLICAS, version=V9)], []),
 ]
 
 
 @pytest.mark.parametrize(("entries", "expected"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
-def test_what_a_scale_shows(entries: list[Any], expected: list[Any]) -> None:
+def test_the_entries_of_a_scale(entries: list[Any], expected: list[Any]) -> None:
     assert to_scale(entries, PATHS) == expected
 
 
-def test_replicas_may_be_elsewhere() -> None:
+def test_replicas_may_be_at_another_path() -> None:
     paths: dict[str, Path | None] = {V1: path_of(".spec.size.n")}
     entries = [owns("apply m", {"f:spec": {"f:size": {"f:n": {}}}})]
     assert to_scale(entries, paths) == [seen("apply m")]
@@ -53,7 +53,7 @@ def test_replicas_may_be_elsewhere() -> None:
 
 
 WRITTEN: list[tuple[str, list[Any], list[Any], list[Any]]] = [
-    # what, entries of the parent before, of the scale after, of the parent after
+    # name, entries of the parent before, of the scale after, of the parent after
     ("a new owner", [owns("apply m", A)], [seen("update s", time=NOW, subresource="scale")],
      [owns("apply m", A), owns("update s", REPLICAS, subresource="scale")]),
     ("who applies stays one", [owns("apply m", BOTH, time=BEFORE)], [seen("apply m", time=BEFORE)], [owns("apply m", BOTH, time=BEFORE)]),
@@ -70,7 +70,7 @@ WRITTEN: list[tuple[str, list[Any], list[Any], list[Any]]] = [
 
 
 @pytest.mark.parametrize(("before", "scale", "after"), [row[1:] for row in WRITTEN], ids=[row[0] for row in WRITTEN])
-def test_what_a_write_to_scale_leaves(before: list[Any], scale: list[Any], after: list[Any]) -> None:
+def test_the_entries_after_a_write_to_scale(before: list[Any], scale: list[Any], after: list[Any]) -> None:
     assert to_parent(before, scale, V1, PATHS) == after
 
 
@@ -94,7 +94,7 @@ def test_an_update_of_a_scale() -> None:
     ]
 
 
-def test_nobody_owning_replicas_nothing_is_tracked() -> None:
+def test_without_an_owner_of_replicas_nothing_is_tracked() -> None:
     new = update(scale(3, uid="u"), scale(4, uid="u"), TRACKER, manager="s", now=NOW)
     assert "managedFields" not in new["metadata"]
 

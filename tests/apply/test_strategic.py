@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.errors import ApiError
-from apiserver.api.structs import INT32, INT_OR_STRING, JSON, STRING, Field, List, Map, Struct
-from apiserver.apply.strategic import strategic_patch
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.apply.strategic import strategic_patch
+from noxu.apiserver.go.structs import INT32, INT_OR_STRING, JSON, STRING, Field, List, Map, Struct
 
 ENV = Struct("EnvVar").define(Field("name", STRING), Field("value", STRING), Field("more", Map(STRING)))
 CONTAINER = Struct("Container").define(
@@ -129,7 +129,7 @@ MERGED: list[tuple[str, Any, Any, Any]] = [
      {"containers": [{"name": "b"}, {"name": "n", "image": "i"}, {"name": "a"}]}),
     ("an order without what is deleted", {"containers": named("a", "b", "c")},
      {"$setElementOrder/containers": named("c", "b"), "containers": [{"$patch": "delete", "name": "a"}]}, {"containers": named("c", "b")}),
-    ("a new item stands where a deleted one made room", {"containers": named("c", "d", "b")},
+    ("a new item takes the place of a deleted one", {"containers": named("c", "d", "b")},
      {"$setElementOrder/containers": named("a", "c", "d"), "containers": [{"$patch": "delete", "name": "c"}, {"name": "a"}]},
      {"containers": named("b", "a", "d")}),
     ("an order of a list that is not merged", {"args": ["a", "b"]}, {"$setElementOrder/args": ["b", "c"], "args": ["c"]}, {"args": ["c"]}),
@@ -193,13 +193,13 @@ REFUSED: list[tuple[str, Any, Any, int, str]] = [
 @pytest.mark.parametrize(
     ("document", "patch", "code", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_what_is_refused(document: Any, patch: Any, code: int, message: str) -> None:
+def test_invalid_patches_are_refused(document: Any, patch: Any, code: int, message: str) -> None:
     error = refused(document, patch)
     assert (error.code, error.message) == (code, message)
     assert error.reason == {400: "BadRequest", 422: "Invalid", 500: ""}[code]
 
 
-def test_what_is_not_touched_is_shared() -> None:
+def test_unpatched_parts_are_shared_with_the_original() -> None:
     document = {"nested": {"inner": {"name": "a"}, "x": "1"}, "args": ["a"]}
     merged = patched(document, {"nested": {"x": "2"}})
     assert merged["args"] is document["args"]

@@ -1,4 +1,4 @@
-"""Values under a type: what is wrong with them, and which fields they stand for."""
+"""Values under a type: their errors, and their field sets."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply.fieldset import parse
-from apiserver.apply.typed import BadItem, ensure_named, item_of, reconcile, to_set, told, validate, whole
-from apiserver.apply.types import DEDUCED, ListType, Type, of_schema
-from apiserver.schema.structural import Structural
-from apiserver.schema.structural import parse as parse_schema
+from noxu.apiserver.apply.fieldset import parse
+from noxu.apiserver.apply.typed import BadItem, ensure_named, item_of, join_errors, reconcile, to_set, validate, whole
+from noxu.apiserver.apply.types import DEDUCED, ListType, Type, of_schema
+from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.schema.structural import parse as parse_schema
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -109,7 +109,7 @@ def test_items_without_a_place_are_refused(name: str, one: Any, expected: str) -
     assert str(refused.value) == expected
 
 
-def test_several_missing_keys_are_all_told() -> None:
+def test_several_missing_keys_are_all_reported() -> None:
     kind = ListType(DEDUCED, associative=True, keys=("x", "y"))
     with pytest.raises(BadItem, match=r'omits all key fields \["x" "y"\]'):
         item_of(kind, {})
@@ -209,8 +209,8 @@ def test_the_root_has_no_path() -> None:
 
 
 def test_errors_are_joined_in_lines() -> None:
-    assert told(["one"]) == "one"
-    assert told([".a: one", ".b: two"]) == "errors:\n  .a: one\n  .b: two"
+    assert join_errors(["one"]) == "one"
+    assert join_errors([".a: one", ".b: two"]) == "errors:\n  .a: one\n  .b: two"
 
 
 # --- the fields of a value ---
@@ -227,14 +227,14 @@ FIELDS: list[tuple[str, Any, Any, Any]] = [
     ("atomic maps and lists", {"atom": {"x": "1"}, "lat": [{"q": 1}]}, {"f:atom": {}, "f:lat": {}}, {"f:atom": {}, "f:lat": {}}),
     ("empty maps", {"m": {}, "o": {}, "atom": {}}, {"f:m": {}, "f:o": {}, "f:atom": {}}, {"f:m": {}, "f:o": {}, "f:atom": {}}),
     ("an empty atomic list", {"lat": []}, {"f:lat": {}}, {"f:lat": {}}),
-    ("an empty set is claimed by nobody", {"set": [], "lm": []}, {}, {"f:set": {}, "f:lm": {}}),
+    ("an empty set has no owner", {"set": [], "lm": []}, {}, {"f:set": {}, "f:lm": {}}),
     ("a struct with nothing but that", {"lists": {"a": []}}, {"f:lists": {"f:a": {}}}, {"f:lists": {".": {}, "f:a": {}}}),
     ("items of sets", {"set": ["x", "y"]}, {"f:set": {'v:"x"': {}, 'v:"y"': {}}}, {"f:set": {".": {}, 'v:"x"': {}, 'v:"y"': {}}}),
     ("items of list-maps", {"lm": [{"k": "a", "o": {"x": "1"}}]},
      {"f:lm": {'k:{"k":"a"}': {".": {}, "f:k": {}, "f:o": {"f:x": {}}}}},
      {"f:lm": {".": {}, 'k:{"k":"a"}': {".": {}, "f:k": {}, "f:o": {".": {}, "f:x": {}}}}}),
     ("an item of defaults only", {"lm2": [{}]}, {"f:lm2": {'k:{"p":1}': {}}}, {"f:lm2": {".": {}, 'k:{"p":1}': {}}}),
-    ("items that stand twice", {"set": ["x", "x", "y"], "lm": [{"k": "a"}, {"k": "a", "v": "2"}]},
+    ("duplicate items", {"set": ["x", "x", "y"], "lm": [{"k": "a"}, {"k": "a", "v": "2"}]},
      {"f:set": {'v:"x"': {}, 'v:"y"': {}}, "f:lm": {'k:{"k":"a"}': {}}},
      {"f:set": {".": {}, 'v:"x"': {}, 'v:"y"': {}}, "f:lm": {".": {}, 'k:{"k":"a"}': {}}}),
     ("lists in maps", {"lists": {"a": ["x"]}}, {"f:lists": {"f:a": {".": {}, 'v:"x"': {}}}},
@@ -271,7 +271,7 @@ NAMED: list[tuple[str, Any, Any]] = [
     ("declared fields among open ones", {"f:open": {"f:k": {"f:x": {}}, "f:u": {"f:v": {}}}},
      {"f:open": {".": {}, "f:k": {".": {}, "f:x": {}}, "f:u": {"f:v": {}}}}),
     ("leaves stay leaves", {"f:a": {}, "f:o": {}}, {"f:a": {}, "f:o": {}}),
-    ("what is there stays", {"f:o": {".": {}, "f:x": {}}}, {"f:o": {".": {}, "f:x": {}}}),
+    ("existing elements stay", {"f:o": {".": {}, "f:x": {}}}, {"f:o": {".": {}, "f:x": {}}}),
 ]  # fmt: skip
 
 
@@ -290,7 +290,7 @@ RECONCILED: list[tuple[str, Any, Any]] = [
     ("an atomic list", {"f:lat": {'k:{"q":1}': {".": {}, "f:q": {}}}, "f:a": {}}, {"f:lat": {}, "f:a": {}}),
     ("what has become granular", {"f:set": {}, "f:lm": {}}, None),
     ("deep in items", {"f:lm": {'k:{"k":"a"}': {".": {}, "f:o": {"f:x": {"f:y": {}}}}}}, None),
-    ("fields nobody knows", {"f:zz": {"f:y": {"f:x": {}}}}, None),
+    ("unknown fields", {"f:zz": {"f:y": {"f:x": {}}}}, None),
     ("parts of what is deduced", {"f:any": {"f:a": {"i:0": {}}}, "f:ios": {"f:a": {"f:b": {}}}}, None),
     ("declared fields among open ones", {"f:open": {"f:k": {"f:x": {}}, "f:u": {"i:0": {}}}}, None),
     ("two at once", {"f:atom": {"f:x": {}}, "f:lat": {"i:0": {}}, "f:o": {"f:p": {"f:y": {}}}},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.apply.fieldset import of
-from apiserver.apply.tracker import Tracker
-from apiserver.apply.types import of_schema
-from apiserver.schema.structural import parse
+from noxu.apiserver.apply.fieldset import of
+from noxu.apiserver.apply.tracker import Tracker
+from noxu.apiserver.apply.types import of_schema
+from noxu.apiserver.schema.structural import parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -83,14 +83,14 @@ def owns(manager: str, fields: Any, *, time: str = "", version: str = V1, subres
 
 def owners(value: dict[str, Any]) -> dict[str, Any]:
     """Who owns what: `{"apply m": fields}`, with subresource and version where they are not the usual ones."""
-    told = {}
+    messages = {}
     for entry in value["metadata"].get("managedFields", []):
         name = f"{entry['operation'].lower()} {entry['manager']}"
         name += f" {entry['subresource']}" if "subresource" in entry else ""
         name += f" at {entry['apiVersion']}" if entry["apiVersion"] != V1 else ""
-        assert name not in told
-        told[name] = entry["fieldsV1"]
-    return told
+        assert name not in messages
+        messages[name] = entry["fieldsV1"]
+    return messages
 
 
 def times(value: dict[str, Any]) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Schemas with rules, and objects of such schemas, that were made up by chance and judged by the reference.
+"""Randomly generated schemas with rules and objects, and what the reference reported for them.
 
-`definitions.jsonl`: what is wrong with the rules of a schema. `objects.jsonl`: what the rules of a schema say to an
-object, to its change, and what is left of the budget. Upstream makes up a number for the name of a type; it is left out.
+`definitions.jsonl`: the errors of the rules of a schema. `objects.jsonl`: the errors and warnings of an object or an update,
+and the remaining budget. Upstream appends a number to the name of a type, which is left out here.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from apiserver.api.types import Object
-from apiserver.cel import rules
-from apiserver.cel.schema_rules import SchemaRules
-from apiserver.cel.validation import Validator
-from apiserver.crd import types, update, validation
-from apiserver.crd.defaults import default
-from apiserver.schema.ratcheting import Correlated
-from apiserver.schema.structural import parse
+from noxu.apiserver.cel.kubernetes import rules
+from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules
+from noxu.apiserver.cel.kubernetes.validation import Validator
+from noxu.apiserver.crd import types, update, validation
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.schema.ratcheting import Correlated
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Object
 
 
 def rows(name: str) -> list[Object]:
@@ -34,7 +34,7 @@ def masked(text: object) -> str:
 
 
 @pytest.mark.parametrize("row", DEFINITIONS, ids=map(str, range(len(DEFINITIONS))))
-def test_what_is_wrong_with_the_rules_of_a_schema(row: Object) -> None:
+def test_the_errors_of_the_rules_of_a_schema(row: Object) -> None:
     names = {"plural": "foos", "kind": "Foo", "singular": "foo", "listKind": "FooList"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": row["schema"]}}
     crd = {
@@ -47,16 +47,16 @@ def test_what_is_wrong_with_the_rules_of_a_schema(row: Object) -> None:
     assert sorted(map(masked, validation.validate(prepared, checkers=SchemaRules))) == row["errors"]
 
 
-@pytest.mark.parametrize("generated", [False, True], ids=["walked", "generated"])
+@pytest.mark.parametrize("generated", [False, True], ids=["interpreted", "generated"])
 @pytest.mark.parametrize("row", OBJECTS, ids=map(str, range(len(OBJECTS))))
-def test_what_rules_say_to_an_object(row: Object, generated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "_WARM", 1 if generated else 10**9)
+def test_the_errors_and_warnings_of_an_object(row: Object, generated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "_GENERATE_AFTER", 1 if generated else 10**9)
     schema, old = parse(row["schema"]), row.get("old")
     correlation = Correlated(row["object"], old, schema) if old is not None else None
     validator = Validator(schema)
     if generated:
         validator.validate(row["object"], old)
-    verdict = validator.validate(row["object"], old, correlation=correlation)
-    assert sorted(map(masked, verdict.errors)) == row["errors"]
-    assert sorted(map(masked, verdict.warnings)) == row["warnings"]
-    assert verdict.remaining == row["remaining"]
+    result = validator.validate(row["object"], old, correlation=correlation)
+    assert sorted(map(masked, result.errors)) == row["errors"]
+    assert sorted(map(masked, result.warnings)) == row["warnings"]
+    assert result.remaining == row["remaining"]

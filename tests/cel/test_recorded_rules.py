@@ -1,28 +1,28 @@
-"""Rules whose verdicts, and the words of them, were recorded from the reference server."""
+"""Rules with the results and messages that were recorded from the reference server."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apiserver.api.errors import aggregate
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy
-from apiserver.cel.schema_rules import SchemaRules
-from apiserver.crd import types, update, validation
-from apiserver.crd.defaults import default as default_crd
-from apiserver.crd.schemas import RULES
-from apiserver.registry import pipeline
-from apiserver.registry.custom import versions_of
-from apiserver.registry.pipeline import Draft
-from apiserver.registry.resource import Resource
+from noxu.apiserver.api.errors import aggregate
+from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules
+from noxu.apiserver.crd import types, update, validation
+from noxu.apiserver.crd.defaults import default as default_crd
+from noxu.apiserver.crd.schemas import RULES
+from noxu.apiserver.registry import stages
+from noxu.apiserver.registry.custom import versions_of
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.strategies import STRATEGIES
+from noxu.apiserver.values import Json, Object, copy
+from tests.drafts import draft_of
+from tests.optional import SHARED, needs_data
 
-CASES = Path(__file__).parents[2].parent / "shared" / "cel-cases" / "cases.jsonl"
+CASES = SHARED / "cel-cases" / "cases.jsonl"
 
 
 def recorded() -> Iterator[Any]:
@@ -32,21 +32,21 @@ def recorded() -> Iterator[Any]:
             yield pytest.param(case, id=f"{case['id']}-{case.get('rule', '')[:40]}")
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="needs the recordings")
+@needs_data("cel-cases/cases.jsonl")
 @pytest.mark.parametrize("case", list(recorded()))
-def test_verdict_and_words(case: Object) -> None:
-    kind, message = verdict(case)
+def test_the_result_and_message_are_those_of_the_reference(case: Object) -> None:
+    kind, message = result(case)
     expected = case["expect"]
     assert (kind, words(message)) == (expected["kind"], words(expected.get("message", "")))
 
 
 def words(message: str) -> list[str]:
-    """What a message says, in any order of its errors."""
+    """The words of a message, in any order of its errors."""
     message = re.sub(r"selfType\d+", "selfType", message.partition(" is invalid: ")[2])
     return sorted(filter(None, re.split(r"[\[\],;\s]+", message)))
 
 
-def verdict(case: Object) -> tuple[str, str]:
+def result(case: Object) -> tuple[str, str]:
     root = schema_of(case)
     name, names = "things.example.com", {"plural": "things", "kind": "Thing"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": root}}
@@ -67,10 +67,10 @@ def verdict(case: Object) -> tuple[str, str]:
     old = case.get("oldObject")
     if old is not None:
         old = thing(case, old)
-        if complaint := admit(resource, old, None):
-            return "old_invalid", complaint
-    complaint = admit(resource, thing(case, case["object"]), old)
-    return ("invalid", complaint) if complaint else ("valid", "")
+        if message := admit(resource, old, None):
+            return "old_invalid", message
+    message = admit(resource, thing(case, case["object"]), old)
+    return ("invalid", message) if message else ("valid", "")
 
 
 def schema_of(case: Object) -> Object:
@@ -98,8 +98,9 @@ def thing(case: Object, value: Json) -> Object:
 
 
 def admit(resource: Resource, value: Object, old: Object | None) -> str:
-    """What the pipeline of a write says to an object."""
-    draft = Draft(resource, "UPDATE" if old else "CREATE", value, old=old)
-    for stage in (pipeline.decode, pipeline.default, resource.behaviour.validate):
+    """The message with which a write of an object is refused, "" if it is not."""
+    draft = draft_of(resource, value, old or None)
+    for stage in (stages.decode, stages.prune, stages.default, STRATEGIES[resource.type].validate):
         stage(draft)
-    return f"Thing is invalid: {aggregate(map(str, draft.errors))}" if draft.errors else ""
+    found = draft.outcome.errors
+    return f"Thing is invalid: {aggregate(map(str, found))}" if found else ""

@@ -1,4 +1,4 @@
-"""Commands run in this process, in a directory of their own; and files to give to them."""
+"""Fixtures that run commands in this process, and write files for them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from apiserver import cli
-from apiserver.api.types import Json, Object
+from noxu.apiserver import cli
+from noxu.apiserver.values import Json, Object
 
 
 class Ran(NamedTuple):
-    """What a command did."""
+    """The exit status and the output of a command."""
 
     status: int
     out: str
@@ -40,15 +40,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`run("lint crd.yaml")`; wrong arguments are status 2. `stdin` is what stands there."""
+    """`run("lint crd.yaml", stdin="…")` runs a command. Invalid arguments have status 2."""
 
     def ran(line: str, stdin: str = "") -> Ran:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         capsys.readouterr()
         try:
             status = cli.main(line.split())
-        except SystemExit as left:
-            status = int(left.code or 0)
+        except SystemExit as exited:
+            status = int(exited.code or 0)
         return Ran(status, *capsys.readouterr())
 
     return ran
@@ -56,7 +56,7 @@ def run(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
 
 @pytest.fixture
 def write(here: Path) -> Write:
-    """A file in the working directory: text as it stands but for its indentation, anything else as JSON."""
+    """Write a file in the working directory: a dedented text, or anything else as JSON."""
 
     def written(name: str, content: Any) -> Path:
         path = here / name
@@ -79,9 +79,9 @@ def spec_of(**properties: Json) -> Object:
 
 @pytest.fixture
 def crd() -> Callable[..., Object]:
-    """`crd(size={"type": "integer"})`: widgets whose spec has these fields; `schema` is the whole of it."""
+    """`crd(size={"type": "integer"})`: a CRD of widgets whose spec has these fields; `schema` replaces the whole schema."""
 
-    def made(schema: Object | None = None, *, scope: str = "Namespaced", **properties: Json) -> Object:
+    def create(schema: Object | None = None, *, scope: str = "Namespaced", **properties: Json) -> Object:
         version = {"name": "v1", "served": True, "storage": True}
         return {
             "apiVersion": "apiextensions.k8s.io/v1",
@@ -95,14 +95,14 @@ def crd() -> Callable[..., Object]:
             },
         }
 
-    return made
+    return create
 
 
 @pytest.fixture
 def old_crd() -> Callable[..., Object]:
-    """A CRD of v1beta1 with this schema."""
+    """A v1beta1 CRD with this schema."""
 
-    def made(schema: Object, **spec: Json) -> Object:
+    def create(schema: Object, **spec: Json) -> Object:
         return {
             "apiVersion": "apiextensions.k8s.io/v1beta1",
             "kind": "CustomResourceDefinition",
@@ -117,15 +117,15 @@ def old_crd() -> Callable[..., Object]:
             },
         }
 
-    return made
+    return create
 
 
 @pytest.fixture
 def widget() -> Callable[..., Object]:
-    """`widget("a", size=1)`; `namespace` if it is to say so."""
+    """`widget("a", size=1)`: a widget, with a namespace only if one is given."""
 
-    def made(name: str, namespace: str = "", **spec: Json) -> Object:
+    def create(name: str, namespace: str = "", **spec: Json) -> Object:
         metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
         return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
 
-    return made
+    return create

@@ -1,4 +1,4 @@
-"""docs/cli.md tells the truth: its examples give what they show, and it names every command and option."""
+"""docs/cli.md matches the program: its examples print what they show, and its tables list every option."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from apiserver import cli
+from noxu.apiserver import cli
+from noxu.apiserver.features import GATES, Features
 
-TEXT: Final = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+ROOT: Final = Path(__file__).parents[2]
+TEXT: Final = (ROOT / "docs" / "cli.md").read_text()
 _FENCED: Final = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PIPED: Final = re.compile(r"echo '(.*)' \| (.*)")
+_ROW: Final = re.compile(r"^\| (.+?) \|", re.MULTILINE)
+_CODE: Final = re.compile(r"`([^`]+)`")
 
 
 class Example(NamedTuple):
-    """A command, and the lines that it is shown to print, to stdout and then to stderr."""
+    """A command, what it is documented to print to stdout and then to stderr, and its exit status if that is shown."""
 
     line: str
     printed: str
@@ -31,12 +35,14 @@ def examples() -> Iterator[Example]:
             steps = [step.partition("\n") for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
             for n, (line, _, printed) in enumerate(steps):
                 if line != "echo $?":
-                    asked = n + 1 < len(steps) and steps[n + 1][0] == "echo $?"
-                    yield Example(line, printed, int(steps[n + 1][2]) if asked else None)
+                    status_shown = n + 1 < len(steps) and steps[n + 1][0] == "echo $?"
+                    yield Example(line, printed, int(steps[n + 1][2]) if status_shown else None)
 
 
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.line)
-def test_an_example_prints_what_it_shows(example: Example, run: Callable[..., Any], write: Callable[..., Path]) -> None:
+def test_an_example_prints_the_documented_output(
+    example: Example, run: Callable[..., Any], write: Callable[..., Path]
+) -> None:
     for _, file, block in _FENCED.findall(TEXT):
         if file:
             write(file, block)
@@ -47,20 +53,70 @@ def test_an_example_prints_what_it_shows(example: Example, run: Callable[..., An
     assert example.status in (None, ran.status)
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
-    [found] = [one for one in cli.parser()._actions if isinstance(one, argparse._SubParsersAction)]
-    return dict(found.choices)
-
-
 def test_there_are_examples() -> None:
     assert len(list(examples())) >= 6
 
 
+# -- options, as argparse knows them
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    [found] = [action for action in cli.parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(found.choices)
+
+
+def sections(command: str) -> str:
+    """The sections of the page about a command."""
+    return "".join(
+        part for part in re.split(r"^(?=## )", TEXT, flags=re.MULTILINE) if re.match(rf"## noxu {command}\b(?!-)", part)
+    )
+
+
+def described(action: argparse.Action) -> str:
+    """An argument as the first column of a table has it: `--data DIR`, `--output text\\|json`, `FILE...`."""
+    if action.choices:
+        value = r"\|".join(map(str, action.choices))
+    else:
+        value = str(action.metavar or action.dest.upper()) if action.nargs != 0 else ""
+    if action.option_strings:
+        return f"{action.option_strings[-1]} {value}".rstrip()
+    return f"{value}..." if action.nargs in ("*", "+") else value
+
+
+def first_column(text: str) -> list[str]:
+    """The code in the first column of the tables of a text."""
+    return [code for row in _ROW.findall(text) for code in _CODE.findall(row)]
+
+
 @pytest.mark.parametrize("command", list(commands()))
-def test_every_command_and_option_is_named(command: str) -> None:
-    sections = [part for part in re.split(r"^## ", TEXT, flags=re.MULTILINE) if part.startswith(f"noxu {command}")]
-    assert sections
-    for action in commands()[command]._actions:
-        for option in action.option_strings:
-            if option not in ("-h", "--help"):
-                assert any(re.search(rf"`{option}\b", section) for section in sections), option
+def test_the_tables_list_exactly_the_arguments_of_a_command(command: str) -> None:
+    actions = [action for action in commands()[command]._actions if action.dest != "help"]
+    text = re.sub(r"^### .*?(?=^##|\Z)", "", sections(command), flags=re.MULTILINE | re.DOTALL)
+    assert set(first_column(text)) == set(map(described, actions))
+
+
+def test_every_command_has_a_section_and_is_in_the_first_table() -> None:
+    listed = {code.split()[1] for code in first_column(TEXT.partition("\n## ")[0])}
+    assert listed == set(commands())
+    assert all(sections(command) for command in commands())
+
+
+def test_every_option_in_an_example_exists() -> None:
+    """In all pages: what follows `noxu COMMAND` up to the end of the line or of the code."""
+    documents = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "docker-compose.yml"]
+    known = {name: parser._option_string_actions for name, parser in commands().items()}
+    used = [
+        (document.name, command, option)
+        for document in documents
+        for command, rest in re.findall(r"\bnoxu ([a-z-]+)((?: [^`\n|]+)?)", document.read_text())
+        if command in known
+        for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest)
+    ]
+    assert len(used) > 20
+    assert [one for one in used if one[2] not in known[one[1]]] == []
+
+
+def test_the_table_of_feature_gates_lists_every_gate_with_its_default() -> None:
+    [text] = re.findall(r"^### Feature gates\n(.*?)(?=^##)", TEXT, re.MULTILINE | re.DOTALL)
+    listed = dict(re.findall(r"^\| `(\w+)` \| (true|false) \|", text, re.MULTILINE))
+    assert listed == {gate: str(getattr(Features(), field)).lower() for gate, field in GATES.items()}

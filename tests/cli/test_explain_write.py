@@ -1,4 +1,4 @@
-"""`noxu explain-write`: what a write does to objects, and why."""
+"""`noxu explain-write`: what each stage of a write does to objects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apiserver.testing.handle import Noxu
+from noxu.apiserver.testing.handle import Noxu
 
 Make = Callable[..., Any]
 
@@ -30,8 +30,8 @@ SCHEMA = {
 DEFAULT = "spec.versions[name=v1].schema.openAPIV3Schema.properties.spec.properties.high.default"
 
 
-def steady(text: str) -> list[str]:
-    """Lines without times and without what is made up."""
+def without_times(text: str) -> list[str]:
+    """The lines without times and generated values."""
     lines = re.sub(r" \([0-9.e+-]+ ms\)", "", text).splitlines()
     return [line for line in lines if not re.search("metadata.(uid|creationTimestamp) = ", line)]
 
@@ -45,7 +45,7 @@ def files(write: Make, crd: Make, widget: Make) -> None:
 
 ACCEPTED = """\
 good.json: Widget good: accepted
-  decode and prune
+  prune
     spec.hihg: unknown field: pruned (did you mean spec.high?)
     spec.count: unknown field: pruned (did you mean spec.step.count?)
   field validation
@@ -78,52 +78,52 @@ bad.json: Widget bad: refused
 @pytest.mark.usefixtures("files")
 def test_in_memory(run: Make) -> None:
     ran = run("explain-write -f crd.json -f good.json")
-    told = steady(ran.out)
+    lines = without_times(ran.out)
     assert (ran.status, ran.err) == (0, "")
-    assert told[:-1] == (ACCEPTED % (DEFAULT, "")).splitlines()[:-1]
-    assert told[-1].startswith("    created at resourceVersion ")
+    assert lines[:-1] == (ACCEPTED % (DEFAULT, "")).splitlines()[:-1]
+    assert lines[-1].startswith("    created at resourceVersion ")
 
 
 @pytest.mark.usefixtures("files")
-def test_a_refusal_is_status_1(run: Make) -> None:
+def test_the_exit_status_of_a_refusal_is_1(run: Make) -> None:
     ran = run("explain-write -f crd.json -f bad.json")
-    assert (ran.status, steady(ran.out)) == (1, (REFUSED % DEFAULT).splitlines())
+    assert (ran.status, without_times(ran.out)) == (1, (REFUSED % DEFAULT).splitlines())
 
 
 @pytest.mark.usefixtures("files")
-def test_at_a_server_it_is_a_dry_run(run: Make, write: Make, crd: Make, noxu: Noxu) -> None:
+def test_on_a_server_the_write_is_a_dry_run(run: Make, write: Make, crd: Make, noxu: Noxu) -> None:
     noxu.apply(crd(SCHEMA))
     write("kubeconfig", noxu.kubeconfig.read_text())
     for where in (f"--server {noxu.url}", "--kubeconfig kubeconfig"):
         ran = run(f"explain-write -f good.json {where}")
-        assert (ran.status, steady(ran.out)) == (
+        assert (ran.status, without_times(ran.out)) == (
             0,
             (ACCEPTED % (DEFAULT, "a dry run: nothing is written")).splitlines(),
         )
 
 
 @pytest.mark.usefixtures("files")
-def test_at_a_server_it_is_written_if_that_is_meant(
+def test_on_a_server_the_objects_are_written_with_an_option(
     run: Make, crd: Make, widget: Make, write: Make, noxu: Noxu
 ) -> None:
     noxu.apply(crd(SCHEMA))
     assert run(f"explain-write -f good.json --server {noxu.url} --write").status == 0
     write("good.json", widget("good", low=2))
     ran = run(f"explain-write -f good.json --server {noxu.url} --write")
-    assert steady(ran.out)[-1].startswith("    stored at resourceVersion ")
+    assert without_times(ran.out)[-1].startswith("    stored at resourceVersion ")
     ran = run(f"explain-write -f good.json --server {noxu.url} --write")
-    assert steady(ran.out)[-1] == "    nothing changed: nothing is written"
+    assert without_times(ran.out)[-1] == "    nothing changed: nothing is written"
 
 
 @pytest.mark.usefixtures("files")
-def test_machines_get_the_steps(run: Make) -> None:
+def test_json_output_contains_the_steps(run: Make) -> None:
     (one,) = run("explain-write -f crd.json -f bad.json --output json").json
     assert (one["kind"], one["name"], one["result"], one["status"]["code"]) == ("Widget", "bad", "refused", 422)
-    assert [step["stage"] for step in one["steps"]][:4] == ["decode", "refuse_unknown", "address", "default"]
+    assert [step["stage"] for step in one["steps"]][:4] == ["read_body", "refuse_terminating", "decode", "prune"]
     assert one["steps"][-1]["notes"][0]["values"] == {"self.low": "10", "self.high": "9"}
 
 
-def test_an_object_of_a_kind_that_nobody_serves(run: Make, write: Make, widget: Make, noxu: Noxu) -> None:
+def test_an_object_of_a_kind_that_is_not_served(run: Make, write: Make, widget: Make, noxu: Noxu) -> None:
     write("a.json", widget("a"))
     in_memory, at_server = run("explain-write -f a.json"), run(f"explain-write -f a.json --server {noxu.url}")
     assert in_memory.status == at_server.status == 1
@@ -131,7 +131,7 @@ def test_an_object_of_a_kind_that_nobody_serves(run: Make, write: Make, widget: 
     assert "the server does not serve it; apply its CRD first" in at_server.out
 
 
-def test_a_definition_that_is_refused_is_told(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_a_refused_crd_is_reported(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("crd.json", crd({"type": "array"}))
     write("a.json", widget("a"))
     ran = run("explain-write -f crd.json -f a.json")
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_read(run: Make, write: Make) -> None:
     assert (ran.status, ran.out.splitlines()[0]) == (1, "a.yaml: refused")
 
 
-def test_nobody_there(run: Make, write: Make, widget: Make) -> None:
+def test_servers_that_do_not_answer_or_trace(run: Make, write: Make, widget: Make) -> None:
     write("a.json", widget("a"))
     ran = run("explain-write -f a.json --server http://127.0.0.1:1")
     assert ran.status == 1
@@ -153,14 +153,14 @@ def test_nobody_there(run: Make, write: Make, widget: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("explain-write", "the following arguments are required: -f"),
         ("explain-write -f a --write", "--write needs a server: give --server or --kubeconfig"),
         ("explain-write -f a --server x --kubeconfig y", "not allowed with argument"),
     ],
 )
-def test_arguments_that_do_not_go_together(run: Make, line: str, told: str) -> None:
+def test_invalid_combinations_of_arguments(run: Make, line: str, message: str) -> None:
     ran = run(line)
     assert ran.status == 2
-    assert told in ran.err
+    assert message in ran.err

@@ -1,4 +1,4 @@
-"""--feature-gates, as upstream's flag is read."""
+"""--feature-gates, in the syntax of upstream's flag."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apiserver.features import Features, parse
+from noxu.apiserver.features import Features, parse
 
 ON, OFF = Features(ratcheting=True), Features(ratcheting=False)
 
@@ -32,19 +32,19 @@ def test_flags(flags: list[str], features: Features) -> None:
 
 REFUSED: list[tuple[str, str]] = [
     ("CRDValidationRatcheting", "missing bool value for CRDValidationRatcheting"),
-    ("CRDValidationRatcheting=", "invalid value of CRDValidationRatcheting=: it is true or false"),
-    ("CRDValidationRatcheting=off", "invalid value of CRDValidationRatcheting=off: it is true or false"),
-    ("Other=true", "unrecognized feature gate: Other (there is: CRDValidationRatcheting)"),
+    ("CRDValidationRatcheting=", "invalid value of CRDValidationRatcheting=: must be true or false"),
+    ("CRDValidationRatcheting=off", "invalid value of CRDValidationRatcheting=off: must be true or false"),
+    ("Other=true", "unrecognized feature gate: Other (known: CRDValidationRatcheting)"),
     (
         "CRDValidationRatcheting=true,Other=false",
-        "unrecognized feature gate: Other (there is: CRDValidationRatcheting)",
+        "unrecognized feature gate: Other (known: CRDValidationRatcheting)",
     ),
 ]
 
 
 @pytest.mark.parametrize(("flag", "why"), REFUSED)
 @pytest.mark.parametrize("command", ["serve", "validate -f x"])
-def test_flags_that_are_refused(run: Callable[..., Any], command: str, flag: str, why: str) -> None:
+def test_invalid_flags(run: Callable[..., Any], command: str, flag: str, why: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
         parse([flag])
     ran = run(f"{command} --feature-gates {flag}")

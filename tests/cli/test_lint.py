@@ -1,4 +1,4 @@
-"""`noxu lint`: verdicts, advice, and files that are mended."""
+"""`noxu lint`: violations, advice, and fixed files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from apiserver.api import codec
-from apiserver.api.types import Object
+from noxu.apiserver.api import codec
+from noxu.apiserver.values import Object
 
 Make = Callable[..., Any]
 
 GOOD = {"type": "integer"}
-UNTYPED = {"minimum": 1, "properties": {}}  # a number and an object: that could be meant in two ways
+UNTYPED = {"minimum": 1, "properties": {}}  # a number or an object: ambiguous
 
 
 def test_a_structural_crd(run: Make, write: Make, crd: Make) -> None:
@@ -24,7 +24,7 @@ def test_a_structural_crd(run: Make, write: Make, crd: Make) -> None:
     assert run("lint crd.json") == (0, "crd.json: widgets.example.com (v1): structural\n", "")
 
 
-def test_every_violation_is_told_with_its_path_and_what_to_do(run: Make, write: Make, crd: Make) -> None:
+def test_every_violation_is_printed_with_its_path_and_advice(run: Make, write: Make, crd: Make) -> None:
     write("crd.json", crd(size={}, colour={"type": "string", "pattern": "("}))
     ran = run("lint crd.json")
     assert ran.status == 1
@@ -32,12 +32,12 @@ def test_every_violation_is_told_with_its_path_and_what_to_do(run: Make, write: 
         "crd.json: widgets.example.com (v1): 2 violations",
         '  spec.validation.openAPIV3Schema.properties[spec].properties[colour].pattern: Invalid value: "(": must be a '
         "valid regular expression, but isn't: error parsing regexp: missing closing ): `(`",
-        "    Patterns are Go regular expressions (RE2): without lookaround and references.",
+        "    Patterns are Go regular expressions (RE2): they have no lookaround and no backreferences.",
         "  spec.validation.openAPIV3Schema.properties[spec].properties[size].type: Required value: must not be empty for "
         "specified object fields",
         "    Give it a `type`. If it may be anything, write `x-kubernetes-preserve-unknown-fields: true`; for an integer "
         "or a string write `x-kubernetes-int-or-string: true`.",
-        "  (spec.validation is what servers call a schema that all versions have in common)",
+        "  (servers report a schema that all versions share as spec.validation)",
     ]
 
 
@@ -47,12 +47,12 @@ def test_rules_are_compiled(run: Make, write: Make, crd: Make) -> None:
     assert "compilation failed" in run("lint crd.json").out
 
 
-def test_a_structural_crd_of_v1beta1_is_told_that_it_is_old(run: Make, write: Make, old_crd: Make) -> None:
+def test_for_a_structural_v1beta1_crd_the_fix_is_suggested(run: Make, write: Make, old_crd: Make) -> None:
     write("old.json", old_crd({"type": "object"}))
     assert run("lint old.json") == (
         0,
-        "old.json: widgets.example.com (v1beta1): structural; `noxu lint --fix` writes it as v1, which is all that servers "
-        "take\n",
+        "old.json: widgets.example.com (v1beta1): structural; `noxu lint --fix` writes it as v1, the only version that "
+        "servers accept\n",
         "",
     )
 
@@ -64,14 +64,14 @@ def test_files_directories_and_stdin(run: Make, write: Make, crd: Make) -> None:
     assert ran.status == 1
     lines = [line for line in ran.out.splitlines() if not line.startswith(" ")]
     assert lines == [
-        "d/two.json: skipped, Pod  is no CustomResourceDefinition",
+        "d/two.json: skipped: Pod  is not a CustomResourceDefinition",
         "d/one.json: widgets.example.com (v1): structural",
         "d/two.json: widgets.example.com (v1): structural",
         "stdin: widgets.example.com (v1): 1 violation",
     ]
 
 
-def test_what_cannot_be_read_does_not_keep_the_rest_from_being_looked_at(run: Make, write: Make, crd: Make) -> None:
+def test_unreadable_files_do_not_prevent_linting_the_others(run: Make, write: Make, crd: Make) -> None:
     write("good.json", crd(size=GOOD))
     write("bad.yaml", "a: [")
     ran = run("lint bad.yaml none.yaml good.json")
@@ -82,32 +82,32 @@ def test_what_cannot_be_read_does_not_keep_the_rest_from_being_looked_at(run: Ma
     )
 
 
-def test_without_a_crd_it_says_so(run: Make, write: Make) -> None:
+def test_files_without_a_crd_are_reported(run: Make, write: Make) -> None:
     write("pod.yaml", "kind: Pod")
     ran = run("lint pod.yaml")
-    assert (ran.status, ran.err) == (0, "noxu: no CustomResourceDefinition in there\n")
+    assert (ran.status, ran.err) == (0, "noxu: no CustomResourceDefinition found\n")
 
 
-NO_CRDS: list[tuple[str, Object, str]] = [
-    ("of no version", {"kind": "CustomResourceDefinition"}, 'apiVersion: Unsupported value: ""'),
+INVALID: list[tuple[str, Object, str]] = [
+    ("without a version", {"kind": "CustomResourceDefinition"}, 'apiVersion: Unsupported value: ""'),
     ("of another version", {"apiVersion": "apiextensions.k8s.io/v2", "kind": "CustomResourceDefinition"}, 'apiVersion: Unsupported value: "apiextensions.k8s.io/v2"'),
-    ("with a spec that is none", {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": 3}, "json: cannot unmarshal number into Go struct field"),
+    ("with a spec that is not an object", {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": 3}, "json: cannot unmarshal number into Go struct field"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "why"), [row[1:] for row in NO_CRDS], ids=[row[0] for row in NO_CRDS])
+@pytest.mark.parametrize(("value", "why"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
 @pytest.mark.parametrize("options", ["", "--fix", "--output json", "--fix --output json"])
-def test_what_only_says_that_it_is_a_crd(run: Make, write: Make, value: Object, why: str, options: str) -> None:
+def test_an_invalid_crd_is_reported(run: Make, write: Make, value: Object, why: str, options: str) -> None:
     write("crd.json", value)
     ran = run(f"lint crd.json {options}")
     assert ran.status == 1
-    told = ran.out + ran.err
+    output = ran.out + ran.err
     if "json" in options:
-        told = "\n".join(f"{one['field']}: {one['message']}" for one in ran.json["crds"][0]["violations"])
-    assert why in told
+        output = "\n".join(f"{one['field']}: {one['message']}" for one in ran.json["crds"][0]["violations"])
+    assert why in output
 
 
-def test_machines_get_everything_at_once(run: Make, write: Make, crd: Make) -> None:
+def test_json_output_contains_all_documents(run: Make, write: Make, crd: Make) -> None:
     write(
         "a.json", {"kind": "List", "items": [crd(size=GOOD), crd(size={}), {"kind": "Pod", "metadata": {"name": "p"}}]}
     )
@@ -134,7 +134,7 @@ def test_machines_get_everything_at_once(run: Make, write: Make, crd: Make) -> N
     assert ran.json["unreadable"] == [{"file": "bad.json", "document": 1, "message": "unexpected end of JSON input"}]
 
 
-def test_machines_get_the_mended_crd_and_what_was_changed(run: Make, write: Make, crd: Make) -> None:
+def test_json_output_contains_the_fixed_crd_and_the_changes(run: Make, write: Make, crd: Make) -> None:
     write("a.json", crd(size={"minimum": 1}))
     ran = run("lint --fix --output json a.json")
     [finding] = ran.json["crds"]
@@ -148,28 +148,28 @@ def test_machines_get_the_mended_crd_and_what_was_changed(run: Make, write: Make
     assert finding["fixed"] == crd(size={"type": "number", "minimum": 1})
 
 
-# -- mending
+# -- fixing
 
 
 def documents(text: str) -> list[Object]:
     return [codec.decode_yaml(part.encode()).value for part in text.split("---\n")]
 
 
-def test_mended_crds_go_to_stdout_and_notes_to_stderr(run: Make, write: Make, crd: Make, old_crd: Make) -> None:
+def test_fixed_crds_are_written_to_stdout_and_notes_to_stderr(run: Make, write: Make, crd: Make, old_crd: Make) -> None:
     write("a.json", crd(size=GOOD))
     write("b.json", old_crd({"properties": {"spec": {"type": "object"}}}, scope="Cluster"))
     ran = run("lint --fix a.json b.json")
     assert ran.status == 0
-    good, mended = documents(ran.out)
-    assert good == crd(size=GOOD), "nothing is added to what is good"
-    assert mended == crd({"type": "object", "properties": {"spec": {"type": "object"}}}, scope="Cluster")
+    good, fixed = documents(ran.out)
+    assert good == crd(size=GOOD), "a structural CRD is not changed"
+    assert fixed == crd({"type": "object", "properties": {"spec": {"type": "object"}}}, scope="Cluster")
     assert ran.err.splitlines() == [
         "b.json: widgets.example.com (v1beta1): apiVersion: apiextensions.k8s.io/v1beta1 became apiextensions.k8s.io/v1",
         "b.json: widgets.example.com (v1beta1): spec.versions[0].schema.openAPIV3Schema: type: object added",
     ]
 
 
-def test_what_is_mended_lints_clean(run: Make, write: Make, old_crd: Make) -> None:
+def test_a_fixed_crd_has_no_violations(run: Make, write: Make, old_crd: Make) -> None:
     write("old.json", old_crd({"properties": {"spec": {"properties": {"a": {"pattern": "x"}}}}}))
     assert run("lint old.json").status == 1
     write("new.yaml", run("lint --fix old.json").out)
@@ -177,24 +177,24 @@ def test_what_is_mended_lints_clean(run: Make, write: Make, old_crd: Make) -> No
     assert run("lint --fix new.yaml").err == ""
 
 
-def test_a_crd_without_a_structural_form_is_left_out_and_told(run: Make, write: Make, crd: Make) -> None:
+def test_a_crd_without_a_structural_form_is_reported_and_not_written(run: Make, write: Make, crd: Make) -> None:
     write("a.json", {"kind": "List", "items": [crd(size=UNTYPED), crd(size=GOOD)]})
     ran = run("lint --fix a.json")
     assert ran.status == 1
     assert documents(ran.out) == [crd(size=GOOD)]
-    assert ran.err.startswith("a.json: widgets.example.com (v1): has no structural form, left as it is\n  spec.")
+    assert ran.err.startswith("a.json: widgets.example.com (v1): has no structural form, not changed\n  spec.")
     assert "Give it a `type`." in ran.err
 
 
-def test_what_servers_fill_in_is_left_to_them(run: Make, write: Make, crd: Make) -> None:
-    mended = crd(size={"minimum": 1})
-    mended["spec"] |= {
+def test_fields_that_servers_fill_in_are_not_written(run: Make, write: Make, crd: Make) -> None:
+    original = crd(size={"minimum": 1})
+    original["spec"] |= {
         "names": {"plural": "widgets", "kind": "Widget", "singular": "wid"},
         "preserveUnknownFields": False,
     }
-    mended["metadata"]["creationTimestamp"] = None
-    mended["status"] = {"acceptedNames": {"kind": "", "plural": ""}, "conditions": [], "storedVersions": []}
-    write("a.json", mended)
+    original["metadata"]["creationTimestamp"] = None
+    original["status"] = {"acceptedNames": {"kind": "", "plural": ""}, "conditions": [], "storedVersions": []}
+    write("a.json", original)
     [written] = documents(run("lint --fix a.json").out)
     assert written.keys() == {"apiVersion", "kind", "metadata", "spec"}
     assert written["metadata"] == {"name": "widgets.example.com"}
@@ -203,7 +203,7 @@ def test_what_servers_fill_in_is_left_to_them(run: Make, write: Make, crd: Make)
 
 
 IN_PLACE = """
-    # Copyright: nobody
+    # Copyright: none
 
     # More about it.
     apiVersion: apiextensions.k8s.io/v1beta1   # old
@@ -215,25 +215,25 @@ IN_PLACE = """
       preserveUnknownFields: false
       names: {plural: widgets, kind: Widget}
     --- # the next one
-    # stays   as it is
+    # not   reformatted
     kind:   Pod
     ---
 """
 
 
-def test_a_file_is_rewritten_and_its_other_documents_stay(run: Make, write: Make, here: Path) -> None:
+def test_rewriting_a_file_does_not_change_other_documents(run: Make, write: Make, here: Path) -> None:
     path = write("old.yaml", IN_PLACE)
     path.chmod(0o640)
     ran = run("lint --fix --in-place old.yaml")
     assert (ran.status, ran.out) == (0, "")
     assert ran.err.endswith("old.yaml: rewritten\n")
     assert path.read_text() == (
-        "# Copyright: nobody\n\n# More about it.\n"
+        "# Copyright: none\n\n# More about it.\n"
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: widgets.example.com\n"
         "spec:\n  group: example.com\n  names:\n    kind: Widget\n    plural: widgets\n  scope: Namespaced\n"
         "  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema:\n        type: object\n"
         "        x-kubernetes-preserve-unknown-fields: true\n    served: true\n    storage: true\n"
-        "--- # the next one\n# stays   as it is\nkind:   Pod\n---\n"
+        "--- # the next one\n# not   reformatted\nkind:   Pod\n---\n"
     )
     assert path.stat().st_mode & 0o777 == 0o640
     assert [one.name for one in here.iterdir()] == ["old.yaml"]
@@ -254,25 +254,25 @@ def test_json_stays_json_and_lists_stay_lists(run: Make, write: Make, crd: Make)
     }
 
 
-def test_what_has_no_structural_form_stays_in_the_file(run: Make, write: Make, crd: Make) -> None:
-    bad, mendable = json.dumps(crd(size=UNTYPED)), json.dumps(crd(size={"minimum": 1}))
-    path = write("a.yaml", f"{bad}\n---\n{mendable}\n---\na: [\n")
+def test_a_crd_without_a_structural_form_is_not_changed_in_the_file(run: Make, write: Make, crd: Make) -> None:
+    bad, fixable = json.dumps(crd(size=UNTYPED)), json.dumps(crd(size={"minimum": 1}))
+    path = write("a.yaml", f"{bad}\n---\n{fixable}\n---\na: [\n")
     ran = run("lint --fix --in-place a.yaml")
     assert ran.status == 1
-    before, mended, after = path.read_text().split("---\n")
+    before, fixed, after = path.read_text().split("---\n")
     assert (before, after) == (f"{bad}\n", "a: [\n")
-    assert codec.decode_yaml(mended.encode()).value == crd(size={"type": "number", "minimum": 1})
+    assert codec.decode_yaml(fixed.encode()).value == crd(size={"type": "number", "minimum": 1})
     assert "a.yaml, document 3: yaml: line 2: did not find expected node content" in ran.err
 
 
-def test_files_with_nothing_to_mend_are_not_written(run: Make, write: Make, crd: Make) -> None:
+def test_files_without_violations_are_not_written(run: Make, write: Make, crd: Make) -> None:
     path = write("d/a.json", crd(size=GOOD))
     os.utime(path, (1, 1))
     assert run("lint --fix --in-place d") == (0, "", "")
     assert path.stat().st_mtime == 1
 
 
-def test_a_link_stays_a_link(run: Make, write: Make, crd: Make, here: Path) -> None:
+def test_the_target_of_a_link_is_rewritten(run: Make, write: Make, crd: Make, here: Path) -> None:
     target = write("target.json", crd(size={"minimum": 1}))
     (here / "link.json").symlink_to(target)
     assert run("lint --fix --in-place link.json").status == 0
@@ -280,7 +280,7 @@ def test_a_link_stays_a_link(run: Make, write: Make, crd: Make, here: Path) -> N
     assert json.loads(target.read_text()) == crd(size={"type": "number", "minimum": 1})
 
 
-def test_files_that_are_not_there(run: Make) -> None:
+def test_missing_files(run: Make) -> None:
     assert run("lint --fix --in-place none.yaml") == (1, "", "noxu: none.yaml: no such file or directory\n")
 
 
@@ -289,10 +289,10 @@ def test_files_that_are_not_there(run: Make) -> None:
     [
         ("lint", "the following arguments are required: FILE"),
         ("lint --in-place a.yaml", "--in-place needs --fix"),
-        ("lint --fix --in-place -", "--in-place goes neither with --output json nor with stdin"),
-        ("lint --fix --in-place --output json a", "--in-place goes neither with --output json nor with stdin"),
+        ("lint --fix --in-place -", "--in-place cannot be combined with --output json or stdin"),
+        ("lint --fix --in-place --output json a", "--in-place cannot be combined with --output json or stdin"),
     ],
 )
-def test_arguments_that_make_no_sense(run: Make, line: str, why: str) -> None:
+def test_invalid_combinations_of_arguments(run: Make, line: str, why: str) -> None:
     ran = run(line)
     assert (ran.status, ran.err.splitlines()[-1]) == (2, f"noxu lint: error: {why}")

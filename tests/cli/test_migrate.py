@@ -1,4 +1,4 @@
-"""noxu migrate: after it objects are stored in the storage version, and nothing else of them has changed."""
+"""`noxu migrate`: afterwards objects are stored in the storage version, and nothing else of them has changed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from apiserver import server
-from apiserver.config import Config
-from apiserver.testing.handle import Noxu
 from conformance.client import DEFINITIONS, Client
 from conformance.stub import Stub
-from storage.snapshot import snapshot
-from storage.types import Prefix
+from noxu.apiserver import server
+from noxu.apiserver.config import Config
+from noxu.apiserver.testing.handle import Noxu
+from noxu.storage.snapshot import snapshot
+from noxu.storage.types import Prefix
+from tests.timing import HANGS_AFTER
 
 GROUP = "moved.example.com"
 NAME = f"widgets.{GROUP}"
@@ -30,7 +31,7 @@ CONVERT = {
 
 
 def definition(storage: str = "v1", *, conversion: Any = None, unserved: str = "", **schema: Any) -> dict[str, Any]:
-    """`schema` is more to say of objects."""
+    """`schema`: more keywords of the root schema."""
     schemas = {
         "v1": {"address": {"type": "string"}, "size": SIZE},
         "v2": {"host": {"type": "string"}, "port": {"type": "string"}, "size": SIZE},
@@ -72,13 +73,13 @@ def stub() -> Iterator[Stub]:
 
 @pytest.fixture
 def webhook(stub: Stub) -> Any:
-    """`spec.conversion` for a webhook that knows what to do."""
+    """`spec.conversion` for a webhook that converts between v1 and v2."""
     stub.reset({"/convert": {"convert": CONVERT}})
-    config = {"url": stub.show("{{STUB}}/convert"), "caBundle": stub.show("{{CA}}")}
+    config = {"url": stub.fill_placeholders("{{STUB}}/convert"), "caBundle": stub.fill_placeholders("{{CA}}")}
     return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config}}
 
 
-class Running:
+class RunningServer:
     """A server over a data directory, in a thread."""
 
     def __init__(self, data: Path) -> None:
@@ -96,7 +97,7 @@ class Running:
 
     def __enter__(self) -> Client:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(HANGS_AFTER)
         self.client = Client(self.url)
         return self.client
 
@@ -121,8 +122,8 @@ def create(client: Client, version: str, name: str, **spec: Any) -> Any:
     return send(client, "POST", widgets(version), body)
 
 
-def store_in(client: Client, version: str, **how: Any) -> None:
-    spec = definition(version, **how)["spec"]
+def store_in(client: Client, version: str, **options: Any) -> None:
+    spec = definition(version, **options)["spec"]
     send(client, "PATCH", f"{DEFINITIONS}/{NAME}", {"spec": {"versions": spec["versions"]}}, MERGE)
 
 
@@ -152,7 +153,7 @@ Run = Callable[..., Any]
 
 
 def test_a_data_directory_is_migrated(run: Run, tmp_path: Path, webhook: Any) -> None:
-    with Running(tmp_path / "data") as client:
+    with RunningServer(tmp_path / "data") as client:
         before = prepare(client, webhook)
     assert [one["apiVersion"] for one in stored(tmp_path / "data").values()] == [
         f"{GROUP}/{v}" for v in ("v1", "v1", "v2")
@@ -169,13 +170,13 @@ def test_a_data_directory_is_migrated(run: Run, tmp_path: Path, webhook: Any) ->
     for old, name in zip(before, "ab", strict=True):
         del old["metadata"]["resourceVersion"]
         assert after[name]["metadata"] == old["metadata"]
-    with Running(tmp_path / "data") as client:
+    with RunningServer(tmp_path / "data") as client:
         assert stored_versions(client) == ["v2"]
         assert send(client, "GET", widgets("v1", "a"))["spec"] == {"address": "a:1", "size": 3}
 
 
-def test_migrating_again_finds_nothing_to_do(run: Run, tmp_path: Path, webhook: Any) -> None:
-    with Running(tmp_path / "data") as client:
+def test_a_second_migration_has_nothing_to_do(run: Run, tmp_path: Path, webhook: Any) -> None:
+    with RunningServer(tmp_path / "data") as client:
         prepare(client, webhook)
     run("migrate --data data")
     assert run("migrate --data data") == (
@@ -183,28 +184,28 @@ def test_migrating_again_finds_nothing_to_do(run: Run, tmp_path: Path, webhook: 
         "nothing to migrate: all objects are stored in their storage versions\n",
         "",
     )
-    told = f"{NAME}: 0 of 3 objects rewritten in v2; storedVersions are v2\n"
-    assert run(f"migrate --data data {NAME}") == (0, told, "")
+    output = f"{NAME}: 0 of 3 objects rewritten in v2; storedVersions are v2\n"
+    assert run(f"migrate --data data {NAME}") == (0, output, "")
 
 
-def test_without_a_webhook_the_version_is_changed_and_what_it_does_not_describe_goes(run: Run, tmp_path: Path) -> None:
-    with Running(tmp_path / "data") as client:
+def test_without_a_webhook_fields_that_the_new_version_does_not_describe_are_pruned(run: Run, tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "data") as client:
         prepare(client)
     assert run("migrate --data data").status == 0
     assert [stored(tmp_path / "data")[name]["spec"] for name in "ab"] == [{"size": 3}, {"size": 3}]
 
 
-def test_what_cannot_be_converted_keeps_its_version_in_the_definition(
+def test_if_an_object_cannot_be_converted_stored_versions_do_not_change(
     run: Run, tmp_path: Path, webhook: Any, stub: Stub
 ) -> None:
-    with Running(tmp_path / "data") as client:
+    with RunningServer(tmp_path / "data") as client:
         prepare(client, webhook)
     stub.change({"/convert": {"result": {"status": "Failure", "message": "not today"}}})
     ran = run("migrate --data data")
     why = f"conversion webhook for {GROUP}/v1, Kind=Widget failed: not today"
     assert ran.status == 1
     assert ran.out == (
-        f"{NAME}: 0 of 3 objects rewritten in v2; storedVersions stay v1, v2\n"
+        f"{NAME}: 0 of 3 objects rewritten in v2; storedVersions remain v1, v2\n"
         f"  Widget default/a: {why}\n"
         f"  Widget default/b: {why}\n"
     )
@@ -216,8 +217,8 @@ def test_what_cannot_be_converted_keeps_its_version_in_the_definition(
     }
 
 
-def test_what_is_not_valid_is_told(run: Run, tmp_path: Path) -> None:
-    with Running(tmp_path / "data") as client:
+def test_invalid_objects_are_reported(run: Run, tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "data") as client:
         prepare(client)
         store_in(client, "v2", required=["status"])
     ran = run("migrate --data data")
@@ -225,8 +226,8 @@ def test_what_is_not_valid_is_told(run: Run, tmp_path: Path) -> None:
     assert f'  Widget default/a: Widget.{GROUP} "a" is invalid: status: Required value' in ran.out
 
 
-def test_a_directory_that_a_server_uses_is_left_alone(run: Run, tmp_path: Path) -> None:
-    with Running(tmp_path / "data") as client:
+def test_a_directory_that_a_server_uses_is_refused(run: Run, tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "data") as client:
         prepare(client)
         ran = run("migrate --data data")
     assert ran.status == 1
@@ -234,7 +235,7 @@ def test_a_directory_that_a_server_uses_is_left_alone(run: Run, tmp_path: Path) 
     assert "--kubeconfig data/kubeconfig" in ran.err
 
 
-def test_a_directory_that_is_not_there_is_not_made(run: Run, tmp_path: Path) -> None:
+def test_a_missing_directory_is_not_created(run: Run, tmp_path: Path) -> None:
     ran = run("migrate --data nowhere")
     assert ran.status == 1
     assert ran.err.startswith("noxu: nowhere/noxu.db does not exist; name a data directory")
@@ -252,12 +253,12 @@ def client(noxu: Noxu) -> Iterator[Client]:
 
 def test_a_running_server_is_migrated(run: Run, noxu: Noxu, client: Client, webhook: Any, stub: Stub) -> None:
     before = prepare(client, webhook)
-    told = f"{NAME}: 2 of 3 objects rewritten in v2; storedVersions are v2, were v1, v2\n"
-    assert run(f"migrate --kubeconfig {noxu.kubeconfig}") == (0, told, "")
+    output = f"{NAME}: 2 of 3 objects rewritten in v2; storedVersions are v2, were v1, v2\n"
+    assert run(f"migrate --kubeconfig {noxu.kubeconfig}") == (0, output, "")
     assert stored_versions(client) == ["v2"]
-    stub.take()
+    stub.take_calls()
     after = [send(client, "GET", widgets("v2", name)) for name in "ab"]
-    assert stub.take() == []  # they are stored like this
+    assert stub.take_calls() == []  # they are stored in v2
     for old, new in zip(before, after, strict=True):
         assert new["metadata"] | {"resourceVersion": ""} == old["metadata"] | {"resourceVersion": ""}
     assert run(f"migrate --server {noxu.url}").out.startswith("nothing to migrate")
@@ -265,7 +266,7 @@ def test_a_running_server_is_migrated(run: Run, noxu: Noxu, client: Client, webh
     send(client, "PATCH", f"{DEFINITIONS}/{NAME}", {"spec": {"versions": versions}}, MERGE)
 
 
-def test_a_running_server_tells_what_cannot_be_written(
+def test_failures_of_a_running_server_are_reported(
     run: Run, noxu: Noxu, client: Client, webhook: Any, stub: Stub
 ) -> None:
     prepare(client, webhook)
@@ -276,7 +277,7 @@ def test_a_running_server_tells_what_cannot_be_written(
     assert stored_versions(client) == ["v1", "v2"]
 
 
-def test_a_storage_version_that_is_not_served_cannot_be_written_to(run: Run, noxu: Noxu, client: Client) -> None:
+def test_a_storage_version_that_is_not_served_cannot_be_written(run: Run, noxu: Noxu, client: Client) -> None:
     prepare(client)
     store_in(client, "v2", unserved="v2")
     ran = run(f"migrate --server {noxu.url}")
@@ -285,7 +286,7 @@ def test_a_storage_version_that_is_not_served_cannot_be_written_to(run: Run, nox
     assert stored_versions(client) == ["v1", "v2"]
 
 
-def test_objects_of_the_cluster_scope(run: Run, noxu: Noxu, client: Client) -> None:
+def test_cluster_scoped_objects(run: Run, noxu: Noxu, client: Client) -> None:
     crd = definition()
     crd["spec"]["scope"] = "Cluster"
     send(client, "POST", DEFINITIONS, crd)
@@ -295,12 +296,12 @@ def test_objects_of_the_cluster_scope(run: Run, noxu: Noxu, client: Client) -> N
     assert run(f"migrate --server {noxu.url}").out.startswith(f"{NAME}: 1 of 1 objects rewritten in v2")
 
 
-def test_a_definition_that_is_not_there(run: Run, noxu: Noxu) -> None:
+def test_a_missing_crd(run: Run, noxu: Noxu) -> None:
     ran = run(f"migrate --server {noxu.url} gears.example.com")
-    assert ran == (1, "", "noxu: there is no CRD gears.example.com\n")
+    assert ran == (1, "", "noxu: CRD gears.example.com does not exist\n")
 
 
-def test_a_server_that_is_not_there(run: Run) -> None:
+def test_a_server_that_does_not_answer(run: Run) -> None:
     ran = run("migrate --server http://127.0.0.1:1")
     assert ran.status == 1
     assert "does not answer" in ran.err

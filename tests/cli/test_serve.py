@@ -1,77 +1,78 @@
-"""`noxu serve` on its way to a server, and when there will be none. What it serves is tested elsewhere."""
+"""`noxu serve`: starting and stopping. What it serves is tested elsewhere."""
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apiserver.kubeconfig import write_kubeconfig
+from noxu.apiserver.kubeconfig import write_kubeconfig
+from tests.timing import HANGS_AFTER, eventually
 
 Make = Callable[..., Any]
 
 GONE = "http://127.0.0.1:1"
-SOMEBODYS = "apiVersion: v1\nkind: Config\ncurrent-context: production\n"
+OTHER_KUBECONFIG = "apiVersion: v1\nkind: Config\ncurrent-context: production\n"
 
 REFUSED: list[tuple[str, str, str]] = [
-    ("a file that is not there", "--memory none.yaml", "none.yaml: no such file or directory"),
-    ("a file that is none", "--memory broken.yaml", "broken.yaml: yaml: line 1: did not find expected node content"),
+    ("a missing file", "--memory none.yaml", "none.yaml: no such file or directory"),
+    ("a file that is not YAML", "--memory broken.yaml", "broken.yaml: yaml: line 1: did not find expected node content"),
     ("an object without its CRD", "--memory widget.json", 'widget.json: no matches for kind "Widget" in version "example.com/v1": load its CRD, too'),
     ("an object that is refused", "--memory crd.json wrong.json", 'wrong.json: Widget.example.com "a" is invalid: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
     ("data in a file", "--data file", "cannot keep data in file: File exists"),
-    ("somebody else's kubeconfig", "--memory --kubeconfig file", "file is there, and not of Noxu: it would be lost. Choose another --kubeconfig"),
+    ("another kubeconfig", "--memory --kubeconfig file", "file is there, and not of Noxu: it would be lost. Choose another --kubeconfig"),
     ("a kubeconfig in a file", "--memory --kubeconfig file/x", "cannot write the kubeconfig file/x: File exists; choose another --kubeconfig"),
     ("a kubeconfig that is a directory", "--memory --kubeconfig .", "cannot write the kubeconfig .: Is a directory; choose another --kubeconfig"),
-    ("any address", "--memory --host 0.0.0.0", "--host 0.0.0.0 is not a loopback address: others could use this server without TLS and authentication, which it does not have yet. Use 127.0.0.1, and a tunnel (ssh -L) to reach it from elsewhere"),
-    ("an address of nobody", "--memory --host nobody.invalid", "--host nobody.invalid: "),
+    ("an address that is not loopback", "--memory --host 0.0.0.0", "--host 0.0.0.0 is not a loopback address: others could use this server without TLS and authentication, which it does not have yet. Use 127.0.0.1, and a tunnel (ssh -L) to reach it from elsewhere"),
+    ("an unknown host name", "--memory --host nobody.invalid", "--host nobody.invalid: "),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_keeps_it_from_starting(
+def test_it_does_not_start_with(
     run: Make, write: Make, crd: Make, widget: Make, here: Path, arguments: str, why: str
 ) -> None:
     write("broken.yaml", "a: [")
     write("widget.json", widget("a", size=1))
     write("wrong.json", widget("a", size="big"))
     write("crd.json", crd(size={"type": "integer"}))
-    write("file", SOMEBODYS)
+    write("file", OTHER_KUBECONFIG)
     ran = run(f"serve --port 0 {arguments}")
     assert (ran.status, ran.out) == (1, "")
     assert ran.err.splitlines()[-1].startswith(f"noxu: {why}")
-    assert (here / "file").read_text() == SOMEBODYS
+    assert (here / "file").read_text() == OTHER_KUBECONFIG
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", "1.5", ""])
-def test_ports_that_are_none(run: Make, port: str) -> None:
+def test_invalid_ports(run: Make, port: str) -> None:
     ran = run(f"serve --port={port}")
     assert (ran.status, ran.err.splitlines()[-1]) == (
         2,
-        "noxu serve: error: argument --port: a port is a number from 0 to 65535",
+        "noxu serve: error: argument --port: must be a number from 0 to 65535",
     )
 
 
-def test_a_kubeconfig_of_its_own_and_an_empty_file_are_taken(here: Path, write: Make) -> None:
+def test_its_own_kubeconfig_and_an_empty_file_are_replaced(here: Path, write: Make) -> None:
     write_kubeconfig(here / "old", GONE)
     write("empty", "")
     for name in ("old", "empty"):
         with _serve(here, "--kubeconfig", name) as process:
             assert "http://127.0.0.1:" in _until_written(here / name)
             process.send_signal(signal.SIGTERM)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=HANGS_AFTER)
         assert (process.returncode, err) == (0, "")
         assert f"export KUBECONFIG={here / name}\n" in out
         assert not (here / name).exists()
 
 
-def test_files_are_loaded_before_it_answers(here: Path, write: Make, crd: Make, widget: Make, run: Make) -> None:
+def test_files_are_loaded_before_the_server_is_ready(
+    here: Path, write: Make, crd: Make, widget: Make, run: Make
+) -> None:
     write("d/a.json", widget("a", size=0))
     write("d/crd.json", crd(size={"type": "integer"}))
     write("new.json", crd(size={"type": "integer", "minimum": 1}))
@@ -85,13 +86,13 @@ def test_files_are_loaded_before_it_answers(here: Path, write: Make, crd: Make, 
             "1 object of 1 CRD: 1 no longer validate",
         ]
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=HANGS_AFTER)
     assert process.returncode == 0
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(here: Path, write: Make, widget: Make) -> None:
+def test_a_closed_output_pipe_is_not_an_error(here: Path, write: Make, widget: Make) -> None:
     write("a.json", {"kind": "List", "items": [widget(f"w{n}") for n in range(2000)]})
-    command = [sys.executable, "-m", "apiserver", "validate", "-f", "a.json"]
+    command = [sys.executable, "-m", "noxu", "validate", "-f", "a.json"]
     with subprocess.Popen(
         command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
     ) as process:
@@ -104,7 +105,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(here: Path, write: Make, widg
 
 def _serve(here: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "apiserver", "serve", "--memory", "--port", "0", *arguments],
+        [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0", *arguments],
         cwd=here,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -118,12 +119,10 @@ def _environment() -> dict[str, str]:
 
 
 def _until_written(path: Path) -> str:
-    """The kubeconfig of the server that has started, not of one before."""
-    deadline = time.monotonic() + 30
-    while True:
-        with contextlib.suppress(FileNotFoundError):
-            text = path.read_text()
-            if "current-context" in text and f'"{GONE}"' not in text:
-                return text
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    """Wait for the kubeconfig of the server that has been started, which replaces an older one."""
+
+    def written() -> str:
+        text = path.read_text() if path.exists() else ""
+        return text if "current-context" in text and f'"{GONE}"' not in text else ""
+
+    return eventually(written)

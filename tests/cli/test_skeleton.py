@@ -1,4 +1,4 @@
-"""`noxu skeleton`: of CRDs and of bare schemas."""
+"""`noxu skeleton`: the skeletons of CRDs and of bare schemas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apiserver.api import codec
+from noxu.apiserver.api import codec
 
 Make = Callable[..., Any]
 
@@ -34,14 +34,14 @@ def test_the_examples_of_the_kep(run: Make, schema: str, skeleton: str) -> None:
 SIXTH = '{"anyOf": [{"properties": {"a": {"type": "string"}}}, {"additionalProperties": {"type": "integer"}}]}'
 
 
-def test_the_sixth_is_no_skeleton_to_prune_by(run: Make) -> None:
+def test_the_sixth_example_violates_restriction_1(run: Make) -> None:
     ran = run("skeleton -", stdin=SIXTH)
     assert ran.status == 1
     assert ran.out == "additionalProperties:\n  type: integer\nproperties:\n  a:\n    type: string\n"
     assert ran.err == f"-: the root: {RESTRICTION}\n"
 
 
-def test_every_version_of_every_crd(run: Make, write: Make, crd: Make) -> None:
+def test_the_skeletons_of_every_version_of_every_crd(run: Make, write: Make, crd: Make) -> None:
     two = crd(size={"type": "integer", "minimum": 1})
     [version] = two["spec"]["versions"]
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"a": json.loads(SIXTH)}}}
@@ -59,16 +59,16 @@ def test_every_version_of_every_crd(run: Make, write: Make, crd: Make) -> None:
         "---\n# widgets.example.com v2\nproperties:\n  a:\n    additionalProperties:\n      type: integer\n"
         "    properties:\n      a:\n        type: string\ntype: object\n"
     )
-    where = "spec.versions[1].schema.openAPIV3Schema.properties[a]"
-    assert ran.err == f"crds.json: widgets.example.com v2: {where}: {RESTRICTION}\n"
+    path = "spec.versions[1].schema.openAPIV3Schema.properties[a]"
+    assert ran.err == f"crds.json: widgets.example.com v2: {path}: {RESTRICTION}\n"
 
 
-def test_v1beta1_has_one_schema_for_all_versions(run: Make, write: Make, old_crd: Make) -> None:
+def test_a_v1beta1_crd_has_one_schema_for_all_versions(run: Make, write: Make, old_crd: Make) -> None:
     write("old.json", old_crd(json.loads(SIXTH), version=None, versions=[{"name": "v1"}, {"name": "v2"}]))
     ran = run("skeleton --output json old.json")
     assert ran.status == 1
-    [told] = ran.json
-    assert told == {
+    [skeleton] = ran.json
+    assert skeleton == {
         "crd": "widgets.example.com",
         "version": "",
         "skeleton": {"properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
@@ -76,7 +76,7 @@ def test_v1beta1_has_one_schema_for_all_versions(run: Make, write: Make, old_crd
     }
 
 
-def test_machines_get_a_list(run: Make, write: Make, crd: Make) -> None:
+def test_json_output_is_a_list(run: Make, write: Make, crd: Make) -> None:
     write(
         "a.yaml",
         f"{json.dumps(crd(size={'type': 'integer'}))}\n---\ntype: array\nitems: {{type: string, minLength: 1}}\n",
@@ -92,24 +92,24 @@ def test_machines_get_a_list(run: Make, write: Make, crd: Make) -> None:
 
 REFUSED: list[tuple[str, str, str]] = [
     ("broken", "{", "unexpected end of JSON input"),
-    ("no object", "- a", "a schema is a JSON object"),
-    ("nothing", "", "no schema in there"),
-    ("another kind", "apiVersion: v1\nkind: Pod", "no schema in there"),
+    ("not an object", "- a", "a schema is a JSON object"),
+    ("nothing", "", "no schema found"),
+    ("another kind", "apiVersion: v1\nkind: Pod", "no schema found"),
     ("a schema of wrong types", "properties: 3", "json: cannot unmarshal number into Go struct field JSONSchemaProps.properties of type map[string]v1.JSONSchemaProps"),
     ("a CRD of wrong types", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: 3", "json: cannot unmarshal number into Go struct field CustomResourceDefinition.spec of type v1.CustomResourceDefinitionSpec"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_has_no_skeleton(run: Make, text: str, why: str) -> None:
+def test_input_without_a_schema(run: Make, text: str, why: str) -> None:
     assert run("skeleton -", stdin=text) == (1, "", f"-: {why}\n")
 
 
-def test_files_that_are_not_there(run: Make) -> None:
+def test_missing_files(run: Make) -> None:
     assert run("skeleton none") == (1, "", "none: No such file or directory\n")
 
 
-def test_schemas_too_deep_for_anybody(run: Make) -> None:
+def test_a_schema_that_is_too_deep_is_refused(run: Make) -> None:
     deep = '{"properties":{"a":' * 3000 + "{}" + "}}" * 3000
     ran = run("skeleton -", stdin=deep)
     assert (ran.status, ran.out) == (1, "")

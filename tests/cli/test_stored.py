@@ -1,4 +1,4 @@
-"""`noxu validate --stored`: in a data directory, in a running server, and by CRDs that are not applied yet."""
+"""`noxu validate --stored`: in a data directory, in a running server, and with CRDs that are not applied yet."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any
 
 import pytest
 
-from apiserver import server
-from apiserver.api.types import Object
-from apiserver.config import Config
-from apiserver.kubeconfig import kubeconfig
-from apiserver.testing.handle import Noxu, documents
+from noxu.apiserver import server
+from noxu.apiserver.config import Config
+from noxu.apiserver.kubeconfig import kubeconfig
+from noxu.apiserver.testing.handle import Noxu, documents
+from noxu.apiserver.values import Object
 
 Make = Callable[..., Any]
 
 ANY_SIZE = {"type": "integer"}
 SIZE = {"type": "integer", "minimum": 1}
 TOO_SMALL = "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"
-UNSEEN = "noxu: what pruning hides cannot be seen from outside: the server leaves it out\n"
+HIDDEN_UNKNOWN = "noxu: fields that pruning hides cannot be detected over the API: the server leaves them out\n"
 
 
-def keep(directory: Path, *objects: Object) -> None:
-    """A server runs on the directory, takes the objects, and stops."""
+def store(directory: Path, *objects: Object) -> None:
+    """Store objects in a data directory."""
 
     async def serve() -> None:
         async with server.Server(Config(port=0, data=directory), documents(*objects)):
@@ -37,15 +37,15 @@ def keep(directory: Path, *objects: Object) -> None:
 
 
 @pytest.fixture
-def kept(here: Path, crd: Make, widget: Make) -> Path:
-    """Widgets a, b and c, of which b is too small and c has a colour; then the CRD got a minimum and lost the colour."""
+def directory(here: Path, crd: Make, widget: Make) -> Path:
+    """Widgets a, b and c. The size of b is below the minimum, and c has a colour, which the CRD no longer describes."""
     before = crd(size=ANY_SIZE, colour={"type": "string"})
-    keep(here / ".noxu", before, widget("a", size=1), widget("b", size=0), widget("c", size=2, colour="red"))
-    keep(here / ".noxu", crd(size=SIZE))
+    store(here / ".noxu", before, widget("a", size=1), widget("b", size=0), widget("c", size=2, colour="red"))
+    store(here / ".noxu", crd(size=SIZE))
     return here / ".noxu"
 
 
-def test_what_no_longer_validates_and_what_is_hidden(run: Make, kept: Path) -> None:
+def test_invalid_objects_and_hidden_fields_are_reported(run: Make, directory: Path) -> None:
     ran = run("validate --stored")
     assert (ran.status, ran.err) == (1, "")
     assert ran.out.splitlines() == [
@@ -53,14 +53,14 @@ def test_what_no_longer_validates_and_what_is_hidden(run: Make, kept: Path) -> N
         f"  {TOO_SMALL}",
         "Widget default/c (example.com/v1): validates",
         "  hidden by pruning: spec.colour",
-        "3 objects of 1 CRD: 1 no longer validate, 1 hold what pruning hides",
+        "3 objects of 1 CRD: 1 no longer validate, 1 with fields hidden by pruning",
     ]
 
 
-def test_machines_get_everything(run: Make, kept: Path) -> None:
-    told = run("validate --stored --output json").json
-    invalid, hiding = told.pop("problems")
-    assert told == {"remarks": [], "failures": [], "summary": {"objects": 3, "invalid": 1, "hiding": 1}}
+def test_json_output(run: Make, directory: Path) -> None:
+    output = run("validate --stored --output json").json
+    invalid, hiding = output.pop("problems")
+    assert output == {"remarks": [], "failures": [], "summary": {"objects": 3, "invalid": 1, "hiding": 1}}
     assert invalid.pop("resourceVersion").isdecimal()
     assert invalid == {
         "crd": "widgets.example.com", "apiVersion": "example.com/v1", "kind": "Widget", "namespace": "default", "name": "b",
@@ -70,7 +70,7 @@ def test_machines_get_everything(run: Make, kept: Path) -> None:
     assert (hiding["name"], hiding["valid"], hiding["hidden"]) == ("c", True, ["spec.colour"])
 
 
-def test_crds_in_files_count_instead_of_the_stored_ones(run: Make, write: Make, kept: Path, crd: Make) -> None:
+def test_crds_in_files_replace_the_stored_ones(run: Make, write: Make, directory: Path, crd: Make) -> None:
     write("new.json", crd(size={"type": "integer", "maximum": 1}, colour={"type": "string"}))
     ran = run("validate --stored -f new.json")
     assert ran.out.splitlines() == [
@@ -80,29 +80,31 @@ def test_crds_in_files_count_instead_of_the_stored_ones(run: Make, write: Make, 
     ]
 
 
-def test_nothing_is_changed(run: Make, kept: Path) -> None:
-    before = {file.name: file.read_bytes() for file in kept.iterdir()}
+def test_the_data_directory_does_not_change(run: Make, directory: Path) -> None:
+    before = {file.name: file.read_bytes() for file in directory.iterdir()}
     run("validate --stored")
-    assert {file.name: file.read_bytes() for file in kept.iterdir()} == before
+    assert {file.name: file.read_bytes() for file in directory.iterdir()} == before
 
 
-def test_a_directory_with_a_server_on_it_is_left_alone(run: Make, here: Path, crd: Make) -> None:
-    async def look() -> Any:
+def test_a_directory_that_a_server_uses_is_refused(run: Make, here: Path, crd: Make) -> None:
+    async def validate() -> Any:
         async with server.Server(Config(port=0, data=here / "d"), documents(crd(size=SIZE))):
             return await asyncio.to_thread(run, "validate --stored --data d")
 
-    ran = asyncio.run(look())
+    ran = asyncio.run(validate())
     assert (ran.status, ran.out) == (1, "")
-    assert ran.err.endswith("is in use: a server is running on it; ask it with --kubeconfig d/kubeconfig, or stop it\n")
+    assert ran.err.endswith(
+        "is in use: a server is running on it; validate in it with --kubeconfig d/kubeconfig, or stop it\n"
+    )
 
 
-def test_a_damaged_object_is_told_and_the_others_are_judged(run: Make, kept: Path) -> None:
-    with contextlib.closing(sqlite3.connect(kept / "noxu.db")) as file, file:
+def test_a_corrupt_object_is_reported_and_the_others_are_validated(run: Make, directory: Path) -> None:
+    with contextlib.closing(sqlite3.connect(directory / "noxu.db")) as file, file:
         changed = """replace(CAST(value AS TEXT), '"size":0', '"size":7')"""
         file.execute(f"UPDATE log SET value = CAST({changed} AS BLOB) WHERE name = 'b'")
     ran = run("validate --stored")
     assert ran.status == 1
-    assert "damaged at revision" in ran.err
+    assert "corrupt at revision" in ran.err
     assert "default/b" not in ran.out
     assert "default/c" in ran.out
 
@@ -110,7 +112,7 @@ def test_a_damaged_object_is_told_and_the_others_are_judged(run: Make, kept: Pat
 # -- a running server
 
 
-def test_a_running_server_is_asked(run: Make, noxu: Noxu, crd: Make, widget: Make) -> None:
+def test_the_objects_of_a_running_server_are_validated(run: Make, noxu: Noxu, crd: Make, widget: Make) -> None:
     noxu.apply(crd(size=ANY_SIZE), *(widget(f"w{n}", size=n % 2) for n in range(3)))
     noxu.apply(crd(size=SIZE))
     for where in (
@@ -119,12 +121,12 @@ def test_a_running_server_is_asked(run: Make, noxu: Noxu, crd: Make, widget: Mak
         f"--kubeconfig {noxu.kubeconfig} --context noxu",
     ):
         ran = run(f"validate --stored {where}")
-        assert (ran.status, ran.err) == (1, UNSEEN)
+        assert (ran.status, ran.err) == (1, HIDDEN_UNKNOWN)
         assert ran.out.splitlines()[:2] == ["Widget default/w0 (example.com/v1): no longer validates", f"  {TOO_SMALL}"]
         assert ran.out.splitlines()[-1] == "3 objects of 1 CRD: 2 no longer validate"
 
 
-def test_a_running_server_is_asked_what_a_change_would_do(
+def test_the_objects_of_a_running_server_are_validated_by_crds_in_files(
     run: Make, write: Make, noxu: Noxu, crd: Make, widget: Make
 ) -> None:
     noxu.apply(crd(size=ANY_SIZE), widget("a", size=0))
@@ -139,15 +141,15 @@ def test_a_running_server_is_asked_what_a_change_would_do(
 def test_long_lists_are_read_in_pages(
     run: Make, noxu: Noxu, crd: Make, widget: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apiserver.commands.cluster.PAGE", 2)
+    monkeypatch.setattr("noxu.apiserver.commands.api_client.PAGE_SIZE", 2)
     noxu.apply(crd(size=SIZE), *(widget(f"w{n}", size=1) for n in range(5)))
     assert run(f"validate --stored --server {noxu.url}").out == "5 objects of 1 CRD: 0 no longer validate\n"
 
 
-# -- what cannot be judged
+# -- objects that cannot be validated
 
 
-def test_crds_that_are_no_help(run: Make, write: Make, kept: Path, crd: Make, widget: Make) -> None:
+def test_unusable_crds_in_files(run: Make, write: Make, directory: Path, crd: Make, widget: Make) -> None:
     write("wrong.json", crd(size={}))
     ran = run("validate --stored -f wrong.json")
     assert (ran.status, ran.out) == (1, "")
@@ -157,29 +159,29 @@ def test_crds_that_are_no_help(run: Make, write: Make, kept: Path, crd: Make, wi
     write("other.json", {"kind": "List", "items": [other, widget("a", size=1)]})
     ran = run("validate --stored -f other.json")
     assert ran.err.splitlines() == [
-        "noxu: other.json: Widget a is no CRD, and not looked at",
-        "noxu: gears.example.com: there is no such CRD, so there are no objects",
+        "noxu: other.json: Widget a is not a CRD, and is ignored",
+        "noxu: gears.example.com: the CRD does not exist, so it has no objects",
     ]
     assert run("validate --stored -f none.yaml").err == "noxu: none.yaml: no such file or directory\n"
 
 
-NOWHERE: list[tuple[str, str, str]] = [
+LOCATIONS: list[tuple[str, str, str]] = [
     ("no data", "", ".noxu/noxu.db is not a file; name a data directory with --data, or a running server with --server or --kubeconfig"),
-    ("nobody there", "--server http://127.0.0.1:1", "http://127.0.0.1:1 does not answer: Connection refused"),
-    ("no URL", "--server example", "example is no URL of a server: it has to look like https://HOST:PORT"),
+    ("no server", "--server http://127.0.0.1:1", "http://127.0.0.1:1 does not answer: Connection refused"),
+    ("no URL", "--server example", "example is not the URL of a server, such as https://HOST:PORT"),
     ("no kubeconfig", "--kubeconfig none", "none: No such file or directory"),
     ("a broken kubeconfig", "--kubeconfig broken", "broken: yaml: line 1: did not find expected node content"),
-    ("a kubeconfig that is none", "--kubeconfig list", "list is no kubeconfig"),
+    ("not a kubeconfig", "--kubeconfig list", "list is not a kubeconfig"),
     ("no context", "--kubeconfig empty", "empty has no current context; name one with --context"),
-    ("an unknown context", "--kubeconfig config --context x", "config: there is no context 'x' in it"),
-    ("an unknown cluster", "--kubeconfig cluster", "cluster: there is no cluster 'gone' in it"),
-    ("a certificate that is none", "--kubeconfig pem", "pem: certificate-authority: none: No such file or directory"),
-    ("a user known by a program", "--kubeconfig exec", "exec: user noxu is known by exec, which is not supported; give a token"),
+    ("an unknown context", "--kubeconfig config --context x", "config has no context 'x'"),
+    ("an unknown cluster", "--kubeconfig cluster", "cluster has no cluster 'gone'"),
+    ("a missing certificate", "--kubeconfig pem", "pem: certificate-authority: none: No such file or directory"),
+    ("a user that authenticates with a program", "--kubeconfig exec", "exec: user noxu authenticates with exec, which is not supported; use a token"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "why"), [row[1:] for row in NOWHERE], ids=[row[0] for row in NOWHERE])
-def test_where_there_is_nothing_to_ask(run: Make, write: Make, arguments: str, why: str) -> None:
+@pytest.mark.parametrize(("arguments", "why"), [row[1:] for row in LOCATIONS], ids=[row[0] for row in LOCATIONS])
+def test_unusable_locations(run: Make, write: Make, arguments: str, why: str) -> None:
     config = kubeconfig("http://127.0.0.1:1")
     write("config", config)
     write("broken", "a: [")
@@ -198,7 +200,7 @@ def test_where_there_is_nothing_to_ask(run: Make, write: Make, arguments: str, w
     assert len(ran.err.splitlines()) == 1
 
 
-def test_a_server_that_refuses(run: Make, noxu: Noxu) -> None:
+def test_a_server_that_refuses_requests(run: Make, noxu: Noxu) -> None:
     ran = run(f"validate --stored --server {noxu.url}/elsewhere")
     assert ran.status == 1
     assert "/apis/apiextensions.k8s.io/v1/customresourcedefinitions: 404" in ran.err
@@ -213,8 +215,8 @@ def test_a_server_that_refuses(run: Make, noxu: Noxu) -> None:
     ],
     ids=["a token", "a password", "nothing"],
 )
-def test_users_are_known_by(write: Make, user: Object, header: str) -> None:
-    from apiserver.commands.cluster import from_kubeconfig
+def test_users_authenticate_with(write: Make, user: Object, header: str) -> None:
+    from noxu.apiserver.commands.api_client import endpoint_from_kubeconfig
 
     config = {**kubeconfig("https://x:1"), "users": [{"name": "noxu", "user": user}]}
-    assert from_kubeconfig(write("config", json.dumps(config))).authorization == header
+    assert endpoint_from_kubeconfig(write("config", json.dumps(config))).authorization == header

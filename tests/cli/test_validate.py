@@ -1,4 +1,4 @@
-"""`noxu validate`: what a server would say, without one."""
+"""`noxu validate`: the answers of a server, without a server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.codec import MAX_BODY
-from apiserver.api.errors import ApiError
-from apiserver.api.types import Json, Object
-from apiserver.testing.handle import Noxu
+from noxu.apiserver.api.codec import MAX_BODY
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.testing.handle import Noxu
+from noxu.apiserver.values import Json, Object
 
 Make = Callable[..., Any]
 
@@ -25,7 +25,7 @@ def results(ran: Any) -> list[str]:
     return [one["result"] for one in ran.json["objects"]]
 
 
-def test_one_block_for_each_object_in_the_order_of_the_files(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_the_outcomes_are_in_the_order_of_the_files(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("objects.json", {"kind": "List", "items": [widget("a", size=1), widget("b", "attic", size=0)]})
     write("crd.json", crd(size=SIZE, title={"type": "string"}))
     write("more.yaml", f"# nothing\n---\n{json.dumps(widget('c', size='x', title=3))}")
@@ -43,13 +43,13 @@ def test_one_block_for_each_object_in_the_order_of_the_files(run: Make, write: M
     ]
 
 
-def test_nothing_refused_is_status_0(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_the_exit_status_without_refusals_is_0(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("d/a.json", widget("a", size=1))
     write("d/crd.json", crd(size=SIZE))
     assert run("validate -f d").status == 0
 
 
-def test_machines_get_the_status_that_a_server_answers_with(
+def test_json_output_contains_the_status_with_which_a_server_answers(
     run: Make, write: Make, crd: Make, widget: Make, noxu: Noxu
 ) -> None:
     noxu.apply(crd(size=SIZE))
@@ -67,39 +67,39 @@ def test_machines_get_the_status_that_a_server_answers_with(
     assert ran.json["objects"][0]["status"] is None
 
 
-# What becomes of an object `a` when the CRD is there, and how it is told.
+# A change of the object `a`, the result, and the lines that explain it.
 OBJECTS: list[tuple[str, Json, str, list[str]]] = [
     ("without a name", {"metadata": {}}, "refused", ["name or generateName is required"]),
-    ("with a wrong name", {"metadata": {"name": "A"}}, "refused", ["a lowercase RFC 1123 subdomain must consist of"]),
-    ("to be named", {"metadata": {"generateName": "a-"}}, "valid", []),
-    ("of a wrong namespace", {"metadata": {"name": "a", "namespace": "A"}}, "refused", ['namespaces "A" not found']),
-    ("with metadata that is none", {"metadata": 3}, "refused", ["cannot be handled as a Widget"]),
+    ("with an invalid name", {"metadata": {"name": "A"}}, "refused", ["a lowercase RFC 1123 subdomain must consist of"]),
+    ("with generateName", {"metadata": {"generateName": "a-"}}, "valid", []),
+    ("with an invalid namespace", {"metadata": {"name": "a", "namespace": "A"}}, "refused", ['namespaces "A" not found']),
+    ("with metadata that is not an object", {"metadata": 3}, "refused", ["cannot be handled as a Widget"]),
     ("with an unknown field", {"spec": {"size": 1, "color": 1}}, "valid", ['warning: unknown field "spec.color"']),
-    ("with a label that is none", {"metadata": {"name": "a", "labels": {"a": "b c"}}}, "refused", ["metadata.labels: Invalid value"]),
-    ("with nothing in it", {}, "valid", []),
-    ("out of a cluster", {"metadata": {"name": "a", "resourceVersion": "7", "uid": "u", "generation": 4}}, "valid", ["warning: metadata.resourceVersion is left out here"]),
+    ("with an invalid label", {"metadata": {"name": "a", "labels": {"a": "b c"}}}, "refused", ["metadata.labels: Invalid value"]),
+    ("without changes", {}, "valid", []),
+    ("exported from a cluster", {"metadata": {"name": "a", "resourceVersion": "7", "uid": "u", "generation": 4}}, "valid", ["warning: metadata.resourceVersion is left out here"]),
     ("of another version", {"apiVersion": "example.com/v2"}, "refused", ['no matches for kind "Widget" in version "example.com/v2": load its CRD, too']),
-    ("of no version", {"apiVersion": None}, "refused", ['no matches for kind "Widget" in version "None"']),
-    ("with a finalizer that is no name", {"metadata": {"name": "a", "finalizers": ["x y"]}}, "refused", ["metadata.finalizers: Invalid value"]),
-    ("with a finalizer of nobody", {"metadata": {"name": "a", "finalizers": ["x"]}}, "valid", ["prefer a domain-qualified finalizer name"]),
+    ("without a version", {"apiVersion": None}, "refused", ['no matches for kind "Widget" in version "None"']),
+    ("with an invalid finalizer", {"metadata": {"name": "a", "finalizers": ["x y"]}}, "refused", ["metadata.finalizers: Invalid value"]),
+    ("with a finalizer without a domain", {"metadata": {"name": "a", "finalizers": ["x"]}}, "valid", ["prefer a domain-qualified finalizer name"]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "result", "told"), [row[1:] for row in OBJECTS], ids=[row[0] for row in OBJECTS])
+@pytest.mark.parametrize(("changes", "result", "lines"), [row[1:] for row in OBJECTS], ids=[row[0] for row in OBJECTS])
 def test_an_object(
-    run: Make, write: Make, crd: Make, widget: Make, changes: Object, result: str, told: list[str]
+    run: Make, write: Make, crd: Make, widget: Make, changes: Object, result: str, lines: list[str]
 ) -> None:
     write("crd.json", crd(size=SIZE))
     write("a.json", {**widget("a", size=1), **changes})
     ran = run("validate -f crd.json -f a.json")
-    lines = ran.out.splitlines()[1:-1]
-    assert lines[0].endswith(f": {result}")
-    assert len(lines) == 1 + len(told)
-    assert all(text in line for text, line in zip(told, lines[1:], strict=True))
+    printed = ran.out.splitlines()[1:-1]
+    assert printed[0].endswith(f": {result}")
+    assert len(printed) == 1 + len(lines)
+    assert all(text in line for text, line in zip(lines, printed[1:], strict=True))
     assert ran.status == (1 if result == "refused" else 0)
 
 
-def test_strict_refuses_what_is_warned_of_otherwise(run: Make, write: Make, crd: Make) -> None:
+def test_strict_turns_warnings_into_errors(run: Make, write: Make, crd: Make) -> None:
     write("crd.json", crd(size=SIZE))
     write(
         "a.yaml",
@@ -126,7 +126,7 @@ def test_strict_refuses_what_is_warned_of_otherwise(run: Make, write: Make, crd:
     assert '\n    line 6: key "size" already set in map, unknown' in text, "all lines of a message are indented"
 
 
-def test_kinds_that_nothing_defines(run: Make, write: Make) -> None:
+def test_kinds_without_a_crd(run: Make, write: Make) -> None:
     write("a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}")
     ran = run("validate -f a.yaml")
     assert ran.status == 1
@@ -142,14 +142,12 @@ def test_kinds_that_nothing_defines(run: Make, write: Make) -> None:
     )
 
 
-def test_kinds_that_every_server_has_need_no_crd(run: Make, write: Make) -> None:
+def test_built_in_kinds_need_no_crd(run: Make, write: Make) -> None:
     write("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 3}")
     assert "cannot unmarshal number into Go struct field ConfigMap.data of type string" in run("validate -f a.yaml").out
 
 
-def test_namespaces_among_the_files_are_created_and_others_are_made_up(
-    run: Make, write: Make, crd: Make, widget: Make
-) -> None:
+def test_namespaces_need_not_be_in_the_files(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("d/a.json", widget("a", "attic", size=1))
     write("d/b.json", widget("b", "cellar", size=1))
     write("d/crd.json", crd(size=SIZE))
@@ -157,13 +155,15 @@ def test_namespaces_among_the_files_are_created_and_others_are_made_up(
     assert results(run("validate -f d --output json")) == ["valid"] * 4
 
 
-def test_objects_of_the_whole_cluster_are_in_no_namespace(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_cluster_scoped_objects_have_no_namespace(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("crd.json", crd(scope="Cluster", size=SIZE))
     write("a.json", widget("a", "attic", size=1))
     assert "a.json: Widget a: valid\n" in run("validate -f crd.json -f a.json").out
 
 
-def test_what_cannot_be_read_is_refused_and_the_rest_goes_on(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_unreadable_documents_are_refused_and_the_others_validated(
+    run: Make, write: Make, crd: Make, widget: Make
+) -> None:
     write("crd.json", crd(size=SIZE))
     write("a.yaml", f"a: [\n---\nb: 1\n---\n{json.dumps(widget('a', size=1))}\n")
     ran = run("validate -f none -f a.yaml -f crd.json")
@@ -181,14 +181,14 @@ def test_what_cannot_be_read_is_refused_and_the_rest_goes_on(run: Make, write: M
     ]
 
 
-def test_what_is_too_big_for_a_request(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_an_object_that_is_too_large_for_a_request(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("crd.json", crd(text={"type": "string"}))
     write("a.json", widget("a", text="x" * MAX_BODY))
     ran = run("validate -f crd.json -f a.json")
     assert f"  Request entity too large: limit is {MAX_BODY}\n" in ran.out
 
 
-# -- twice is an update
+# -- objects that occur twice
 
 
 def test_an_object_that_occurs_twice_is_an_update(run: Make, write: Make, crd: Make, widget: Make) -> None:
@@ -209,7 +209,7 @@ def test_an_object_that_occurs_twice_is_an_update(run: Make, write: Make, crd: M
     ]
 
 
-def test_rules_of_the_schema_are_run(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_cel_rules_are_evaluated(run: Make, write: Make, crd: Make, widget: Make) -> None:
     rules = [{"rule": "self.size % 2 == 0", "messageExpression": "self.size < 4 ? 'odd, and small' : 'odd'"}]
     spec = {"type": "object", "properties": {"size": SIZE}, "x-kubernetes-validations": rules}
     write("crd.json", crd({"type": "object", "properties": {"spec": spec}}))
@@ -223,7 +223,7 @@ def test_rules_of_the_schema_are_run(run: Make, write: Make, crd: Make, widget: 
     ]
 
 
-def test_immutable_things_are(run: Make, write: Make) -> None:
+def test_immutable_fields_cannot_be_changed(run: Make, write: Make) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "type": "Opaque"}
     write("a.json", {"kind": "List", "items": [secret, {**secret, "type": "other"}]})
     ran = run("validate -f a.json")
@@ -247,7 +247,7 @@ def test_crds_that_occur_twice_are_updates_of_crds(run: Make, write: Make, crd: 
 # -- CRDs
 
 
-def test_a_crd_that_is_refused_takes_its_objects_with_it(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_the_objects_of_a_refused_crd_are_refused(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("crd.json", crd(size={}))
     write("a.json", widget("a", size=1))
     ran = run("validate -f crd.json -f a.json")
@@ -256,7 +256,7 @@ def test_a_crd_that_is_refused_takes_its_objects_with_it(run: Make, write: Make,
     assert '  no matches for kind "Widget" in version "example.com/v1": load its CRD, too\n' in ran.out
 
 
-def test_a_crd_whose_names_are_taken_is_accepted_and_not_served(run: Make, write: Make, crd: Make) -> None:
+def test_a_crd_with_conflicting_names_is_accepted_and_not_served(run: Make, write: Make, crd: Make) -> None:
     other = crd(size=SIZE)
     other["metadata"]["name"], other["spec"]["names"]["plural"] = "wodgets.example.com", "wodgets"
     write("crds.json", {"kind": "List", "items": [crd(size=SIZE), other]})
@@ -269,7 +269,7 @@ def test_a_crd_whose_names_are_taken_is_accepted_and_not_served(run: Make, write
     ]
 
 
-def test_deprecated_versions_are_warned_of(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_deprecated_versions_cause_warnings(run: Make, write: Make, crd: Make, widget: Make) -> None:
     deprecated = crd(size=SIZE)
     deprecated["spec"]["versions"][0] |= {"deprecated": True, "deprecationWarning": "use gears"}
     write("crd.json", deprecated)
@@ -310,36 +310,43 @@ def test_a_crd_of_v1beta1_without_a_structural_form_is_refused(run: Make, write:
 
 ARGUMENTS: list[tuple[str, str]] = [
     ("validate", "nothing to validate: give -f or --stored"),
-    ("validate -f a --data b", "--data, --server, --kubeconfig and what belongs to them need --stored"),
-    ("validate -f a --server b", "--data, --server, --kubeconfig and what belongs to them need --stored"),
-    ("validate -f a --context b", "--data, --server, --kubeconfig and what belongs to them need --stored"),
+    (
+        "validate -f a --data b",
+        "--data, --server, --kubeconfig, --context and --insecure-skip-tls-verify need --stored",
+    ),
+    (
+        "validate -f a --server b",
+        "--data, --server, --kubeconfig, --context and --insecure-skip-tls-verify need --stored",
+    ),
+    (
+        "validate -f a --context b",
+        "--data, --server, --kubeconfig, --context and --insecure-skip-tls-verify need --stored",
+    ),
     ("validate --stored --data a --server b", "argument --server: not allowed with argument --data"),
     ("validate a", "unrecognized arguments: a"),
 ]
 
 
 @pytest.mark.parametrize(("line", "why"), ARGUMENTS)
-def test_arguments_that_make_no_sense(run: Make, line: str, why: str) -> None:
+def test_invalid_combinations_of_arguments(run: Make, line: str, why: str) -> None:
     ran = run(line)
     assert ran.status == 2
     assert ran.err.splitlines()[-1].endswith(f"error: {why}")
 
 
-def test_nothing_is_left_behind(run: Make, write: Make, crd: Make, here: Path) -> None:
+def test_no_files_are_written(run: Make, write: Make, crd: Make, here: Path) -> None:
     write("crd.json", crd(size=SIZE))
     run("validate -f crd.json")
     assert [one.name for one in here.iterdir()] == ["crd.json"]
 
 
-def test_objects_of_a_crd_with_a_conversion_webhook_are_judged_without_it(
-    run: Make, write: Make, crd: Make, widget: Make
-) -> None:
-    made = crd(size={"type": "integer"})
-    made["spec"]["versions"].append({**made["spec"]["versions"][0], "name": "v2", "storage": False})
+def test_conversion_webhooks_are_not_called(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    definition = crd(size={"type": "integer"})
+    definition["spec"]["versions"].append({**definition["spec"]["versions"][0], "name": "v2", "storage": False})
     config = {"url": "https://127.0.0.1:1/convert"}
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": config}
-    made["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
-    write("crd.json", made)
+    definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    write("crd.json", definition)
     write("good.json", {**widget("good", size=1), "apiVersion": "example.com/v2"})
     write("bad.json", {**widget("bad", size="large"), "apiVersion": "example.com/v2"})
     ran = run("validate -f crd.json -f good.json -f bad.json")

@@ -1,4 +1,4 @@
-"""`noxu validate` and what configures admission."""
+"""`noxu validate` with admission webhooks and policies."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ spec: {policyName: small, validationActions: [Deny]}
 """
 
 
-def test_webhooks_are_not_asked(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_admission_webhooks_are_not_called(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("crd.json", crd(size={"type": "integer"}))
     write("hook.yaml", WEBHOOK)
     write("widget.json", widget("a", size=9))
     assert run("validate -f crd.json -f hook.yaml -f widget.json").status == 0
 
 
-def test_policies_are_in_force(run: Make, write: Make, crd: Make, widget: Make) -> None:
+def test_admission_policies_are_evaluated(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("crd.json", crd(size={"type": "integer"}))
     write("policy.yaml", POLICY)
     write("widget.json", widget("a", size=9))

@@ -1,7 +1,14 @@
-"""One server for all clients; sessions of kubectl, of every version that is there.
+"""One server for all clients, and console sessions that are run with every installed kubectl.
 
-A session is what stands on a console: commands after `$ `, what they print, and `[N]` where the exit status is not 0.
-`…` stands for anything within a line, alone in a line for any lines.
+A session is the text of a console: commands after `$ ` (continued after `> `), their output, and `[N]` if the exit
+status is not 0. `…` matches any text within a line; a line that is only `…` matches any number of lines:
+
+    $ kubectl get widgets
+    NAME   SIZE
+    a      2
+    $ kubectl get widgets b
+    Error from server (NotFound): …
+    [1]
 """
 
 from __future__ import annotations
@@ -21,13 +28,15 @@ from typing import Final
 
 import pytest
 
-from apiserver.testing.handle import Noxu
+from noxu.apiserver.testing.handle import Noxu
+from tests.optional import skip_without_program
+from tests.timing import HANGS_AFTER
 
 Session = Callable[..., None]
 
 _STEP: Final = re.compile(r"^\$ (.*\n(?:> .*\n)*)", re.MULTILINE)
 _STATUS: Final = re.compile(r"^\[(\d+)\]\n", re.MULTILINE)
-_PATIENCE: Final = 60  # seconds that a command may take
+_COMMAND_TIMEOUT: Final = 2 * HANGS_AFTER
 
 WIDGETS: Final = """
 apiVersion: apiextensions.k8s.io/v1
@@ -54,7 +63,7 @@ spec:
         type: object
         properties:
           spec:
-            description: What is wanted.
+            description: The desired state.
             type: object
             required: [size]
             properties:
@@ -78,7 +87,7 @@ spec:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
-    """One server, which knows widgets."""
+    """A server that serves the kind Widget."""
     with Noxu(tmp_path_factory.mktemp("server"), [WIDGETS]) as server:
         yield server
 
@@ -88,96 +97,97 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def new_namespace(server: Noxu) -> Callable[[], str]:
-    """Makes one that nobody else uses."""
+    """Returns a function that creates a namespace for the calling test only."""
 
-    def made() -> str:
+    def create() -> str:
         name = f"test-{next(_numbers)}"
         server.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         return name
 
-    return made
+    return create
 
 
 @pytest.fixture(scope="session")
 def kubectls(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """For each kubectl that is there a directory with it and its cache: that of the system, and that of the wheel."""
+    """A directory for each installed kubectl, the system's and the wheel's, with a link to it and its cache."""
     wheel = Path(sys.executable).with_name("kubectl")
     others = os.pathsep.join(folder for folder in os.get_exec_path() if Path(folder) != wheel.parent)
     directories = []
-    for name, found in (("system", shutil.which("kubectl", path=others)), ("wheel", shutil.which(wheel))):
-        if found:
+    for name, program in (("system", shutil.which("kubectl", path=others)), ("wheel", shutil.which(wheel))):
+        if program:
             directory = tmp_path_factory.mktemp(name)
-            (directory / "kubectl").symlink_to(found)
+            (directory / "kubectl").symlink_to(program)
             directories.append(directory)
     if not directories:
-        pytest.skip("there is no kubectl here")
+        skip_without_program("kubectl")
     return directories
 
 
 @pytest.fixture
 def session(server: Noxu, new_namespace: Callable[[], str], kubectls: list[Path], tmp_path: Path) -> Session:
-    """`session(text, objects, **files)`: the text is what a console shows, with each kubectl.
+    """`session(text, objects, **files)` runs a session with each kubectl and compares the output.
 
-    `@ns` stands for a namespace that nobody else uses, in the text, in the files and in the objects that are there.
+    `objects` are created before; `files` are written as NAME.yaml to the current directory of the commands. In all
+    three texts `@ns` is replaced by the session's own namespace.
     """
 
-    def held(text: str, objects: str = "", **files: str) -> None:
+    def run(text: str, objects: str = "", **files: str) -> None:
         with ThreadPoolExecutor() as threads:
-            works = [threads.submit(hold, kubectl, new_namespace(), text, objects, files) for kubectl in kubectls]
-        told = [work.result() for work in works]
-        if any(told):
-            pytest.fail("\n".join(told), pytrace=False)
+            runs = [threads.submit(run_with, kubectl, new_namespace(), text, objects, files) for kubectl in kubectls]
+        differences = [run.result() for run in runs]
+        if any(differences):
+            pytest.fail("\n".join(differences), pytrace=False)
 
-    def hold(kubectl: Path, namespace: str, text: str, objects: str, files: Mapping[str, str]) -> str:
-        """What is different from what the console is to show, if anything."""
-        here = tmp_path / namespace
-        here.mkdir()
+    def run_with(kubectl: Path, namespace: str, text: str, objects: str, files: Mapping[str, str]) -> str:
+        """The first command whose output or status differs, with both outputs; an empty string if none does."""
+        directory = tmp_path / namespace
+        directory.mkdir()
         if objects:
             server.apply(objects.replace("@ns", namespace))
         for name, content in files.items():
-            (here / f"{name}.yaml").write_text(textwrap.dedent(content).replace("@ns", namespace))
+            (directory / f"{name}.yaml").write_text(textwrap.dedent(content).replace("@ns", namespace))
         config = json.loads(server.kubeconfig.read_text())
         config["contexts"][0]["context"]["namespace"] = namespace
-        (here / "kubeconfig").write_text(json.dumps(config))
+        (directory / "kubeconfig").write_text(json.dumps(config))
         environment = {
             "PATH": os.pathsep.join([str(kubectl), *os.get_exec_path()]),
-            "HOME": str(here),
-            "TMPDIR": str(here),
+            "HOME": str(directory),
+            "TMPDIR": str(directory),
             "KUBECONFIG": "kubeconfig",
             "KUBECACHEDIR": str(kubectl / "cache"),
         }
         _, *steps = _STEP.split(textwrap.dedent(text).replace("@ns", namespace))
-        for command, shown in zip(steps[::2], steps[1::2], strict=True):
-            ran = subprocess.run(
+        for command, result in zip(steps[::2], steps[1::2], strict=True):
+            process = subprocess.run(
                 ["sh", "-c", command.replace("\n> ", "\n")],
                 check=False,
-                cwd=here,
+                cwd=directory,
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                timeout=_PATIENCE,
+                timeout=_COMMAND_TIMEOUT,
             )
-            status = int(found[1]) if (found := _STATUS.search(shown)) else 0
-            expected, printed = _trimmed(_STATUS.sub("", shown)), _trimmed(ran.stdout)
-            if ran.returncode != status or not _pattern(expected).fullmatch(printed):
+            status = int(match[1]) if (match := _STATUS.search(result)) else 0
+            expected, printed = _trimmed(_STATUS.sub("", result)), _trimmed(process.stdout)
+            if process.returncode != status or not _pattern(expected).fullmatch(printed):
                 return (
-                    f"-- kubectl of the {kubectl.name}:\n$ {command}{printed}[{ran.returncode}]\n"
+                    f"-- kubectl of the {kubectl.name}:\n$ {command}{printed}[{process.returncode}]\n"
                     f"-- instead of\n{expected}[{status}]"
                 )
         return ""
 
-    return held
+    return run
 
 
 def _trimmed(text: str) -> str:
-    """Without spaces at the ends of lines and empty lines at the end."""
+    """Remove spaces at the ends of lines and empty lines at the end."""
     return "".join(f"{line.rstrip()}\n" for line in text.rstrip().splitlines())
 
 
-def _pattern(shown: str) -> re.Pattern[str]:
+def _pattern(expected: str) -> re.Pattern[str]:
     lines = (
         r"(?:.*\n)*" if line == "…\n" else r"[^\n]*".join(map(re.escape, line.split("…")))
-        for line in shown.splitlines(keepends=True)
+        for line in expected.splitlines(keepends=True)
     )
     return re.compile("".join(lines))

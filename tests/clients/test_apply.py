@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from apiserver.testing.handle import Noxu
+from noxu.apiserver.testing.handle import Noxu
+from tests.optional import require_package, skip_without_program
 
 Session = Callable[..., None]
 
@@ -52,7 +52,7 @@ MANAGERS = "$ kubectl get wd a --show-managed-fields -o jsonpath='{range .metada
 SPEC = "$ kubectl get wd a -o 'jsonpath={.spec}'"
 
 SESSIONS: dict[str, str] = {
-    "conflicts are told one by one": f"""
+    "every conflict is listed": f"""
         $ kubectl apply --server-side -f mine.yaml
         widget.example.com/a serverside-applied
         $ kubectl apply --server-side --field-manager them -f theirs.yaml
@@ -91,7 +91,7 @@ SESSIONS: dict[str, str] = {
         kubectl Apply
         them Apply
     """,
-    "what is not applied any more goes, unless somebody else owns it": f"""
+    "fields that are no longer applied are removed unless another manager owns them": f"""
         $ kubectl apply --server-side -f mine.yaml
         widget.example.com/a serverside-applied
         $ sed 's/size: 3/size: 2/;s/count: 2/count: 1/;s/back/front/' theirs.yaml | kubectl apply --server-side --field-manager them -f -
@@ -116,7 +116,7 @@ SESSIONS: dict[str, str] = {
         kubectl Apply
         kubectl Apply status
     """,
-    "what does not fit the schema": """
+    "values that do not match the schema are refused": """
         $ kubectl apply --server-side -f wrong.yaml
         Error from server: failed to create typed patch object (@ns/a; example.com/v1, Kind=Widget): errors:
           .spec.size: expected numeric (int or float), got string
@@ -130,11 +130,11 @@ SESSIONS: dict[str, str] = {
         Error from server (NotFound): widgets.example.com "a" not found
         [1]
     """,
-    "applying again is no write": """
+    "applying the same again writes nothing": """
         $ kubectl apply --server-side -f mine.yaml -o 'jsonpath={.metadata.resourceVersion}' > first
         $ kubectl apply --server-side -f mine.yaml -o 'jsonpath={.metadata.resourceVersion}' | cmp - first
     """,
-    "who owns what is shown on demand": """
+    "managed fields are shown only on request": """
         $ kubectl apply --server-side -f less.yaml
         widget.example.com/a serverside-applied
         $ kubectl get wd a -o yaml | grep managed
@@ -153,7 +153,7 @@ SESSIONS: dict[str, str] = {
           name: a
         …
     """,
-    "what was applied in the client moves to the server": f"""
+    "migrating from client-side to server-side apply": f"""
         $ kubectl apply -f mine.yaml
         widget.example.com/a created
         {MANAGERS}
@@ -177,7 +177,7 @@ SESSIONS: dict[str, str] = {
         {SPEC}
         {{"parts":[{{"count":1,"name":"p"}}],"size":2}}
     """,
-    "what others changed after it was applied in the client": """
+    "migrating conflicts with changes by others": """
         $ kubectl apply -f mine.yaml
         widget.example.com/a created
         $ kubectl scale wd a --replicas 7
@@ -208,41 +208,45 @@ SESSIONS: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_applying_with_kubectl(session: Session, name: str) -> None:
+def test_the_session_prints_the_expected_output(session: Session, name: str) -> None:
     session(SESSIONS[name], **FILES)
 
 
 # -- libraries
 
+BUILD_TIMEOUT = 1200  # seconds: the first build on a machine compiles all of client-go
 PROGRAMS = sorted(Path(__file__).with_name("applying").glob("with_*.py"))
 
 
-def run(command: list[str | Path], **options: object) -> None:
-    ran = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-    if ran.returncode:
-        pytest.fail(ran.stdout[-4000:], pytrace=False)
+def run(command: list[str | Path]) -> None:
+    process = subprocess.run(
+        command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_TIMEOUT
+    )
+    if process.returncode:
+        pytest.fail(process.stdout[-4000:], pytrace=False)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem.removeprefix("with_"))
-def test_applying_with_a_library(program: Path, server: Noxu, new_namespace: Callable[[], str]) -> None:
-    library = program.stem.removeprefix("with_")
-    if not find_spec(library):
-        pytest.skip(f"{library} is not installed")
+def test_a_library_applies(program: Path, server: Noxu, new_namespace: Callable[[], str]) -> None:
+    require_package(program.stem.removeprefix("with_"))
     run([sys.executable, program, server.kubeconfig, new_namespace()])
 
 
-def test_applying_with_client_go(
+@pytest.mark.timeout(BUILD_TIMEOUT + 600)
+def test_client_go_applies(
     server: Noxu, new_namespace: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go = shutil.which("go")
     if not go:
-        pytest.skip("there is no Go here")
+        skip_without_program("go")
     source = Path(__file__).with_name("applying")
-    monkeypatch.setenv("GOPROXY", "off")  # only what is in the module cache
+    monkeypatch.setenv("GOPROXY", "off")  # use the module cache only
     monkeypatch.setenv("GOFLAGS", "-mod=readonly")
-    there = subprocess.run([go, "list", "-deps", "."], check=False, cwd=source, capture_output=True, env=os.environ)
-    if there.returncode:
-        pytest.skip("client-go is not in Go's module cache")
+    dependencies = subprocess.run(
+        [go, "list", "-deps", "."], check=False, cwd=source, capture_output=True, env=os.environ
+    )
+    if dependencies.returncode:
+        skip_without_program("go with client-go in its module cache")
     program = tmp_path / "applying"
     run([go, "build", "-C", source, "-o", program, "."])
     run([program, server.kubeconfig, new_namespace()])

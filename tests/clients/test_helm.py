@@ -1,11 +1,10 @@
-"""helm, where it is on the machine: a chart is installed, upgraded, rolled back and uninstalled."""
+"""helm: a chart is installed, upgraded, rolled back and uninstalled."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 
-import pytest
+from tests.optional import needs_program
 
 CHART = """
     apiVersion: v2
@@ -31,7 +30,7 @@ TEMPLATE = """
 """
 SESSION = """
     $ mkdir -p demo/templates && mv chart.yaml demo/Chart.yaml && mv values.yaml demo && mv template.yaml demo/templates
-    $ helm install one demo --wait --timeout 30s | grep -E 'STATUS|REVISION'
+    $ helm install one demo --wait --timeout 60s | grep -E 'STATUS|REVISION'
     STATUS: deployed
     REVISION: 1
     $ kubectl get wd,cm,svc,secret -o name
@@ -39,26 +38,26 @@ SESSION = """
     configmap/one
     service/one
     secret/sh.helm.release.v1.one.v1
-    $ helm upgrade one demo --set size=5 --wait --timeout 30s | grep -E 'STATUS|REVISION'
+    $ helm upgrade one demo --set size=5 --wait --timeout 60s | grep -E 'STATUS|REVISION'
     STATUS: deployed
     REVISION: 2
     $ kubectl get wd one -o 'jsonpath={.spec.size}'
     5
     $ helm upgrade one demo --set size=-1 >out.txt 2>&1; grep -q 'should be greater than or equal to 0' out.txt && echo refused
     refused
-    $ helm rollback one 1 --wait --timeout 30s
+    $ helm rollback one 1 --wait --timeout 60s
     Rollback was a success! Happy Helming!
     $ kubectl get wd one -o 'jsonpath={.spec.size}'
     3
     $ helm list -q
     one
-    $ helm uninstall one --wait --timeout 30s
+    $ helm uninstall one --wait --timeout 60s
     release "one" uninstalled
     $ kubectl get wd,cm,svc,secret
     No resources found in @ns namespace.
 """
 
 
-@pytest.mark.skipif(not shutil.which("helm"), reason="there is no helm here")
-def test_a_release(session: Callable[..., None]) -> None:
+@needs_program("helm")
+def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(session: Callable[..., None]) -> None:
     session(SESSION, chart=CHART, values=VALUES, template=TEMPLATE)

@@ -1,4 +1,4 @@
-"""kubectl with the kinds that every server has: it sends their bodies as protobuf."""
+"""kubectl with built-in kinds, whose bodies it sends as protobuf."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ BUILT_IN: dict[str, str] = {
         $ kubectl get sa robot -o name
         serviceaccount/robot
     """,
-    "who may do what": """
+    "authorization": """
         $ kubectl auth can-i create widgets
         yes
         $ kubectl auth can-i get configmaps --subresource status -n @ns
@@ -151,5 +151,5 @@ BUILT_IN: dict[str, str] = {
 
 
 @pytest.mark.parametrize("text", BUILT_IN.values(), ids=BUILT_IN)
-def test_built_in_kinds(session: Session, text: str) -> None:
+def test_the_session_prints_the_expected_output(session: Session, text: str) -> None:
     session(text)

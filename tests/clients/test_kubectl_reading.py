@@ -1,4 +1,4 @@
-"""kubectl get, describe, explain and the like."""
+"""kubectl get, describe, explain and other commands that read."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ READING: dict[str, str] = {
         b      1
         a      2
     """,
-    "of all namespaces": """
+    "all namespaces": """
         $ kubectl get wd -A --field-selector metadata.namespace=@ns
         NAMESPACE   NAME   SIZE
         @ns…a      2
         @ns…b      1
     """,
-    "of several kinds and of categories": """
+    "several kinds, and categories": """
         $ kubectl get wd/a ns/default
         NAME                   SIZE
         widget.example.com/a   2
@@ -86,7 +86,7 @@ READING: dict[str, str] = {
             name: x
           size: 2
     """,
-    "as JSON, with who owns what": """
+    "as JSON with managed fields": """
         $ kubectl get wd b -o json --show-managed-fields
         {
             "apiVersion": "example.com/v1",
@@ -112,7 +112,7 @@ READING: dict[str, str] = {
             }
         }
     """,
-    "in other shapes": """
+    "other output formats": """
         $ kubectl get wd -o name
         widget.example.com/a
         widget.example.com/b
@@ -125,7 +125,7 @@ READING: dict[str, str] = {
         $ kubectl get wd -o go-template='{{range .items}}{{.spec.colour}} {{end}}'
         red green
     """,
-    "selected by labels": """
+    "label selectors": """
         $ kubectl get wd -l tier=front -o name
         widget.example.com/a
         $ kubectl get wd -l 'tier in (back, none),!other' -o name
@@ -133,7 +133,7 @@ READING: dict[str, str] = {
         $ kubectl get wd -l tier=none
         No resources found in @ns namespace.
     """,
-    "selected by fields": """
+    "field selectors": """
         $ kubectl get wd --field-selector spec.colour=green -o name
         widget.example.com/b
         $ kubectl get wd --field-selector metadata.name!=b -o name
@@ -142,12 +142,12 @@ READING: dict[str, str] = {
         Error from server (BadRequest): Unable to find "example.com/v1, Resource=widgets" that match label selector "", field selector "spec.size=2": field label not supported: spec.size
         [1]
     """,
-    "in pages": """
+    "pages": """
         $ kubectl get wd --chunk-size 1 -o name
         widget.example.com/a
         widget.example.com/b
     """,
-    "a subresource": """
+    "subresources": """
         $ kubectl patch wd a --subresource status --type merge -p '{"status":{"size":3,"selector":"x=y"}}'
         widget.example.com/a patched
         $ kubectl get wd a --subresource scale
@@ -156,7 +156,7 @@ READING: dict[str, str] = {
         $ kubectl get wd a --subresource status -o 'jsonpath={.status}'
         {"selector":"x=y","size":3}
     """,
-    "what is not there": """
+    "objects, kinds and namespaces that do not exist": """
         $ kubectl get wd c
         Error from server (NotFound): widgets.example.com "c" not found
         [1]
@@ -168,13 +168,15 @@ READING: dict[str, str] = {
         Error from server (NotFound): namespaces "nowhere" not found
         [1]
     """,
-    "watching": """
-        $ kubectl get wd -w --request-timeout 1s
+    "watch": """
+        $ kubectl get wd -w >seen &
+        > until grep -qs ^b seen; do sleep 0.05; done; kill $!; cat seen
         NAME   SIZE
         a      2
         b      1
-        $ (sleep 0.4; kubectl annotate wd a x=y >/dev/null; kubectl delete wd b >/dev/null) &
-        > kubectl get wd --watch-only --output-watch-events --request-timeout 2s
+        $ kubectl get wd --watch-only --output-watch-events >seen &
+        > n=0; until grep -qs MODIFIED seen; do n=$((n+1)); kubectl annotate wd a x=$n --overwrite >/dev/null; done
+        > kubectl delete wd b >/dev/null; until grep -qs DELETED seen; do sleep 0.05; done; kill $!; uniq seen
         EVENT      NAME   SIZE
         MODIFIED   a      2
         DELETED    b      1
@@ -219,7 +221,7 @@ READING: dict[str, str] = {
             v1
         Events:  <none>
     """,
-    "describe tells events": """
+    "describe lists events": """
         $ kubectl create -f - <<END
         > apiVersion: v1
         > kind: Event
@@ -262,7 +264,7 @@ READING: dict[str, str] = {
           apiVersion	<string>
         …
           spec	<Object>
-            What is wanted.
+            The desired state.
 
           status	<Object>
             <no description>
@@ -272,7 +274,7 @@ READING: dict[str, str] = {
 
 
         DESCRIPTION:
-            What is wanted.
+            The desired state.
 
         FIELDS:
           colour	<string>
@@ -313,7 +315,7 @@ READING: dict[str, str] = {
         RESOURCE: spec <Object>
 
         DESCRIPTION:
-             What is wanted.
+             The desired state.
 
         FIELDS:
            colour	<string>
@@ -331,7 +333,7 @@ READING: dict[str, str] = {
         FIELD: data <map[string]string>
         …
     """,
-    "what there is": """
+    "api-resources and api-versions": """
         $ kubectl api-resources --api-group example.com
         NAME      SHORTNAMES   APIVERSION       NAMESPACED   KIND
         widgets   wd           example.com/v1   true         Widget
@@ -350,7 +352,7 @@ READING: dict[str, str] = {
         …
         v1
     """,
-    "the server": """
+    "version, health and raw paths": """
         $ kubectl version
         Client Version: v1.…
         …
@@ -369,5 +371,5 @@ READING: dict[str, str] = {
 
 
 @pytest.mark.parametrize("text", READING.values(), ids=READING)
-def test_reading(session: Session, text: str) -> None:
+def test_the_session_prints_the_expected_output(session: Session, text: str) -> None:
     session(text, A_AND_B)

@@ -1,4 +1,4 @@
-"""kubectl apply, create, patch, delete and all that writes custom resources."""
+"""kubectl apply, create, patch, delete and the other commands that write custom resources."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ WRITING: dict[str, str] = {
         $ kubectl get wd a -o 'jsonpath={.spec}'
         {"parts":[{"name":"z"}],"size":3}
     """,
-    "from applying in the client to applying on the server": """
+    "migrating from client-side to server-side apply": """
         $ kubectl apply -f ab.yaml
         widget.example.com/a created
         widget.example.com/b created
@@ -349,13 +349,14 @@ WRITING: dict[str, str] = {
         widget.example.com/a
         $ kubectl patch wd a --type merge -p '{"metadata":{"finalizers":["example.com/wait"]}}'
         widget.example.com/a patched
-        $ kubectl delete wd a --timeout 0.2s
+        $ kubectl delete wd a --timeout 1s
         widget.example.com "a" deleted…
         …
         error: timed out waiting for the condition on widgets/a
         [1]
-        $ (sleep 0.4; kubectl patch wd a --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null) &
-        > kubectl delete wd a
+        $ kubectl delete wd a -v=6 2>log &
+        > until grep -qs watch=true log; do sleep 0.05; done
+        > kubectl patch wd a --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null; wait $!
         widget.example.com "a" deleted…
         $ kubectl get wd
         No resources found in @ns namespace.
@@ -364,28 +365,29 @@ WRITING: dict[str, str] = {
         $ kubectl create -f ab.yaml -o name
         widget.example.com/a
         widget.example.com/b
-        $ kubectl wait wd/a --for condition=Ready --timeout 0.2s
+        $ kubectl wait wd/a --for condition=Ready --timeout 1s
         error: timed out waiting for the condition on widgets/a
         [1]
-        $ (sleep 0.4; kubectl patch wd a --subresource status --type merge -p '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}' >/dev/null) &
-        > kubectl wait wd/a --for condition=Ready --timeout 20s
+        $ kubectl wait wd/a --for condition=Ready --timeout 60s -v=6 2>log &
+        > until grep -qs watch=true log; do sleep 0.05; done
+        > kubectl patch wd a --subresource status --type merge -p '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}' >/dev/null; wait $!
         widget.example.com/a condition met
-        $ kubectl wait wd --all --for 'jsonpath={.spec.size}' --timeout 5s
+        $ kubectl wait wd --all --for 'jsonpath={.spec.size}' --timeout 60s
         widget.example.com/a condition met
         widget.example.com/b condition met
-        $ kubectl wait wd -l tier=front --for 'jsonpath={.spec.size}=2' --timeout 5s
+        $ kubectl wait wd -l tier=front --for 'jsonpath={.spec.size}=2' --timeout 60s
         widget.example.com/a condition met
-        $ (sleep 0.4; kubectl delete wd b >/dev/null) &
-        > kubectl wait wd/b --for delete --timeout 20s
+        $ kubectl wait wd/b --for delete --timeout 60s -v=6 2>log &
+        > until grep -qs watch=true log; do sleep 0.05; done; kubectl delete wd b >/dev/null; wait $!
         widget.example.com/b condition met
-        $ (sleep 0.4; kubectl apply -f ab.yaml >/dev/null 2>&1) &
-        > kubectl wait wd/b --for create --timeout 20s
+        $ kubectl wait wd/b --for create --timeout 60s &
+        > sleep 0.4; kubectl apply -f ab.yaml >/dev/null 2>&1; wait $!
         widget.example.com/b condition met
     """,
     "definitions": """
         $ kubectl apply -f gears.yaml
         customresourcedefinition.apiextensions.k8s.io/gears.@ns.example.com created
-        $ kubectl wait --for condition=Established --timeout 0.2s crd gears.@ns.example.com
+        $ kubectl wait --for condition=Established --timeout 60s crd gears.@ns.example.com
         customresourcedefinition.apiextensions.k8s.io/gears.@ns.example.com condition met
         $ printf '{"apiVersion":"@ns.example.com/v1","kind":"Gear","metadata":{"name":"g"},"teeth":3}' | kubectl apply -f -
         gear.@ns.example.com/g created
@@ -411,5 +413,5 @@ WRITING: dict[str, str] = {
 
 
 @pytest.mark.parametrize("text", WRITING.values(), ids=WRITING)
-def test_writing(session: Session, text: str) -> None:
+def test_the_session_prints_the_expected_output(session: Session, text: str) -> None:
     session(text, **FILES)

@@ -1,4 +1,4 @@
-"""Real-life CRDs and their objects get the answers that the reference gave. Skipped where they are not beside us."""
+"""CRDs of other projects and their objects get the answers of the reference."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiserver.testing.handle import Noxu
 from conformance import corpus
 from conformance.client import Client
 from conformance.corpus import Definition
 from conformance.golden import Check
+from noxu.apiserver.testing.handle import Noxu
+from tests.optional import needs_data
 
 DEFINITIONS = list(corpus.definitions()) if corpus.FOLDER.exists() else []
 
@@ -21,8 +22,8 @@ def client(noxu_session: Noxu) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.skipif(not DEFINITIONS, reason="the CRDs are not beside the repository")
+@needs_data("crds")
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda definition: definition.name)
-def test_a_real_definition_and_its_objects(client: Client, definition: Definition) -> None:
+def test_the_definition_and_its_objects_get_the_recorded_answers(client: Client, definition: Definition) -> None:
     found = Check(client, definition).run()
     assert {name: differences for name, differences in found.items() if differences} == {}

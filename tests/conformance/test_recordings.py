@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from apiserver.testing.handle import Noxu
 from conformance import recordings
 from conformance.client import Client
 from conformance.stub import Stub
+from noxu.apiserver.testing.handle import Noxu
 
 CASES = [
     pytest.param(case, id=case["id"])
@@ -32,10 +32,10 @@ def stub() -> Iterator[Stub]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_recorded_conversation(client: Client, case: dict[str, Any], request: pytest.FixtureRequest) -> None:
+def test_the_server_answers_as_recorded(client: Client, case: dict[str, Any], request: pytest.FixtureRequest) -> None:
     stub = request.getfixturevalue("stub") if recordings.needs_stub(case) else None
     assert recordings.Conversation(client, case, stub=stub).run() == []
 
 
-def test_every_deviation_is_of_a_recorded_case() -> None:
+def test_every_deviation_refers_to_a_recorded_case() -> None:
     assert set(recordings.deviations()) <= {case.id for case in CASES}

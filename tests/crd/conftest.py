@@ -1,4 +1,4 @@
-"""CRDs to start from, and shorthands for what the code under test says about them."""
+"""CRDs to start from, and fixtures for the messages about them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.field import FieldError
-from apiserver.api.types import Object
-from apiserver.crd import types, update, validation
-from apiserver.crd.defaults import default
-from apiserver.crd.schemas import RuleCheckers
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.crd import types, update, validation
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.schemas import RuleCheckers
+from noxu.apiserver.values import Object
 
 Build = Callable[..., Object]
 
@@ -57,7 +57,7 @@ def establish() -> Callable[[Object], Object]:
 
 
 @pytest.fixture
-def told() -> Callable[..., list[str]]:
+def messages() -> Callable[..., list[str]]:
     """What creating a CRD (as JSON) is answered with."""
 
     def texts(crd: Object, checkers: RuleCheckers | None = None) -> list[str]:
@@ -72,7 +72,7 @@ def told() -> Callable[..., list[str]]:
 
 
 @pytest.fixture
-def told_update(stored: Callable[[Object], Object]) -> Callable[..., list[str]]:
+def update_messages(stored: Callable[[Object], Object]) -> Callable[..., list[str]]:
     """What replacing the stored CRD `old` by `new` (as JSON) is answered with."""
 
     def texts(new: Object, old: Object) -> list[str]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.crd.cabundle import complaint
-from apiserver.crd.clientconfig import ca_bundle_errors, conversion_errors, service_errors, url_errors
+from noxu.apiserver.crd.clientconfig import ca_bundle_errors, conversion_errors, service_errors, url_errors
+from noxu.apiserver.values import Json, Object
 
 FORM = "; desired format: https://host[/path]"
 LABEL_PART = "a DNS-1035 label must consist of"
@@ -34,14 +32,16 @@ CONVERSIONS: list[tuple[str, Object, list[str]]] = [
     ("a webhook for strategy None", {**webhook(URL, "v1"), "strategy": "None"}, [f"{AT}: Forbidden: should not be set when strategy is not set to Webhook", "c.conversionReviewVersions: Forbidden: should not be set when strategy is not set to Webhook"]),
     ("no review version", webhook(URL), ["c.conversionReviewVersions: Required value"]),
     ("unknown review versions", webhook(URL, "v7", "v7"), ['c.conversionReviewVersions[1]: Invalid value: "v7": duplicate version', 'c.conversionReviewVersions: Invalid value: ["v7","v7"]: must include at least one of v1, v1beta1']),
-    ("an unknown one beside a known one", webhook(URL, "v7", "v1beta1"), []),
-    ("names of a service are told the wrong way round", webhook({"service": {**SERVICE, "name": ""}}, "v1"), [f"{AT}.service.namespace: Required value"]),
+    ("an unknown one and a known one", webhook(URL, "v7", "v1beta1"), []),
+    ("name and namespace of a service are swapped in errors", webhook({"service": {**SERVICE, "name": ""}}, "v1"), [f"{AT}.service.namespace: Required value"]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("conversion", "told"), [row[1:] for row in CONVERSIONS], ids=[row[0] for row in CONVERSIONS])
-def test_conversions(conversion: Object, told: list[str]) -> None:
-    assert [str(error) for error in conversion_errors(conversion, "c")] == told
+@pytest.mark.parametrize(
+    ("conversion", "messages"), [row[1:] for row in CONVERSIONS], ids=[row[0] for row in CONVERSIONS]
+)
+def test_conversions(conversion: Object, messages: list[str]) -> None:
+    assert [str(error) for error in conversion_errors(conversion, "c")] == messages
 
 
 def test_review_versions_are_labels() -> None:
@@ -49,7 +49,7 @@ def test_review_versions_are_labels() -> None:
     assert str(error).startswith(f'c.conversionReviewVersions[1]: Invalid value: "V": {LABEL_PART}')
 
 
-def test_what_is_relaxed_on_update() -> None:
+def test_checks_relaxed_on_update() -> None:
     conversion = webhook({**URL, "caBundle": "Zm9v"}, "v7")
     assert len(list(conversion_errors(conversion, "c", known_review_version=False))) == 0
     [error] = conversion_errors(conversion, "c", known_review_version=False, readable_ca=True)
@@ -73,9 +73,9 @@ URLS: list[tuple[str, str, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("url", "told"), [row[1:] for row in URLS], ids=[row[0] for row in URLS])
-def test_urls(url: str, told: list[str]) -> None:
-    assert [str(error) for error in url_errors(url, "u")] == told
+@pytest.mark.parametrize(("url", "messages"), [row[1:] for row in URLS], ids=[row[0] for row in URLS])
+def test_urls(url: str, messages: list[str]) -> None:
+    assert [str(error) for error in url_errors(url, "u")] == messages
 
 
 SERVICES: list[tuple[str, Object, list[str]]] = [
@@ -90,9 +90,9 @@ SERVICES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "told"), [row[1:] for row in SERVICES], ids=[row[0] for row in SERVICES])
-def test_services(change: Object, told: list[str]) -> None:
-    assert [str(error) for error in service_errors({**SERVICE, **change}, "s")] == told
+@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in SERVICES], ids=[row[0] for row in SERVICES])
+def test_services(change: Object, messages: list[str]) -> None:
+    assert [str(error) for error in service_errors({**SERVICE, **change}, "s")] == messages
 
 
 def test_segments_of_paths_are_subdomains() -> None:
@@ -100,60 +100,14 @@ def test_segments_of_paths_are_subdomains() -> None:
     assert str(error).startswith('s.path: Invalid value: "/ok/x_": segment[1]: a lowercase RFC 1123 subdomain')
 
 
-def der(tag: int, *parts: bytes) -> bytes:
-    content = b"".join(parts)
-    size = len(content)
-    length = bytes([size]) if size < 0x80 else bytes([0x82]) + size.to_bytes(2, "big")
-    return bytes([tag]) + length + content
-
-
-SEQUENCE, INTEGER, BITS, ALGORITHM = 0x30, 2, 3, b"\x30\x03\x06\x01\x2a"
-FILL = der(SEQUENCE, b"x" * 200)
-TBS = der(SEQUENCE, der(0xA0, b"\2\1\2"), der(INTEGER, b"\1"), ALGORITHM, FILL, FILL, FILL, FILL)
-CERTIFICATE = der(SEQUENCE, TBS, ALGORITHM, der(BITS, b"\0sig"))
-
-
-def pem(content: bytes, type_: str = "CERTIFICATE", headers: str = "") -> str:
-    body = base64.encodebytes(content).decode()
-    return f"-----BEGIN {type_}-----\n{headers}{body}-----END {type_}-----\n"
-
-
-GOOD = pem(CERTIFICATE)
-PREFIX = "unable to load root certificates: "
-BUNDLES: list[tuple[str, str, str]] = [
-    ("nothing", "", ""),
-    ("a certificate", GOOD, ""),
-    ("text around it", f"hello\n{GOOD}world", ""),
-    ("one good certificate is enough", pem(b"x") + GOOD, ""),
-    ("text", "foo", "unable to parse bytes as PEM block"),
-    ("a key", pem(b"x", "PRIVATE KEY"), "no valid certificate authority data seen"),
-    ("a key and text", pem(b"x", "PRIVATE KEY") + "foo", "unable to parse bytes as PEM block"),
-    ("a certificate with headers", pem(CERTIFICATE, headers="A: b\n\n"), "no valid certificate authority data seen"),
-    ("ends do not match", GOOD.replace("END CERTIFICATE", "END CERT"), "unable to parse bytes as PEM block"),
-    ("not base64", GOOD.replace("\n-----END", "\n%\n-----END"), "unable to parse bytes as PEM block"),
-    ("no certificate inside", pem(b"foo"), "failed to parse certificate: x509: malformed certificate"),
-    ("a cut certificate", pem(CERTIFICATE[:-1]), "failed to parse certificate: x509: malformed certificate"),
-    ("one byte too many", pem(CERTIFICATE + b"x"), "failed to parse certificate: x509: trailing data"),
-    ("an empty certificate", pem(der(SEQUENCE)), "failed to parse certificate: x509: malformed tbs certificate"),
-    ("no serial number", pem(der(SEQUENCE, der(SEQUENCE))), "failed to parse certificate: x509: malformed serial number"),
-    ("two algorithms", pem(der(SEQUENCE, TBS, ALGORITHM[:-1] + b"\x2b", der(BITS, b"\0s"))), "failed to parse certificate: x509: inner and outer signature algorithm identifiers don't match"),
-    ("no signature", pem(der(SEQUENCE, TBS, ALGORITHM)), "failed to parse certificate: x509: malformed signature"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("bundle", "told"), [row[1:] for row in BUNDLES], ids=[row[0] for row in BUNDLES])
-def test_ca_bundles(bundle: str, told: str) -> None:
-    assert complaint(bundle.encode()) == (PREFIX + told if told else "")
-
-
 def test_ca_bundles_are_echoed_in_base64() -> None:
     assert [str(error) for error in ca_bundle_errors("Zm9v", "ca")] == [
-        f'ca: Invalid value: "Zm9v": {PREFIX}unable to parse bytes as PEM block'
+        'ca: Invalid value: "Zm9v": unable to load root certificates: unable to parse bytes as PEM block'
     ]
 
 
-def test_conversions_are_part_of_validation(build: Callable[..., Object], told: Callable[..., list[str]]) -> None:
+def test_conversions_are_part_of_validation(build: Callable[..., Object], messages: Callable[..., list[str]]) -> None:
     crd = build(conversion=webhook({"url": "http://h", "caBundle": "Zm9v"}, "v1"))
-    assert told(crd) == [  # the bundle does not matter before the CRD is established
+    assert messages(crd) == [  # the bundle does not matter before the CRD is established
         f"spec.conversion.webhookClientConfig.url: Invalid value: \"http\": 'https' is the only allowed URL scheme{FORM}"
     ]

@@ -1,4 +1,4 @@
-"""Conditions: names and their conflicts, being established, structure, approval, being deleted."""
+"""Conditions of CRDs: NamesAccepted, Established, NonStructuralSchema, KubernetesAPIApprovalPolicyConformant, Terminating."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.crd import conditions
-from apiserver.crd.conditions import Condition, Naming, names_conditions
+from noxu.apiserver.crd import conditions
+from noxu.apiserver.crd.conditions import Condition, Naming, names_conditions
+from noxu.apiserver.values import Json, Object
 
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"
 NONE = {"plural": "", "kind": ""}
@@ -115,7 +115,7 @@ def conflict(reason: str, message: str) -> Condition:
 
 NAMES: list[tuple[str, Object, list[Object], Object, Condition]] = [
     (
-        "nobody else is there",
+        "no other CRD",
         named(shortNames=["f"], categories=["all"]),
         [],
         {"plural": "foos", "singular": "foo", "shortNames": ["f"], "kind": "Foo", "listKind": "FooList", "categories": ["all"]},
@@ -143,7 +143,7 @@ NAMES: list[tuple[str, Object, list[Object], Object, Condition]] = [
         conflict("SingularConflict", '"foo" is already in use'),
     ),
     (
-        "short names are all told",
+        "short names are all reported",
         named(shortNames=["a", "b", "c"]),
         [granted("bars", "Bar", shortNames=["a", "c"])],
         {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
@@ -157,7 +157,7 @@ NAMES: list[tuple[str, Object, list[Object], Object, Condition]] = [
         NO_CONFLICT,
     ),
     (
-        "of several conflicts the last one is told",
+        "of several conflicts the last one is reported",
         named(),
         [granted("foos", "Foo")],
         {"plural": "", "kind": ""},
@@ -316,12 +316,14 @@ APPROVALS: list[tuple[str, str, str | None, tuple[str, str, str] | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("group", "text", "told"), [row[1:] for row in APPROVALS], ids=[row[0] for row in APPROVALS])
-def test_approval(group: str, text: str | None, told: tuple[str, str, str] | None) -> None:
+@pytest.mark.parametrize(
+    ("group", "text", "messages"), [row[1:] for row in APPROVALS], ids=[row[0] for row in APPROVALS]
+)
+def test_approval(group: str, text: str | None, messages: tuple[str, str, str] | None) -> None:
     crd = named(group=group)
     if text is not None:
         crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": text}
-    expected = None if told is None else Condition("KubernetesAPIApprovalPolicyConformant", *told)
+    expected = None if messages is None else Condition("KubernetesAPIApprovalPolicyConformant", *messages)
     assert conditions.approved(crd) == expected
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.crd import types
-from apiserver.crd.default_values import default_errors, has_unknown_fields
-from apiserver.crd.defaults import default
-from apiserver.crd.validation import validate
-from apiserver.schema.structural import parse
+from noxu.apiserver.crd import types
+from noxu.apiserver.crd.default_values import default_errors, has_unknown_fields
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.validation import validate
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Json, Object
 
 Build = Callable[..., Object]
 PATH = "spec.validation.openAPIV3Schema"
@@ -41,8 +41,8 @@ ROWS: list[tuple[str, Object, list[str]]] = [
     ("null is no default", of(a={**STRING, "default": None}), []),
     ("of the wrong type", of(a={**STRING, "default": 1}), ['.properties[a].default: Invalid value: "integer":  in body must be of type string: "integer"']),
     ("an empty list of the wrong type", of(a={**STRING, "default": []}), ['.properties[a].default: Invalid value: "array":  in body must be of type string: "array"']),
-    ("of a format that nobody knows, a list is any string", of(a={**STRING, "format": "foo", "default": []}), []),
-    ("of a format that nobody knows", of(a={**STRING, "format": "foo", "default": 1}), ['.properties[a].default: Invalid value: "int64":  in body must be of type foo: "int64"']),
+    ("of an unknown format, a list is any string", of(a={**STRING, "format": "foo", "default": []}), []),
+    ("of an unknown format", of(a={**STRING, "format": "foo", "default": 1}), ['.properties[a].default: Invalid value: "int64":  in body must be of type foo: "int64"']),
     ("of an object with a format", of(a={"type": "object", "format": "foo", "default": "x"}), []),
     ("of an integer with a string's format", of(a={"type": "integer", "format": "date", "default": "x"}), ['.properties[a].default: Invalid value: "string":  in body must be of type integer: "string"', '.properties[a].default: Invalid value: "x":  in body must be of type date: "x"']),
     ("too small", of(a={"type": "integer", "minimum": 3, "default": 1}), [".properties[a].default: Invalid value: 1:  in body should be greater than or equal to 3"]),
@@ -52,7 +52,7 @@ ROWS: list[tuple[str, Object, list[str]]] = [
     ("with an unknown field and a wrong one", of(a={**of(x=STRING), "default": {"x": 1, "y": 1}}), [f'.properties[a].default: Invalid value: {{"x":1,"y":1}}: {UNKNOWN}', '.properties[a].default.x: Invalid value: "integer": x in body must be of type string: "integer"']),
     ("with an unknown field in a list", of(a={"type": "array", "items": of(x=STRING), "default": [{"y": 1}]}), [f'.properties[a].default: Invalid value: [{{"y":1}}]: {UNKNOWN}']),
     ("of items", of(a={"type": "array", "items": {**STRING, "default": 1}}), ['.properties[a].items.default: Invalid value: "integer":  in body must be of type string: "integer"']),
-    ("of values in a map nobody looks at", of(a={"type": "object", "additionalProperties": {**STRING, "default": 1}}), []),
+    ("of values in a map are not checked", of(a={"type": "object", "additionalProperties": {**STRING, "default": 1}}), []),
     ("of integers or strings anything goes", of(a={"x-kubernetes-int-or-string": True, "default": {}}), []),
     ("unless it is spelt out", of(a={"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}], "default": True}), ['.properties[a].default: Invalid value: "": "" must validate at least one schema (anyOf)', '.properties[a].default: Invalid value: "boolean":  in body must be of type integer: "boolean"']),
     ("of the root", {**of(a=STRING), "default": {"a": "x"}}, [".default.apiVersion: Required value", ".default.kind: Required value"]),
@@ -71,8 +71,8 @@ ROWS: list[tuple[str, Object, list[str]]] = [
 
 
 @pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
-def test_defaults(build: Build, told: Callable[..., list[str]], schema: Object, errors: list[str]) -> None:
-    found = told(build(schema))
+def test_defaults(build: Build, messages: Callable[..., list[str]], schema: Object, errors: list[str]) -> None:
+    found = messages(build(schema))
     assert len(found) == len(errors)
     for text, beginning in zip(found, errors, strict=True):
         assert text.startswith(PATH + beginning)
@@ -87,20 +87,20 @@ def test_unknown_metadata_of_embedded_resources_is_dropped_from_the_crd(build: B
     assert kept == resource(name="x")
 
 
-def test_rules_are_asked_only_about_valid_defaults() -> None:
-    asked: list[tuple[Json, str, bool]] = []
+def test_rules_are_evaluated_for_valid_defaults_only() -> None:
+    calls: list[tuple[Json, str, bool]] = []
 
     def check_rules(schema: object, value: Json, path: str, root: bool) -> list[object]:
-        asked.append((value, path, root))
+        calls.append((value, path, root))
         return []
 
     schema = {
         **of(a={**STRING, "default": "x"}, b={**STRING, "default": 1}),
         "default": {"apiVersion": "v1", "kind": "Foo"},
     }
-    errors = default_errors(parse(schema), "s", may_hold_unknown=lambda: False, check_rules=check_rules)  # type: ignore[arg-type]
+    errors = default_errors(parse(schema), "s", may_have_unknown=lambda: False, check_rules=check_rules)  # type: ignore[arg-type]
     assert [error.field for error in errors] == ["s.properties[b].default"]
-    assert asked == [
+    assert calls == [
         ({"apiVersion": "v1", "kind": "Foo"}, "s.default", True),
         ("x", "s.properties[a].default", False),
     ]

@@ -1,4 +1,4 @@
-"""What is filled in when a CRD is decoded."""
+"""Defaults of a decoded CRD."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.types import Object
-from apiserver.crd.defaults import default
-from apiserver.crd.types import decode
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.types import decode
+from noxu.apiserver.values import Object
 
 Build = Callable[..., Object]
 
@@ -49,9 +49,9 @@ CONVERSIONS: list[tuple[str, Object | None, Object]] = [
             "webhook": {"clientConfig": {"service": {**SERVICE, "port": 0}}, "conversionReviewVersions": None},
         },
     ),
-    ("a webhook that says nothing is none", {"strategy": "Webhook", "webhook": {}}, {"strategy": "Webhook"}),
+    ("an empty webhook is none", {"strategy": "Webhook", "webhook": {}}, {"strategy": "Webhook"}),
     (
-        "an empty list says something",
+        "an empty list is kept",
         {"strategy": "Webhook", "webhook": {"conversionReviewVersions": []}},
         {"strategy": "Webhook", "webhook": {"conversionReviewVersions": []}},
     ),

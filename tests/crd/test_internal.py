@@ -1,4 +1,4 @@
-"""The internal form: what is hoisted, what counts as the same, and how values are echoed."""
+"""The internal form: hoisted fields, equality, and how messages print values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.structs import List, decode
-from apiserver.api.types import Json, Object
-from apiserver.crd.internal import echo, echo_versions, go_name, internal, nodes, same
-from apiserver.crd.types import COLUMN, RULE, SCHEMA, SCHEMA_OR_LIST, SPEC, SUBRESOURCES, VALIDATION
+from noxu.apiserver.crd.internal import echo, echo_versions, go_name, internal, nodes, same
+from noxu.apiserver.crd.types import COLUMN, RULE, SCHEMA, SCHEMA_OR_LIST, SPEC, SUBRESOURCES, VALIDATION
+from noxu.apiserver.go.structs import List, decode
+from noxu.apiserver.values import Json, Object
 
 Build = Callable[..., Object]
 
@@ -70,7 +70,7 @@ HOISTED: list[tuple[str, list[Object], Object, list[str]]] = [
 
 
 @pytest.mark.parametrize(("versions", "top", "left"), [row[1:] for row in HOISTED], ids=[row[0] for row in HOISTED])
-def test_what_is_hoisted(versions: list[Object], top: Object, left: list[str]) -> None:
+def test_fields_hoisted_from_versions(versions: list[Object], top: Object, left: list[str]) -> None:
     found = internal(spec_of(*versions))
     assert {name: getattr(found, name) for name in top} == top
     assert found.versions is not None

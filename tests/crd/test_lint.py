@@ -1,21 +1,20 @@
-"""`noxu lint`: violations of CRDs, and CRDs that can be mended."""
+"""`noxu lint`: violations of CRDs, and CRDs that can be fixed."""
 
 from __future__ import annotations
 
 import gzip
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.crd import types
-from apiserver.crd.defaults import default
-from apiserver.crd.lint import fix, lint_crd
+from noxu.apiserver.crd import types
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.lint import fix, lint_crd
+from noxu.apiserver.values import Json, Object
+from tests.optional import SHARED, skip_without_data
 
-SHARED = Path(__file__).parents[2].parent / "shared"
 Build = Callable[..., Object]
 ROOT = "spec.validation.openAPIV3Schema"
 
@@ -67,14 +66,14 @@ NOT_CRDS: list[tuple[str, Json, list[str]]] = [
 
 
 @pytest.mark.parametrize(("value", "violations"), [row[1:] for row in NOT_CRDS], ids=[row[0] for row in NOT_CRDS])
-def test_what_is_no_crd(value: Json, violations: list[str]) -> None:
+def test_values_that_are_not_crds(value: Json, violations: list[str]) -> None:
     assert lint(value) == violations
     fixed = fix(value)
     assert fixed.crd is None
     assert [str(violation) for violation in fixed.violations] == violations
 
 
-# A schema of the root, and what it is mended to.
+# A schema of the root, and the fixed one.
 ARTICLE = {
     "properties": {
         "spec": {
@@ -130,7 +129,7 @@ UNFIXABLE: list[tuple[str, Object, Object]] = [
 
 
 @pytest.mark.parametrize(("schema", "spec"), [row[1:] for row in UNFIXABLE], ids=[row[0] for row in UNFIXABLE])
-def test_what_could_be_meant_in_two_ways_is_told(build: Build, schema: Object, spec: Object) -> None:
+def test_ambiguous_schemas_are_reported_and_not_fixed(build: Build, schema: Object, spec: Object) -> None:
     fixed = fix(build(schema, **spec))
     assert fixed.crd is None
     assert fixed.violations
@@ -174,11 +173,11 @@ def test_a_v1beta1_crd() -> None:
 
 
 def test_real_crds_are_clean_and_stay_as_they_are() -> None:
-    """Small ones of the shared folder, with the reference's verdicts."""
+    """Small CRDs of the shared folder, with the results of the reference server."""
     yaml = pytest.importorskip("yaml")
     files = sorted((SHARED / "crds" / "crd").glob("*.yaml.gz"), key=lambda path: path.stat().st_size)[:25]
     if not files:
-        pytest.skip("no shared CRDs here")
+        skip_without_data("crds")
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for file in files:
         crd = json.loads(json.dumps(yaml.load(gzip.decompress(file.read_bytes()), loader), default=str))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.types import Json, Object
+from noxu.apiserver.values import Json, Object
 
 PATH = "spec.validation.openAPIV3Schema.properties[spec]"
 STRING = {"type": "string"}
@@ -51,7 +51,7 @@ ROWS: list[tuple[str, Object, list[str]]] = [
     ("keys of scalars", listed("map", STRING, "k"), ['.items.type: Invalid value: "string": must be object if parent array\'s x-kubernetes-list-type is map']),
     ("keys that are no properties", listed("map", item(), "k", "z"), ['.x-kubernetes-list-map-keys: Invalid value: ["k","z"]: entries must all be names of item properties']),
     ("keys that repeat", listed("map", item(), "k", "k"), ['.x-kubernetes-list-map-keys: Invalid value: ["k","k"]: must not contain duplicate entries']),
-    ("keys that are objects are told with the type of the items", listed("map", item(k={"type": "object"}), "k"), ['.items.properties[k].type: Invalid value: "object": must be a scalar type if parent array\'s x-kubernetes-list-type is map']),
+    ("keys that are objects are reported with the type of the items", listed("map", item(k={"type": "object"}), "k"), ['.items.properties[k].type: Invalid value: "object": must be a scalar type if parent array\'s x-kubernetes-list-type is map']),
     ("keys that may be missing", listed("map", item([]), "k"), [f".items.properties[k].default: Required value: {KEY} must have a default or be a required property"]),
     ("keys with a default", listed("map", item([], k={**STRING, "default": "x"}), "k"), []),
     ("keys that may be null", listed("map", item(k={**STRING, "nullable": True}), "k"), [f".items.properties[k].nullable: Forbidden: {KEY} cannot be nullable"]),
@@ -67,15 +67,17 @@ ROWS: list[tuple[str, Object, list[str]]] = [
 
 @pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_lists_and_maps(
-    build: Callable[..., Object], told: Callable[..., list[str]], schema: Object, errors: list[str]
+    build: Callable[..., Object], messages: Callable[..., list[str]], schema: Object, errors: list[str]
 ) -> None:
-    found = told(build({"type": "object", "properties": {"spec": schema}}))
+    found = messages(build({"type": "object", "properties": {"spec": schema}}))
     assert found == [PATH + error for error in errors]
 
 
-def test_a_list_map_without_items_or_with_several(build: Callable[..., Object], told: Callable[..., list[str]]) -> None:
+def test_a_list_map_without_items_or_with_several(
+    build: Callable[..., Object], messages: Callable[..., list[str]]
+) -> None:
     def texts(schema: Object) -> list[str]:
-        return [text.removeprefix(PATH) for text in told(build({"type": "object", "properties": {"spec": schema}}))]
+        return [text.removeprefix(PATH) for text in messages(build({"type": "object", "properties": {"spec": schema}}))]
 
     schema = listed("map", None, "k")
     assert texts(schema) == [

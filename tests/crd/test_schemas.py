@@ -1,4 +1,4 @@
-"""Which schemas a CRD may have, and when its rules are looked at."""
+"""Which schemas a CRD may have, and when its rules are checked."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.field import FieldError, Path, forbidden, invalid
-from apiserver.api.types import Json, Object
-from apiserver.crd.schemas import RuleSite
-from apiserver.schema.structural import Structural
+from noxu.apiserver.api.field import FieldError, Path, forbidden, invalid
+from noxu.apiserver.crd.schemas import RuleSite
+from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.values import Json, Object
 
 Build = Callable[..., Object]
-Told = Callable[..., list[str]]
+Messages = Callable[..., list[str]]
 ROOT = "spec.validation.openAPIV3Schema"
 SPEC = f"{ROOT}.properties[spec]"
 
@@ -25,14 +25,14 @@ OBJECT = {"type": "object"}
 STRING = {"type": "string"}
 TYPES = 'supported values: "array", "boolean", "integer", "number", "object", "string"'
 
-# Schemas of `spec`, and what is said below it.
+# Schemas of `spec`, and the errors below it.
 NODES: list[tuple[str, Object, list[str]]] = [
     ("every type", {**OBJECT, "properties": {"a": {"type": "array", "items": {"type": "number"}}, "b": {"type": "boolean"}, "i": {"type": "integer"}}}, []),
     ("an unknown type", {"type": "any"}, [f'.type: Unsupported value: "any": {TYPES}']),
     ("null", {"type": "null"}, [f'.type: Unsupported value: "null": {TYPES}', ".type: Forbidden: type cannot be set to null, use nullable as an alternative"]),
     ("keywords without a place", {**OBJECT, "id": "x", "additionalItems": False, "patternProperties": {"a": STRING}, "definitions": {"a": STRING}, "dependencies": {"a": ["b"]}, "$ref": "#"}, [f".{name}: Forbidden: {name} is not supported" for name in ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")]),
     ("some of them while empty", {**OBJECT, "id": "", "additionalItems": {}, "patternProperties": {}, "definitions": {}, "dependencies": {}, "$ref": ""}, [".additionalItems: Forbidden: additionalItems is not supported", ".dependencies: Forbidden: dependencies is not supported", ".$ref: Forbidden: $ref is not supported"]),
-    ("what stands in them is looked at, too", {**OBJECT, "definitions": {"a": {"type": "x"}}, "dependencies": {"b": {"type": "y"}, "c": ["d"]}}, [".definitions: Forbidden: definitions is not supported", ".dependencies: Forbidden: dependencies is not supported", f'.definitions[a].type: Unsupported value: "x": {TYPES}', f'.dependencies[b].type: Unsupported value: "y": {TYPES}']),
+    ("their subschemas are checked, too", {**OBJECT, "definitions": {"a": {"type": "x"}}, "dependencies": {"b": {"type": "y"}, "c": ["d"]}}, [".definitions: Forbidden: definitions is not supported", ".dependencies: Forbidden: dependencies is not supported", f'.definitions[a].type: Unsupported value: "x": {TYPES}', f'.dependencies[b].type: Unsupported value: "y": {TYPES}']),
     ("lists of items", {"type": "array", "items": [STRING, {"type": "x"}]}, [".items: Forbidden: items must be a schema object and not an array", f'.items[1].type: Unsupported value: "x": {TYPES}']),
     ("unique items", {"type": "array", "items": STRING, "uniqueItems": True}, [".uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic"]),
     ("a struct that is a map", {**OBJECT, "properties": {"a": STRING}, "additionalProperties": STRING}, [".additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"]),
@@ -40,23 +40,23 @@ NODES: list[tuple[str, Object, list[str]]] = [
     ("a struct with anything more", {**OBJECT, "properties": {"a": STRING}, "additionalProperties": True}, []),
     ("an empty struct that is a map", {**OBJECT, "properties": {}, "additionalProperties": STRING}, []),
     ("preserving nothing", {**OBJECT, "x-kubernetes-preserve-unknown-fields": False}, [".x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"]),
-    ("quantors and what is below maps", {**OBJECT, "additionalProperties": {"type": "a", "not": {"type": "b"}, "oneOf": [{"type": "c"}]}}, [".additionalProperties.not.type: Forbidden: must be empty to be structural", ".additionalProperties.oneOf[0].type: Forbidden: must be empty to be structural", f'.additionalProperties.type: Unsupported value: "a": {TYPES}', f'.additionalProperties.not.type: Unsupported value: "b": {TYPES}', f'.additionalProperties.oneOf[0].type: Unsupported value: "c": {TYPES}']),
+    ("junctors and what is below maps", {**OBJECT, "additionalProperties": {"type": "a", "not": {"type": "b"}, "oneOf": [{"type": "c"}]}}, [".additionalProperties.not.type: Forbidden: must be empty to be structural", ".additionalProperties.oneOf[0].type: Forbidden: must be empty to be structural", f'.additionalProperties.type: Unsupported value: "a": {TYPES}', f'.additionalProperties.not.type: Unsupported value: "b": {TYPES}', f'.additionalProperties.oneOf[0].type: Unsupported value: "c": {TYPES}']),
     ("structure comes first, then the walk", {"type": "x", "properties": {"a": {}}}, [".properties[a].type: Required value: must not be empty for specified object fields", f'.type: Unsupported value: "x": {TYPES}']),
     ("a keyword that only conversion knows", {**OBJECT, "$schema": "x"}, []),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in NODES], ids=[row[0] for row in NODES])
-def test_nodes(build: Build, told: Told, schema: Object, errors: list[str]) -> None:
+def test_nodes(build: Build, messages: Messages, schema: Object, errors: list[str]) -> None:
     expected = [SPEC + error for error in errors]
     if "$schema" in schema:
         expected = [f"{ROOT}: Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"]
-    assert told(build(of(schema))) == expected
+    assert messages(build(of(schema))) == expected
 
 
-def test_a_failed_conversion_is_told_if_nothing_else_is(build: Build, told: Told) -> None:
+def test_a_failed_conversion_is_reported_if_it_is_the_only_error(build: Build, messages: Messages) -> None:
     schema = of({"$schema": "x", "type": "array", "items": STRING, "uniqueItems": True})
-    assert told(build(schema)) == [
+    assert messages(build(schema)) == [
         f"{SPEC}.uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
     ]
 
@@ -70,15 +70,17 @@ STATUS_ROOTS: list[tuple[str, Object, str]] = [
     ("what is allowed", {**OBJECT, "description": "d", "required": ["spec"], "properties": {"spec": OBJECT}, "x-kubernetes-preserve-unknown-fields": True}, ""),
     ("another type", STRING, '.type: Invalid value: "string": only "object" is allowed as the type at the root of the schema if the status subresource is enabled'),
     ("a limit", {**OBJECT, "maxProperties": 3}, f'"MaxProperties":3,"MinProperties":null|: only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled'),
-    ("a quantor", {**OBJECT, "anyOf": [{"required": ["spec"]}]}, f'"AnyOf":[{{"ID":""|: only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled'),
-    ("an empty quantor", {**OBJECT, "anyOf": []}, f'"AnyOf":[],"Not":null|: only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled'),
+    ("a junctor", {**OBJECT, "anyOf": [{"required": ["spec"]}]}, f'"AnyOf":[{{"ID":""|: only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled'),
+    ("an empty junctor", {**OBJECT, "anyOf": []}, f'"AnyOf":[],"Not":null|: only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled'),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("schema", "error"), [row[1:] for row in STATUS_ROOTS], ids=[row[0] for row in STATUS_ROOTS])
-def test_roots_that_a_status_is_cut_out_of(build: Build, told: Told, schema: Object, error: str) -> None:
+def test_roots_that_a_status_is_cut_out_of(build: Build, messages: Messages, schema: Object, error: str) -> None:
     found = [
-        text for text in told(build(schema, version={"subresources": {"status": {}}})) if "status subresource" in text
+        text
+        for text in messages(build(schema, version={"subresources": {"status": {}}}))
+        if "status subresource" in text
     ]
     if not error:
         assert found == []
@@ -89,17 +91,17 @@ def test_roots_that_a_status_is_cut_out_of(build: Build, told: Told, schema: Obj
         assert [text.startswith(f'{ROOT}: Invalid value: {{"ID":"","Schema":""') for text in found] == [True]
         assert echo in found[0]
         assert found[0].endswith(detail)
-    assert not any("status subresource" in text for text in told(build(schema)))
+    assert not any("status subresource" in text for text in messages(build(schema)))
 
 
-def test_only_the_first_root_keyword_is_told(build: Build, told: Told) -> None:
+def test_only_the_first_root_keyword_is_reported(build: Build, messages: Messages) -> None:
     schema = {"type": "string", "maxProperties": 3, "not": {}}
-    found = told(build(schema, version={"subresources": {"status": {}}}))
+    found = messages(build(schema, version={"subresources": {"status": {}}}))
     assert [text.partition(":")[0] for text in found] == [f"{ROOT}.type", f"{ROOT}.type"]
 
 
-def test_the_root_is_not_null(build: Build, told: Told) -> None:
-    assert told(build({**OBJECT, "nullable": True})) == [
+def test_the_root_is_not_null(build: Build, messages: Messages) -> None:
+    assert messages(build({**OBJECT, "nullable": True})) == [
         f"{ROOT}.nullable: Forbidden: nullable cannot be true at the root"
     ]
 
@@ -115,8 +117,8 @@ META: list[tuple[str, Object, list[str]]] = [
 
 
 @pytest.mark.parametrize(("properties", "errors"), [row[1:] for row in META], ids=[row[0] for row in META])
-def test_meta_fields(build: Build, told: Told, properties: Object, errors: list[str]) -> None:
-    assert told(build({**OBJECT, "properties": properties})) == [f"{ROOT}.properties{error}" for error in errors]
+def test_meta_fields(build: Build, messages: Messages, properties: Object, errors: list[str]) -> None:
+    assert messages(build({**OBJECT, "properties": properties})) == [f"{ROOT}.properties{error}" for error in errors]
 
 
 AT = f"{SPEC}.x-kubernetes-validations[0]"
@@ -140,21 +142,21 @@ SHAPES: list[tuple[str, Object, list[str]]] = [
 
 
 @pytest.mark.parametrize(("rule", "errors"), [row[1:] for row in SHAPES], ids=[row[0] for row in SHAPES])
-def test_shapes_of_rules(build: Build, told: Told, rule: Object, errors: list[str]) -> None:
+def test_shapes_of_rules(build: Build, messages: Messages, rule: Object, errors: list[str]) -> None:
     schema = {**OBJECT, "properties": {"a": STRING}, "x-kubernetes-validations": [rule]}
-    assert told(build(of(schema))) == [AT + error for error in errors]
+    assert messages(build(of(schema))) == [AT + error for error in errors]
 
 
-def test_field_paths_are_not_looked_up_where_there_is_no_structure(build: Build, told: Told) -> None:
+def test_field_paths_are_not_looked_up_where_there_is_no_structure(build: Build, messages: Messages) -> None:
     schema = {**OBJECT, "id": "x", "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".nowhere"}]}
-    assert told(build(of(schema))) == [f"{SPEC}.id: Forbidden: id is not supported"]
+    assert messages(build(of(schema))) == [f"{SPEC}.id: Forbidden: id is not supported"]
 
 
 # -- the checker ------------------------------------------------------------------------------------------------------
 
 
 class Recorder:
-    """Says something at every node with rules, and remembers what it was asked."""
+    """Reports an error at every node with rules, and records its calls."""
 
     def __init__(self, **made: object) -> None:
         self.made = made
@@ -189,48 +191,48 @@ def ruled(schema: Object) -> Object:
     return {**schema, "x-kubernetes-validations": RULES}
 
 
-def sites_of(build: Build, told: Told, schema: Object) -> dict[Path, RuleSite]:
+def sites_of(build: Build, messages: Messages, schema: Object) -> dict[Path, RuleSite]:
     checkers = Recorders()
-    told(build(schema), checkers)
+    messages(build(schema), checkers)
     [checker] = checkers.all
     return {site.path.removeprefix(ROOT): site for site in checker.sites}
 
 
-def test_rules_are_told_after_the_schema_and_totals_last(build: Build, told: Told) -> None:
+def test_rules_are_reported_after_the_schema_and_totals_last(build: Build, messages: Messages) -> None:
     echo = '{"Rule":"true","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}'
     inner = ruled({"type": "array", "items": STRING})
     schema = {**ruled(of(inner)), "not": {"uniqueItems": True}}
-    assert told(build(schema), Recorders()) == [
+    assert messages(build(schema), Recorders()) == [
         f"{ROOT}.not.uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
         f"{SPEC}.rules: Invalid value: {echo}: checked",
         f"{ROOT}: Forbidden: too expensive",
-    ]  # the root's own rules are not looked at, for below them something is wrong
+    ]  # the root's own rules are not checked, because a child has errors
 
 
-def test_rules_are_not_looked_at_without_structure(build: Build, told: Told) -> None:
+def test_rules_are_not_looked_at_without_structure(build: Build, messages: Messages) -> None:
     checkers = Recorders()
-    assert told(build(ruled(of({}))), checkers) == [
+    assert messages(build(ruled(of({}))), checkers) == [
         f"{SPEC}.type: Required value: must not be empty for specified object fields"
     ]
     assert checkers.all[0].sites == []
 
 
-def test_rules_are_not_looked_at_after_a_bad_default(build: Build, told: Told) -> None:
+def test_rules_are_not_looked_at_after_a_bad_default(build: Build, messages: Messages) -> None:
     checkers = Recorders()
     schema = ruled(of({**STRING, "default": "bad"}))
-    assert told(build(schema), checkers) == [f'{SPEC}.default: Invalid value: "bad": no']
+    assert messages(build(schema), checkers) == [f'{SPEC}.default: Invalid value: "bad": no']
     assert checkers.all[0].sites == []
     assert checkers.all[0].defaults == [("bad", f"{SPEC}.default", False)]
 
 
-def test_rules_in_quantors_are_no_rules(build: Build, told: Told) -> None:
+def test_rules_in_junctors_are_no_rules(build: Build, messages: Messages) -> None:
     checkers = Recorders()
-    told(build(of({**OBJECT, "allOf": [ruled({})]})), checkers)
+    messages(build(of({**OBJECT, "allOf": [ruled({})]})), checkers)
     assert checkers.all[0].sites == []
 
 
-def test_resources_are_roots(build: Build, told: Told) -> None:
-    sites = sites_of(build, told, ruled(of({**OBJECT, "properties": {"e": ruled(EMBEDDED), "o": ruled(OBJECT)}})))
+def test_resources_are_roots(build: Build, messages: Messages) -> None:
+    sites = sites_of(build, messages, ruled(of({**OBJECT, "properties": {"e": ruled(EMBEDDED), "o": ruled(OBJECT)}})))
     assert {path: site.root for path, site in sites.items()} == {
         "": True,
         ".properties[spec].properties[e]": True,
@@ -256,9 +258,11 @@ CARDINALITIES: list[tuple[str, Object, str, int | None]] = [
 @pytest.mark.parametrize(
     ("spec", "path", "most"), [row[1:] for row in CARDINALITIES], ids=[row[0] for row in CARDINALITIES]
 )
-def test_how_many_values_there_are_at_most(build: Build, told: Told, spec: Object, path: str, most: int | None) -> None:
+def test_how_many_values_there_are_at_most(
+    build: Build, messages: Messages, spec: Object, path: str, most: int | None
+) -> None:
     schema = spec if "properties" in spec else of(spec)
-    [site] = sites_of(build, told, schema).values()
+    [site] = sites_of(build, messages, schema).values()
     assert site.path == SPEC + path
     assert site.cardinality == most
 
@@ -281,12 +285,12 @@ UNCORRELATABLE: list[tuple[str, Object, str | None]] = [
 
 
 @pytest.mark.parametrize(("spec", "path"), [row[1:] for row in UNCORRELATABLE], ids=[row[0] for row in UNCORRELATABLE])
-def test_where_old_values_cannot_be_found(build: Build, told: Told, spec: Object, path: str | None) -> None:
-    [site] = sites_of(build, told, of(spec)).values()
+def test_where_old_values_cannot_be_found(build: Build, messages: Messages, spec: Object, path: str | None) -> None:
+    [site] = sites_of(build, messages, of(spec)).values()
     assert site.uncorrelatable == (None if path is None else SPEC + path)
 
 
-def test_a_checker_is_made_for_every_schema(build: Build, told: Told) -> None:
+def test_a_checker_is_made_for_every_schema(build: Build, messages: Messages) -> None:
     checkers = Recorders()
     versions = [
         {
@@ -297,6 +301,6 @@ def test_a_checker_is_made_for_every_schema(build: Build, told: Told) -> None:
         }
         for name in ("v1", "v2")
     ]
-    told(build(versions=versions), checkers)
+    messages(build(versions=versions), checkers)
     everything = {"stored_rules": frozenset(), "stored_messages": frozenset(), "limit_each": True}
     assert [checker.made for checker in checkers.all] == [everything, everything]

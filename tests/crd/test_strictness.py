@@ -1,4 +1,4 @@
-"""Updates: what may not change, and what a stored CRD may keep although a new one could not have it."""
+"""Updates: immutable fields, and invalid values that a stored CRD may keep."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.crd.defaults import default
-from apiserver.crd.internal import internal
-from apiserver.crd.strictness import Strictness
-from apiserver.crd.types import decode
-from apiserver.crd.validation import validate_status_update
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.internal import internal
+from noxu.apiserver.crd.strictness import Strictness
+from noxu.apiserver.crd.types import decode
+from noxu.apiserver.crd.validation import validate_status_update
+from noxu.apiserver.values import Json, Object
 
 Build = Callable[..., Object]
 Stored = Callable[[Object], Object]
-ToldUpdate = Callable[..., list[str]]
+UpdateMessages = Callable[..., list[str]]
 
 ROOT = "spec.validation.openAPIV3Schema"
 STRING = {"type": "string"}
@@ -36,7 +36,7 @@ def keyed(items: Object) -> Object:
 KEYED = {"type": "object", "properties": {"k": STRING}, "required": ["k"]}
 ATOMIC_SET = "must be atomic as item of a list with x-kubernetes-list-type=set"
 
-# A stored schema, a new one, and what is said to it. Then what is said to the new one if the stored one was right.
+# A stored schema, a new one and its errors; then the errors of the new one if the stored one was valid.
 SCHEMAS: list[tuple[str, Object, Object, list[str], list[str]]] = [
     (
         "unknown types",
@@ -79,17 +79,17 @@ SCHEMAS: list[tuple[str, Object, Object, list[str], list[str]]] = [
 @pytest.mark.parametrize(
     ("before", "after", "kept", "new"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS]
 )
-def test_what_stored_schemas_may_keep(
+def test_constructs_that_stored_schemas_may_keep(
     build: Build,
     stored: Stored,
-    told_update: ToldUpdate,
+    update_messages: UpdateMessages,
     before: Object,
     after: Object,
     kept: list[str],
     new: list[str],
 ) -> None:
-    assert told_update(build(after), stored(build(before))) == kept
-    assert told_update(build(after), stored(build(of()))) == new
+    assert update_messages(build(after), stored(build(before))) == kept
+    assert update_messages(build(after), stored(build(of()))) == new
 
 
 def preserving(build: Build, schema: Object | None, **spec: Json) -> Object:
@@ -100,62 +100,62 @@ def preserving(build: Build, schema: Object | None, **spec: Json) -> Object:
 
 
 def test_crds_that_preserve_unknown_fields_may_go_on_without_structure(
-    build: Build, stored: Stored, told_update: ToldUpdate
+    build: Build, stored: Stored, update_messages: UpdateMessages
 ) -> None:
     old = stored(preserving(build, of(a={})))
-    assert told_update(preserving(build, of(b={})), old) == []
+    assert update_messages(preserving(build, of(b={})), old) == []
     missing = "Required value: must not be empty for specified object fields"
-    assert told_update(build(of(b={})), old) == [f"{ROOT}.properties[b].type: {missing}"]
-    assert told_update(preserving(build, of(b={}, c={**STRING, "default": "x"})), old) == [
+    assert update_messages(build(of(b={})), old) == [f"{ROOT}.properties[b].type: {missing}"]
+    assert update_messages(preserving(build, of(b={}, c={**STRING, "default": "x"})), old) == [
         "spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults in the schema",
         f"{ROOT}.properties[b].type: {missing}",
     ]
     extended = of(b={}, c={"x-kubernetes-int-or-string": True})
-    assert told_update(preserving(build, extended), old) == [f"{ROOT}.properties[b].type: {missing}"]
+    assert update_messages(preserving(build, extended), old) == [f"{ROOT}.properties[b].type: {missing}"]
     structural = stored(preserving(build, of(a=STRING)))
-    assert told_update(preserving(build, of(b={})), structural) == [f"{ROOT}.properties[b].type: {missing}"]
+    assert update_messages(preserving(build, of(b={})), structural) == [f"{ROOT}.properties[b].type: {missing}"]
     unsupported = stored(preserving(build, {**of(), "id": "x"}))
-    assert told_update(preserving(build, of(b={})), unsupported) == []
+    assert update_messages(preserving(build, of(b={})), unsupported) == []
 
 
 def test_preserving_unknown_fields_is_for_those_who_did_before(
-    build: Build, stored: Stored, told_update: ToldUpdate
+    build: Build, stored: Stored, update_messages: UpdateMessages
 ) -> None:
-    assert told_update(preserving(build, of()), stored(build(of()))) == [
+    assert update_messages(preserving(build, of()), stored(build(of()))) == [
         "spec.preserveUnknownFields: Invalid value: true: cannot set to true, "
         "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
     ]
     config = {"clientConfig": {"url": "https://h"}, "conversionReviewVersions": ["v1"]}
     crd = preserving(build, of(), conversion={"strategy": "Webhook", "webhook": config})
-    assert told_update(crd, stored(preserving(build, of()))) == [
+    assert update_messages(crd, stored(preserving(build, of()))) == [
         'spec.conversion.strategy: Invalid value: "Webhook": must be None if spec.preserveUnknownFields is true'
     ]
 
 
-def test_schemas_may_stay_missing(build: Build, stored: Stored, told_update: ToldUpdate) -> None:
+def test_schemas_may_stay_missing(build: Build, stored: Stored, update_messages: UpdateMessages) -> None:
     without = build(version={"schema": None})
     served = "spec.versions[0].schema.openAPIV3Schema: Required value: because otherwise all fields are pruned"
-    assert told_update(without, stored(without)) == [served]
-    assert told_update(build(version={"schema": None, "served": False}), stored(without)) == []
-    assert told_update(preserving(build, None), stored(preserving(build, None))) == []
-    assert told_update(without, stored(build())) == ["spec.versions[0].schema.openAPIV3Schema: Required value"]
+    assert update_messages(without, stored(without)) == [served]
+    assert update_messages(build(version={"schema": None, "served": False}), stored(without)) == []
+    assert update_messages(preserving(build, None), stored(preserving(build, None))) == []
+    assert update_messages(without, stored(build())) == ["spec.versions[0].schema.openAPIV3Schema: Required value"]
 
 
 def test_names_of_established_crds_are_fixed(
-    build: Build, stored: Stored, establish: Callable[[Object], Object], told_update: ToldUpdate
+    build: Build, stored: Stored, establish: Callable[[Object], Object], update_messages: UpdateMessages
 ) -> None:
     new = build(scope="Namespaced", names={"plural": "foos", "kind": "Bar"})
-    assert told_update(new, stored(build())) == []
-    assert told_update(new, establish(stored(build()))) == [
+    assert update_messages(new, stored(build())) == []
+    assert update_messages(new, establish(stored(build()))) == [
         'spec.scope: Invalid value: "Namespaced": field is immutable',
         'spec.names.kind: Invalid value: "Bar": field is immutable',
     ]
 
 
-def test_group_and_plural_are_always_fixed(build: Build, stored: Stored, told_update: ToldUpdate) -> None:
+def test_group_and_plural_are_always_fixed(build: Build, stored: Stored, update_messages: UpdateMessages) -> None:
     new = build(group="other.com", names={"plural": "bars", "kind": "Foo"})
     new["metadata"] = {}
-    assert told_update(new, stored(build())) == [
+    assert update_messages(new, stored(build())) == [
         'spec.group: Invalid value: "other.com": field is immutable',
         'spec.names.plural: Invalid value: "bars": field is immutable',
     ]  # that the name fits them is a matter of creation
@@ -166,23 +166,23 @@ def webhook(bundle: str = "", *reviews: str) -> Object:
     return {"strategy": "Webhook", "webhook": config}
 
 
-def test_review_versions_that_nobody_knows(build: Build, stored: Stored, told_update: ToldUpdate) -> None:
+def test_unknown_review_versions(build: Build, stored: Stored, update_messages: UpdateMessages) -> None:
     new = build(conversion=webhook("", "v8"))
-    assert told_update(new, stored(build(conversion=webhook("", "v7")))) == []
+    assert update_messages(new, stored(build(conversion=webhook("", "v7")))) == []
     for old in (build(), build(conversion=webhook("", "v1")), build(conversion=webhook())):
-        assert told_update(new, stored(old)) == [
+        assert update_messages(new, stored(old)) == [
             'spec.conversion.conversionReviewVersions: Invalid value: ["v8"]: must include at least one of v1, v1beta1'
         ]
 
 
 def test_unreadable_ca_bundles(
-    build: Build, stored: Stored, establish: Callable[[Object], Object], told_update: ToldUpdate
+    build: Build, stored: Stored, establish: Callable[[Object], Object], update_messages: UpdateMessages
 ) -> None:
     new = build(conversion=webhook("Zm9v", "v1"))
     unreadable = stored(build(conversion=webhook("YmFy", "v1")))
-    assert told_update(new, stored(build())) == []
-    assert told_update(new, establish(unreadable)) == []
-    assert told_update(new, establish(stored(build(conversion=webhook("", "v1"))))) == [
+    assert update_messages(new, stored(build())) == []
+    assert update_messages(new, establish(unreadable)) == []
+    assert update_messages(new, establish(stored(build(conversion=webhook("", "v1"))))) == [
         'spec.conversion.webhookClientConfig.caBundle: Invalid value: "Zm9v": '
         "unable to load root certificates: unable to parse bytes as PEM block"
     ]
@@ -195,16 +195,18 @@ def selecting(build: Build, *numbers: int, schema: Object = MANY) -> Object:
     return build(schema, version={"selectableFields": [{"jsonPath": f".f{n}"} for n in numbers]})
 
 
-def test_too_many_selectable_fields(build: Build, stored: Stored, told_update: ToldUpdate) -> None:
+def test_too_many_selectable_fields(build: Build, stored: Stored, update_messages: UpdateMessages) -> None:
     old = stored(selecting(build, *range(9)))
-    assert told_update(selecting(build, *range(9)), old) == []
-    assert told_update(selecting(build, *range(10)), old) == [
+    assert update_messages(selecting(build, *range(9)), old) == []
+    assert update_messages(selecting(build, *range(10)), old) == [
         "spec.selectableFields: Too many: 10: must have at most 8 items"
     ]
-    assert told_update(selecting(build, *range(9)), stored(selecting(build, *range(8)))) != []
+    assert update_messages(selecting(build, *range(9)), stored(selecting(build, *range(8)))) != []
 
 
-def test_too_many_selectable_fields_of_one_version(build: Build, stored: Stored, told_update: ToldUpdate) -> None:
+def test_too_many_selectable_fields_of_one_version(
+    build: Build, stored: Stored, update_messages: UpdateMessages
+) -> None:
     def versions(*numbers: int) -> Object:
         fields = [{"jsonPath": f".f{n}"} for n in numbers]
         one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": MANY}}
@@ -212,32 +214,32 @@ def test_too_many_selectable_fields_of_one_version(build: Build, stored: Stored,
         return build(versions=[one, {**two, "selectableFields": fields}])
 
     old = stored(versions(*range(9)))
-    assert told_update(versions(*range(9)), old) == []
-    assert told_update(versions(*range(1, 10)), old) == [
+    assert update_messages(versions(*range(9)), old) == []
+    assert update_messages(versions(*range(1, 10)), old) == [
         "spec.versions[1].selectableFields: Too many: 9: must have at most 8 items"
     ]
 
 
-def test_approvals_are_asked_for_when_they_change(build: Build, stored: Stored, told_update: ToldUpdate) -> None:
+def test_approvals_are_checked_when_they_change(build: Build, stored: Stored, update_messages: UpdateMessages) -> None:
     def approved(text: str | None) -> Object:
         crd = build(group="a.k8s.io")
         crd["metadata"]["annotations"] = {} if text is None else {"api-approved.kubernetes.io": text}
         return crd
 
     for text in ("https://x.y/z", "unapproved", "yes", None):
-        assert told_update(approved(text), stored(approved(text))) == []
-    assert told_update(approved("no"), stored(approved("yes"))) == []
-    assert len(told_update(approved("yes"), stored(approved(None)))) == 1
-    assert len(told_update(approved(None), stored(approved("https://x.y/z")))) == 1
+        assert update_messages(approved(text), stored(approved(text))) == []
+    assert update_messages(approved("no"), stored(approved("yes"))) == []
+    assert len(update_messages(approved("yes"), stored(approved(None)))) == 1
+    assert len(update_messages(approved(None), stored(approved("https://x.y/z")))) == 1
 
 
-def test_versions_that_were_stored_must_stay(build: Build, stored: Stored, told_update: ToldUpdate) -> None:
+def test_versions_that_were_stored_must_stay(build: Build, stored: Stored, update_messages: UpdateMessages) -> None:
     new = build(version={"name": "v2"})
     why = (
         "missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage "
         "migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions"
     )
-    assert told_update(new, stored(build())) == [f'status.storedVersions[0]: Invalid value: "v1": {why}']
+    assert update_messages(new, stored(build())) == [f'status.storedVersions[0]: Invalid value: "v1": {why}']
 
 
 def test_status_updates_look_at_accepted_names_only(build: Build, stored: Stored) -> None:
@@ -247,7 +249,7 @@ def test_status_updates_look_at_accepted_names_only(build: Build, stored: Stored
     assert [error.partition(":")[0] for error in errors] == ["status.acceptedNames.plural"]
 
 
-# -- what checkers of rules are told ----------------------------------------------------------------------------------
+# -- what rule checkers are given ----------------------------------------------------------------------------------
 
 
 def spec_of(crd: Object) -> Object:

@@ -5,26 +5,25 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apiserver.api.structs import MAX_DEPTH, _Reader
-from apiserver.api.structs import decode as decode_struct
-from apiserver.api.types import Json, Object
-from apiserver.crd.types import CRD, SCHEMA, decode, written
+from noxu.apiserver.crd.types import CRD, SCHEMA, decode, written
+from noxu.apiserver.go.structs import MAX_DEPTH, _Reader
+from noxu.apiserver.go.structs import decode as decode_struct
+from noxu.apiserver.values import Json, Object
+from tests.optional import SHARED, skip_without_data
 
-SHARED = Path(__file__).parents[2].parent / "shared"
 GO = "json: cannot unmarshal "
 AT = "Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties"
 
 WRONG_SCHEMAS: list[tuple[str, Object, str]] = [
     ("a type that is a number", {"type": 1}, f"{GO}number into {AT}.type of type string"),
-    ("names of properties are not told", {"properties": {"a": {"nullable": "x"}}}, f"{GO}string into {AT}.properties.nullable of type bool"),
+    ("names of properties are not reported", {"properties": {"a": {"nullable": "x"}}}, f"{GO}string into {AT}.properties.nullable of type bool"),
     ("properties that are a number", {"properties": 3}, f"{GO}number into {AT}.properties of type map[string]v1.JSONSchemaProps"),
     ("a property that is a number", {"properties": {"a": 3}}, f"{GO}number into {AT}.properties of type v1.JSONSchemaProps"),
-    ("quantors that are an object", {"anyOf": {}}, f"{GO}object into {AT}.anyOf of type []v1.JSONSchemaProps"),
+    ("junctors that are an object", {"anyOf": {}}, f"{GO}object into {AT}.anyOf of type []v1.JSONSchemaProps"),
     ("a limit in quotes", {"maximum": "1"}, f"{GO}string into {AT}.maximum of type float64"),
     ("a limit that no float64 holds", {"maximum": 10**400}, f"{GO}number {10**400} into {AT}.maximum of type float64"),
     ("a length with a fraction", {"maxLength": 1.5}, f"{GO}number 1.5 into {AT}.maxLength of type int64"),
@@ -41,7 +40,7 @@ WRONG_SCHEMAS: list[tuple[str, Object, str]] = [
     ("additionalProperties in quotes", {"additionalProperties": "true"}, "boolean or JSON schema expected"),
     ("inside of additionalProperties", {"additionalProperties": {"not": {"type": 2}}}, f"{GO}number into {AT}.additionalProperties.not.type of type string"),
     ("an error inside of them wins over an earlier one", {"type": 2, "additionalProperties": {"type": 3, "title": 4}}, f"{GO}number into {AT}.additionalProperties.type of type string"),
-    ("of several errors the first one is told", {"type": 2, "title": 3}, f"{GO}number into {AT}.type of type string"),
+    ("of several errors the first one is reported", {"type": 2, "title": 3}, f"{GO}number into {AT}.type of type string"),
     ("names that others depend on", {"dependencies": {"a": ["x", 1]}}, f"{GO}number into {AT}.dependencies of type string"),
 ]  # fmt: skip
 
@@ -197,12 +196,12 @@ def test_values_may_be_as_deep_as_json() -> None:
     assert list(decoded["default"]) == ["a", "z"]
 
 
-def test_the_quick_decoder_and_the_explaining_one_agree() -> None:
+def test_the_fast_decoder_agrees_with_the_one_that_explains_errors() -> None:
     """On real CRDs; only those that the shared folder has."""
     yaml = pytest.importorskip("yaml")
     files = sorted((SHARED / "crds" / "crd").glob("*.yaml.gz"), key=lambda path: path.stat().st_size)[:25]
     if not files:
-        pytest.skip("no shared CRDs here")
+        skip_without_data("crds")
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for file in files:
         crd = json.loads(json.dumps(yaml.load(gzip.decompress(file.read_bytes()), loader), default=str))

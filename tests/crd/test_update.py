@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.crd import types
-from apiserver.crd.defaults import default
-from apiserver.crd.update import prepare_for_create, prepare_for_status_update, prepare_for_update, warnings
+from noxu.apiserver.crd import types
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.update import prepare_for_create, prepare_for_status_update, prepare_for_update, warnings
+from noxu.apiserver.values import Json, Object
 
 Build = Callable[..., Object]
 Stored = Callable[[Object], Object]
@@ -115,15 +115,15 @@ WARNINGS: list[tuple[str, Object, list[str]]] = [
     ("a format of another type", of(a={"type": "integer", "format": "date"}), ['unrecognized format "date"']),
     ("a format of objects", of(a={"type": "object", "format": "int32"}), ['unrecognized format "int32"']),
     ("a format without a type", of(a={"format": "int32", "x-kubernetes-int-or-string": True}), ['unrecognized format "int32"']),
-    ("formats in quantors", of(a={"type": "string", "anyOf": [{"format": "x\n"}]}), ['unrecognized format "x\\n"']),
+    ("formats in junctors", of(a={"type": "string", "anyOf": [{"format": "x\n"}]}), ['unrecognized format "x\\n"']),
     ("a set of scalars", of(a={**SET, "items": {"type": "string"}}), []),
-    ("sets of maps and lists, each told once", of(a=MAPS, b=LISTS, c=MAPS), [SET_WARNING.format("array"), SET_WARNING.format("object")]),
+    ("sets of maps and lists, each reported once", of(a=MAPS, b=LISTS, c=MAPS), [SET_WARNING.format("array"), SET_WARNING.format("object")]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "told"), [row[1:] for row in WARNINGS], ids=[row[0] for row in WARNINGS])
-def test_warnings(build: Build, schema: Object, told: list[str]) -> None:
+@pytest.mark.parametrize(("schema", "messages"), [row[1:] for row in WARNINGS], ids=[row[0] for row in WARNINGS])
+def test_warnings(build: Build, schema: Object, messages: list[str]) -> None:
     crd = decoded(build(schema))
-    assert warnings(crd) == told
+    assert warnings(crd) == messages
     assert warnings(crd, crd) == []
-    assert warnings(crd, decoded(build())) == told
+    assert warnings(crd, decoded(build())) == messages

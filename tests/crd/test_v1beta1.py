@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.crd import types, v1beta1
-from apiserver.crd.update import prepare_for_create
-from apiserver.crd.validation import validate
+from noxu.apiserver.crd import types, v1beta1
+from noxu.apiserver.crd.update import prepare_for_create
+from noxu.apiserver.crd.validation import validate
+from noxu.apiserver.values import Json, Object
 
 SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -94,7 +94,7 @@ def test_preserving_unknown_fields() -> None:
     assert "preserveUnknownFields" not in upgraded(preserveUnknownFields=False)
 
 
-def test_what_is_unknown_to_v1beta1() -> None:
+def test_fields_unknown_to_v1beta1() -> None:
     found = v1beta1.decode(beta(additionalPrinterColumns=[{"name": "a", "type": "b", "jsonPath": ".a"}], foo=1))
     assert found.unknown == ["spec.additionalPrinterColumns[0].jsonPath", "spec.foo"]
     assert v1beta1.decode(beta(scope=1)).error == (

@@ -1,4 +1,4 @@
-"""What is said to a CRD outside of its schemas: in which order, with which paths, in which words."""
+"""Errors of a CRD outside of its schemas: their order, paths and messages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.api.types import Json, Object
+from noxu.apiserver.values import Json, Object
 
 Build = Callable[..., Object]
-Told = Callable[..., list[str]]
+Messages = Callable[..., list[str]]
 
 LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
@@ -65,13 +65,13 @@ SPECS: list[tuple[str, Object, list[str]]] = [
 
 
 @pytest.mark.parametrize(("spec", "errors"), [row[1:] for row in SPECS], ids=[row[0] for row in SPECS])
-def test_specs(build: Build, told: Told, spec: Object, errors: list[str]) -> None:
-    assert [error for error in told(build(**spec)) if not error.startswith("metadata.name")] == errors
+def test_specs(build: Build, messages: Messages, spec: Object, errors: list[str]) -> None:
+    assert [error for error in messages(build(**spec)) if not error.startswith("metadata.name")] == errors
 
 
-def test_everything_that_an_empty_spec_lacks_in_order(told: Told) -> None:
+def test_everything_that_an_empty_spec_lacks_in_order(messages: Messages) -> None:
     crd = {"metadata": {"name": "x"}, "spec": {}}
-    assert told(crd) == [
+    assert messages(crd) == [
         'metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group',
         "spec.group: Required value",
         "spec.scope: Required value",
@@ -92,8 +92,8 @@ NAMELESS: list[tuple[str, Object, list[str]]] = [
 
 
 @pytest.mark.parametrize(("metadata", "errors"), [row[1:] for row in NAMELESS], ids=[row[0] for row in NAMELESS])
-def test_metadata(build: Build, told: Told, metadata: Object, errors: list[str]) -> None:
-    assert told({**build(), "metadata": metadata}) == errors
+def test_metadata(build: Build, messages: Messages, metadata: Object, errors: list[str]) -> None:
+    assert messages({**build(), "metadata": metadata}) == errors
 
 
 VERSIONS: list[tuple[str, Object, list[str]]] = [
@@ -115,8 +115,8 @@ VERSIONS: list[tuple[str, Object, list[str]]] = [
 
 
 @pytest.mark.parametrize(("fields", "errors"), [row[1:] for row in VERSIONS], ids=[row[0] for row in VERSIONS])
-def test_versions(build: Build, told: Told, fields: Object, errors: list[str]) -> None:
-    assert told(build(version=fields)) == errors
+def test_versions(build: Build, messages: Messages, fields: Object, errors: list[str]) -> None:
+    assert messages(build(version=fields)) == errors
 
 
 FIELDS = {
@@ -159,47 +159,47 @@ SELECTED: list[tuple[str, list[str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("paths", "errors"), [row[1:] for row in SELECTED], ids=[row[0] for row in SELECTED])
-def test_selectable_fields(build: Build, told: Told, paths: list[str], errors: list[str]) -> None:
+def test_selectable_fields(build: Build, messages: Messages, paths: list[str], errors: list[str]) -> None:
     fields = [{"jsonPath": path} for path in paths]
-    assert told(build(FIELDS, version={"selectableFields": fields})) == errors
+    assert messages(build(FIELDS, version={"selectableFields": fields})) == errors
 
 
-def test_selectable_fields_without_a_schema_of_their_own(build: Build, told: Told) -> None:
+def test_selectable_fields_without_a_schema_of_their_own(build: Build, messages: Messages) -> None:
     fields = [{"jsonPath": ".spec.a"}]
-    assert told(build(version={"schema": None, "selectableFields": fields})) == [
+    assert messages(build(version={"schema": None, "selectableFields": fields})) == [
         "spec.versions[0].schema.openAPIV3Schema: Required value",
         'spec.selectableFields: Invalid value: "": may only be set when validations.schema is included',
     ]
     holder = {"openAPIV3Schema": FIELDS}
     differing = [version(schema=holder, selectableFields=fields), version("v2", False, selectableFields=fields)]
-    assert told(build(versions=differing)) == [
+    assert messages(build(versions=differing)) == [
         'spec.selectableFields: Invalid value: "": may only be set when validations.schema is included'
     ]
     differing[1] = version("v2", False, schema=None, selectableFields=[{"jsonPath": ".spec.n"}])
-    assert told(build(versions=differing)) == [
+    assert messages(build(versions=differing)) == [
         "spec.versions[1].schema.openAPIV3Schema: Required value",
         'spec.versions[1].selectableFields: Invalid value: "": may only be set when `version.schema.openAPIV3Schema` is not included',
     ]
 
 
-def test_selectable_fields_of_a_schema_without_structure(build: Build, told: Told) -> None:
+def test_selectable_fields_of_a_schema_without_structure(build: Build, messages: Messages) -> None:
     fields = [{"jsonPath": ".spec.a"}, {"jsonPath": ""}]
     crd = build({"type": "object", "$schema": "x"}, version={"selectableFields": fields})
     why = "OpenAPIV3Schema 'schema' is not supported"
-    assert told(crd) == [
+    assert messages(crd) == [
         f'spec.validation.openAPIV3Schema: Invalid value: "": {why}',
         f'spec.schema.openAPIV3Schema: Invalid value: "": {why}',
         "spec.selectableFields[1].jsonPath: Required value",
     ]
 
 
-def test_what_differs_between_versions_is_told_by_version(build: Build, told: Told) -> None:
+def test_errors_that_differ_between_versions_are_reported_by_version(build: Build, messages: Messages) -> None:
     bad = [{"name": "", "type": "date", "jsonPath": ".a"}]
     versions = [
         version(subresources={"scale": {}}),
         version("v2", False, additionalPrinterColumns=bad, selectableFields=[{"jsonPath": ""}]),
     ]
-    assert told(build(versions=versions)) == [
+    assert messages(build(versions=versions)) == [
         "spec.versions[0].subresources.scale.specReplicasPath: Required value",
         "spec.versions[0].subresources.scale.statusReplicasPath: Required value",
         "spec.versions[1].additionalPrinterColumns[0].name: Required value",
@@ -218,8 +218,8 @@ APPROVALS: list[tuple[str, str, str | None, list[str]]] = [
 
 
 @pytest.mark.parametrize(("group", "text", "errors"), [row[1:] for row in APPROVALS], ids=[row[0] for row in APPROVALS])
-def test_approvals(build: Build, told: Told, group: str, text: str | None, errors: list[str]) -> None:
+def test_approvals(build: Build, messages: Messages, group: str, text: str | None, errors: list[str]) -> None:
     crd = build(group=group)
     if text is not None:
         crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": text}
-    assert told(crd) == errors
+    assert messages(crd) == errors

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.crd.versions import (
+from noxu.apiserver.crd.versions import (
     deprecation_warning,
     served_versions,
     storage_version,
@@ -15,6 +14,7 @@ from apiserver.crd.versions import (
     version_of,
     version_priority,
 )
+from noxu.apiserver.values import Json, Object
 
 
 def version(name: str, *, served: bool = True, storage: bool = False, **more: Json) -> Object:

@@ -1,4 +1,4 @@
-"""The documents as they are published: put together, named, kept, and made anew when a definition changes."""
+"""Published OpenAPI documents: their contents, names and hashes, caching, and rebuilding after a change."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ import hashlib
 import json
 import threading
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apiserver.api import wire
-from apiserver.discovery import openapi, openapi_paths
-from apiserver.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
-from apiserver.discovery.openapi_schemas import V2, V3
-from apiserver.registry.builtin import built_in_versions
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.custom import versions_of
-from apiserver.registry.definition import definitions_resource
+from noxu.apiserver.discovery import openapi, openapi_paths
+from noxu.apiserver.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
+from noxu.apiserver.discovery.openapi_schemas import V2, V3
+from noxu.apiserver.go import wire
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.custom import versions_of
+from noxu.apiserver.registry.definition import definitions_resource
+from tests.optional import SHARED, skip_without_data
 
 JsonObject = dict[str, Any]
 
-SHARED = Path(__file__).parents[2].parent / "shared"
 BUILT_IN = (*built_in_versions(), definitions_resource())
 START = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -89,7 +88,7 @@ def test_a_document_of_a_group_version_with_custom_resources(published: Publishe
     assert not [name for name in schemas if "autoscaling" in name], "nothing here can be scaled"
 
 
-def test_what_can_be_scaled_brings_the_scale(published: Published) -> None:
+def test_scalable_resources_publish_the_scale_schemas(published: Published) -> None:
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     found = read(published.build(catalog_of(crd(subresources={"scale": scale})), at("example.com/v1")))
     scales = [name for name in found["components"]["schemas"] if name.startswith("io.k8s.api.")]
@@ -175,7 +174,7 @@ def test_versions_that_are_not_served_are_not_published(published: Published) ->
 
 
 @pytest.mark.parametrize("path", ["", "api", "apis", "apis/example.com", "apis/example.com/v9", "api/v2", "versions"])
-def test_what_does_not_exist(published: Published, path: str) -> None:
+def test_unknown_documents(published: Published, path: str) -> None:
     assert not published.exists(catalog_of(crd()), path)
 
 
@@ -191,7 +190,7 @@ def test_documents_do_not_depend_on_the_order_of_definitions() -> None:
 
 
 @pytest.mark.parametrize("key", [INDEX, Key(V2), at("example.com/v1"), at("example.com/v1", Form.PROTOBUF)])
-def test_nothing_is_there_until_it_is_built_and_then_it_stays(published: Published, key: Key) -> None:
+def test_documents_are_built_on_demand_and_cached(published: Published, key: Key) -> None:
     catalog = catalog_of(crd())
     assert published.kept(catalog, key) is None
     built = published.build(catalog, key)
@@ -199,14 +198,14 @@ def test_nothing_is_there_until_it_is_built_and_then_it_stays(published: Publish
     assert published.build(catalog, key) is built
 
 
-def test_the_index_builds_what_it_names(published: Published) -> None:
+def test_the_index_builds_the_documents_it_names(published: Published) -> None:
     catalog = catalog_of(crd())
     published.build(catalog, INDEX)
     assert published.kept(catalog, at("example.com/v1")) is not None
     assert published.kept(catalog, at("example.com/v1", Form.PROTOBUF)) is None
 
 
-def test_a_new_definition_leaves_the_documents_of_other_groups_alone(published: Published) -> None:
+def test_a_new_definition_does_not_change_the_documents_of_other_groups(published: Published) -> None:
     old = catalog_of(crd())
     published.build(old, INDEX)
     before = {path: published.kept(old, Key(V3, path)) for path in ("apis/example.com/v1", "api/v1", "version")}
@@ -230,7 +229,7 @@ def test_a_changed_definition_has_a_new_document_at_a_new_place(published: Publi
     assert entry == {"serverRelativeURL": after.url("apis/example.com/v1")}
 
 
-def test_a_definition_that_goes_takes_its_documents_with_it(published: Published) -> None:
+def test_deleting_a_definition_removes_its_documents(published: Published) -> None:
     old = catalog_of(crd(), crd("Gadget", "other.com"))
     published.build(old, INDEX)
     new = old.with_definition("gadgets.other.com", None)
@@ -240,7 +239,7 @@ def test_a_definition_that_goes_takes_its_documents_with_it(published: Published
     assert "com.other.v1.Gadget" not in read(published.build(new, Key(V2)))["definitions"]
 
 
-def test_of_v2_only_what_changed_is_built_again(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_changed_parts_of_v2_are_rebuilt(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
     old = catalog_of(crd())
     published.build(old, Key(V2))
     built: list[str] = []
@@ -324,7 +323,7 @@ def recorded() -> tuple[JsonObject, JsonObject]:
     """A definition, and the document that the reference published of it."""
     recordings = SHARED / "recordings" / "discovery.jsonl"
     if not recordings.exists():
-        pytest.skip("no recordings here")
+        skip_without_data("recordings/discovery.jsonl")
     case = next(
         one
         for one in map(json.loads, recordings.read_text().rstrip().split("\n"))
@@ -334,7 +333,7 @@ def recorded() -> tuple[JsonObject, JsonObject]:
 
 
 def without_standard_texts(found: Any, expected: Any) -> Any:
-    """What was found, with the recording's marks where our own words stand."""
+    """The document, with the placeholders of the recording for our own texts."""
     if isinstance(found, dict) and isinstance(expected, dict):
         return {
             key: expected.get(key)
@@ -370,7 +369,7 @@ SAMPLED = [
 def test_real_definitions(published: Published, name: str) -> None:
     source, golden = SHARED / "crds" / "crd" / f"{name}.yaml.gz", SHARED / "crds" / "golden" / f"{name}.json.gz"
     if not source.exists():
-        pytest.skip("not here")
+        skip_without_data("crds")
     yaml = pytest.importorskip("yaml")
     definition = yaml.load(gzip.decompress(source.read_bytes()), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     names = definition["spec"]["names"]

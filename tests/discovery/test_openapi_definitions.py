@@ -1,4 +1,4 @@
-"""Definitions of built-in kinds. The expectations are what upstream's openapi-gen makes of the Go types."""
+"""Definitions of built-in kinds. The expected ones are those that upstream's openapi-gen generates from the Go types."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from apiserver.discovery import openapi_definitions as definitions
-from apiserver.discovery import openapi_texts as texts
-from apiserver.discovery.openapi_definitions import META, definition, in_v2, in_v3, name_of, reached
-from apiserver.registry import kinds
-from apiserver.registry.kinds import meta
+from noxu.apiserver import kinds
+from noxu.apiserver.discovery import openapi_definitions as definitions
+from noxu.apiserver.discovery import openapi_texts as texts
+from noxu.apiserver.discovery.openapi_definitions import META, definition, in_v2, in_v3, name_of, reached
+from noxu.apiserver.kinds import meta
 
 Schema = dict[str, Any]
 
@@ -74,7 +74,7 @@ def test_structs_belong_to_the_package_that_declares_them() -> None:
     assert ADMISSION + "LabelSelector" not in every
 
 
-def test_each_served_kind_has_a_definition_that_says_so() -> None:
+def test_each_served_kind_has_a_definition_with_its_group_version_kind() -> None:
     for kind in kinds.served():
         found = definition(name_of(kind.struct))[0]
         assert {"group": kind.group, "kind": kind.kind, "version": kind.version} in found[
@@ -85,10 +85,10 @@ def test_each_served_kind_has_a_definition_that_says_so() -> None:
 
 
 def test_delete_options_are_a_kind_of_every_group_version() -> None:
-    said = definition(META + "DeleteOptions")[0]["x-kubernetes-group-version-kind"]
-    assert len(said) == 54
-    assert said == sorted(said, key=lambda one: (one["group"], one["version"]))
-    assert said[0] == {"group": "", "kind": "DeleteOptions", "version": "v1"}
+    kinds_of_options = definition(META + "DeleteOptions")[0]["x-kubernetes-group-version-kind"]
+    assert len(kinds_of_options) == 54
+    assert kinds_of_options == sorted(kinds_of_options, key=lambda one: (one["group"], one["version"]))
+    assert kinds_of_options[0] == {"group": "", "kind": "DeleteOptions", "version": "v1"}
     assert definition(META + "Status")[0]["x-kubernetes-group-version-kind"] == [
         {"group": "", "kind": "Status", "version": "v1"}
     ]
@@ -197,7 +197,7 @@ def test_a_field(field: str, expected: Schema) -> None:
         (APIEXTENSIONS + "CustomResourceDefinitionStatus", None),
     ],
 )
-def test_what_is_required(name: str, required: list[str] | None) -> None:
+def test_required_fields(name: str, required: list[str] | None) -> None:
     assert definition(name)[0].get("required") == required
 
 
@@ -210,7 +210,7 @@ def test_some_structs_have_one_owner_as_a_whole() -> None:
 # -- references -------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_custom_resource_needs_of_meta() -> None:
+def test_definitions_of_meta_that_custom_resources_need() -> None:
     assert [name.removeprefix(META) for name in reached(CUSTOM_RESOURCES_NEED)] == [
         "DeleteOptions", "FieldsV1", "ListMeta", "ManagedFieldsEntry", "ObjectMeta", "OwnerReference", "Patch",
         "Preconditions", "ShardInfo", "Status", "StatusCause", "StatusDetails", "Time",
@@ -225,7 +225,7 @@ def test_every_reference_leads_somewhere_and_is_reached() -> None:
             assert not target or target in every
 
 
-def test_v2_has_no_defaults_and_v3_has_nothing_beside_a_reference() -> None:
+def test_v2_has_no_defaults_and_references_of_v3_have_no_siblings() -> None:
     for name in reached([*EVERY_KIND, APIEXTENSIONS + "CustomResourceDefinition"]):
         assert not any("default" in node for node in nodes(in_v2(name)))
         for node in nodes(in_v3(name, V3)):
@@ -240,7 +240,7 @@ def test_v3_wraps_a_described_reference_and_keeps_the_default_outside() -> None:
     assert in_v3(CORE + "NamespaceList", V3)["properties"]["items"]["items"] == {"$ref": V3 + CORE + "Namespace"}
 
 
-def test_a_number_or_a_text_is_told_in_the_words_of_each_version() -> None:
+def test_a_number_or_a_text_is_reported_in_the_words_of_each_version() -> None:
     name = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
     assert bare(in_v2(name)) == {"type": "string", "format": "int-or-string"}
     assert bare(in_v3(name, V3)) == {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}
@@ -262,7 +262,7 @@ def test_every_served_kind_is_described() -> None:
         assert definition(name)[0]["description"], name
 
 
-def test_no_text_describes_what_does_not_exist() -> None:
+def test_every_description_belongs_to_an_existing_field() -> None:
     other = ["autoscaling.v1.Scale", "authentication.v1.TokenRequest"]
     leaves = ["util.intstr.IntOrString", "runtime.RawExtension"]
     roots = [*EVERY_KIND, *CUSTOM_RESOURCES_NEED, APIEXTENSIONS + "CustomResourceDefinition"]

@@ -1,4 +1,4 @@
-"""What can be asked of a resource, as it is published. The expectations are the reference server's documents."""
+"""Published paths and operations of resources. The expected ones are those of the reference server."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from apiserver.discovery import openapi_paths as paths
-from apiserver.discovery.openapi_paths import camel_case
-from apiserver.registry import builtin, definition, kinds
-from apiserver.registry.custom import CUSTOM
-from apiserver.registry.resource import Resource
+from noxu.apiserver import kinds
+from noxu.apiserver.discovery import openapi_paths as paths
+from noxu.apiserver.discovery.openapi_paths import camel_case
+from noxu.apiserver.registry import builtin, definition
+from noxu.apiserver.registry.custom import BEHAVIOUR
+from noxu.apiserver.registry.resource import CUSTOM, Resource
 
 JsonObject = dict[str, Any]
 
@@ -32,8 +33,14 @@ DELETING = [
 
 
 def custom(**more: Any) -> Resource:
-    given = {"group": "example.com", "version": "v1", "plural": "widgets", "singular": "widget", "kind": "Widget"}
-    given |= {"list_kind": "WidgetList", "namespaced": True, "behaviour": CUSTOM}
+    given: dict[str, Any] = {
+        "group": "example.com",
+        "version": "v1",
+        "plural": "widgets",
+        "singular": "widget",
+        "kind": "Widget",
+    }
+    given |= {"type": CUSTOM, "list_kind": "WidgetList", "namespaced": True, "behaviour": BEHAVIOUR}
     return Resource(**(given | more))
 
 
@@ -150,7 +157,7 @@ def test_an_operation_has_the_parameters_of_its_options(path: str, method: str, 
     assert names(operations(paths.v3(custom()))[path, method]["parameters"]) == own
 
 
-def test_what_all_operations_of_a_path_have_stands_at_the_path() -> None:
+def test_parameters_of_all_operations_are_declared_at_the_path() -> None:
     found = paths.v3(custom(subresources=frozenset({"status"})))
     assert {path: names(item["parameters"]) for path, item in found.items()} == {
         f"{ROOT}/widgets": sorted([*LISTING, "pretty"]),
@@ -182,7 +189,7 @@ def test_a_parameter(name: str, place: str, kind: str) -> None:
     assert v2 == {"name": name, "in": place, "type": kind, "uniqueItems": True, "description": text}
 
 
-def test_what_stands_in_the_path_is_required() -> None:
+def test_path_parameters_are_required() -> None:
     for one in paths.v3(custom())[f"{WIDGETS}/{{name}}"]["parameters"][:2]:
         assert (one["in"], one["required"]) == ("path", True)
 
@@ -229,7 +236,7 @@ def test_an_operation_of_v3(
     assert "content" not in operation["responses"]["401"]
 
 
-def test_every_operation_says_what_it_does_and_to_what() -> None:
+def test_every_operation_has_its_action_and_its_group_version_kind() -> None:
     found = operations(paths.v3(custom(subresources=frozenset({"scale"}))))
     actions = {key[0].removeprefix(ROOT) + " " + key[1]: one["x-kubernetes-action"] for key, one in found.items()}
     assert actions["/namespaces/{namespace}/widgets get"] == "list"
@@ -249,7 +256,7 @@ def test_an_operation_of_v2() -> None:
     assert found["operationId"] == "patchExampleComV1NamespacedWidget"
 
 
-def test_what_is_the_same_everywhere_is_shared_in_v2() -> None:
+def test_common_parameters_are_shared_in_v2() -> None:
     shared = paths.shared_parameters()
     for key, operation in operations(paths.v2(custom())).items():
         for one in operation.get("parameters", []):
@@ -290,7 +297,7 @@ def test_deleting_a_collection_of_a_built_in_kind_takes_options_but_does_not_wat
     assert found["requestBody"]["content"]["*/*"]["schema"]["$ref"] == V3 + META + "DeleteOptions"
 
 
-def test_only_what_is_allowed_is_published() -> None:
+def test_only_supported_operations_are_published() -> None:
     namespaces = operations(paths.v3(built_in("v1", "Namespace")))
     assert ("/api/v1/namespaces", "delete") not in namespaces, "namespaces are deleted one by one"
     assert [method for path, method in namespaces if path.endswith("/finalize")] == ["put"]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from apiserver.api import wire
-from apiserver.discovery import openapi_proto as proto
+from noxu.apiserver.discovery import openapi_proto as proto
+from noxu.apiserver.go import wire
 
 JsonObject = dict[str, Any]
 
-# Keywords stand in the order of gnostic's numbers, so that the bytes are the same ones.
+# Keywords are in the order of gnostic's field numbers, so that the bytes are equal.
 
 SCHEMAS_V2: list[tuple[str, JsonObject, str]] = [
     (
@@ -250,13 +250,13 @@ HEAD_V3: JsonObject = {"openapi": "3.0.0", "info": {"title": "t", "version": "v"
 PARAMETERS: JsonObject = {"x": {"in": "query", "name": "x", "type": "string"}}
 
 
-@pytest.mark.parametrize(("what", "schema", "expected"), SCHEMAS_V2)
-def test_a_document_of_v2_with_one_definition(what: str, schema: JsonObject, expected: str) -> None:
+@pytest.mark.parametrize(("case", "schema", "expected"), SCHEMAS_V2)
+def test_a_document_of_v2_with_one_definition(case: str, schema: JsonObject, expected: str) -> None:
     assert proto.V2.document(HEAD_V2, {}, {"A": proto.V2.schema(schema)}).hex() == expected
 
 
-@pytest.mark.parametrize(("what", "schema", "expected"), SCHEMAS_V3)
-def test_a_document_of_v3_with_one_schema(what: str, schema: JsonObject, expected: str) -> None:
+@pytest.mark.parametrize(("case", "schema", "expected"), SCHEMAS_V3)
+def test_a_document_of_v3_with_one_schema(case: str, schema: JsonObject, expected: str) -> None:
     assert proto.V3.document(HEAD_V3, {}, {"A": proto.V3.schema(schema)}).hex() == expected
 
 
@@ -269,7 +269,7 @@ def test_a_document_of_v3_with_one_path() -> None:
     assert proto.V3.document(HEAD_V3, {"/p": proto.V3.path_item(PATH_V3)}, {}).hex() == PATH_V3_BYTES
 
 
-# -- what may be anything ---------------------------------------------------------------------------------------------
+# -- untyped values ---------------------------------------------------------------------------------------------------
 
 
 def fields(data: bytes) -> dict[int, list[bytes | int]]:
@@ -304,7 +304,7 @@ DEFAULT, EXAMPLE_V2, ENUM_V2, YAML = 5, 30, 20, 2
 
 
 @pytest.mark.parametrize(
-    ("what", "value", "text"),
+    ("case", "value", "text"),
     [
         ("a text", "a", '"a"'),
         ("an empty text", "", '""'),
@@ -322,7 +322,7 @@ DEFAULT, EXAMPLE_V2, ENUM_V2, YAML = 5, 30, 20, 2
         ("no characters", "\ufffe\uffff", '"\\ufffe\\uffff"'),
     ],
 )
-def test_what_may_be_anything_is_json_that_yaml_reads(what: str, value: Any, text: str) -> None:
+def test_untyped_values_are_json_that_yaml_reads(case: str, value: Any, text: str) -> None:
     for keyword, number in (("default", DEFAULT), ("example", EXAMPLE_V2)):
         assert only(proto.V2.schema({keyword: value}), number, YAML).decode() == text + "\n"
     assert only(proto.V2.schema({"enum": [value]}), ENUM_V2, YAML).decode() == text + "\n"
@@ -331,7 +331,7 @@ def test_what_may_be_anything_is_json_that_yaml_reads(what: str, value: Any, tex
     assert only(extension, 2, YAML).decode() == text + "\n"
 
 
-def test_yaml_reads_what_was_written() -> None:
+def test_written_text_is_read_by_a_yaml_parser() -> None:
     yaml = pytest.importorskip("yaml")
     for value in ("\x7f\x80\u2028\ufeff\U0001f600", {"a b": [1.5, True, None, "x: y # z"]}, [], {}, "- a", "no"):
         assert yaml.safe_load(only(proto.V2.schema({"default": value}), DEFAULT, YAML)) == value
@@ -385,5 +385,5 @@ def test_names_may_be_empty_and_long() -> None:
     assert empty == b"\x12\x03\x1a\x01t"
 
 
-def test_a_lone_surrogate_does_not_spoil_the_message() -> None:
+def test_a_lone_surrogate_does_not_break_the_message() -> None:
     assert only(proto.V2.schema({"title": "a\ud800b"}), 3) == b"a?b"

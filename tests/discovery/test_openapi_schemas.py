@@ -1,4 +1,4 @@
-"""What is published of a custom resource's schema. The rules are those of apiextensions' OpenAPI builder."""
+"""The published form of a custom resource's schema, by the rules of apiextensions' OpenAPI builder."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apiserver.discovery import openapi_schemas as schemas
-from apiserver.discovery.openapi_schemas import V2, V3, kind_schema, list_schema, lowered, published
-from apiserver.registry.custom import CUSTOM
-from apiserver.registry.resource import Resource
+from noxu.apiserver.discovery import openapi_schemas as schemas
+from noxu.apiserver.discovery.openapi_schemas import V2, V3, kind_schema, list_schema, lowered, published
+from noxu.apiserver.registry.custom import BEHAVIOUR
+from noxu.apiserver.registry.resource import CUSTOM, Resource
 
 Schema = dict[str, Any]
 
@@ -28,8 +28,20 @@ def obj(**properties: Schema) -> Schema:
 
 
 def resource(schema: Schema | None, **more: Any) -> Resource:
-    given = {"group": "example.com", "version": "v1", "plural": "widgets", "singular": "widget", "kind": "Widget"}
-    given |= {"list_kind": "WidgetList", "namespaced": True, "behaviour": CUSTOM, "raw_schema": schema}
+    given: dict[str, Any] = {
+        "group": "example.com",
+        "version": "v1",
+        "plural": "widgets",
+        "singular": "widget",
+        "kind": "Widget",
+    }
+    given |= {
+        "type": CUSTOM,
+        "list_kind": "WidgetList",
+        "namespaced": True,
+        "behaviour": BEHAVIOUR,
+        "raw_schema": schema,
+    }
     return Resource(**(given | more))
 
 
@@ -49,7 +61,7 @@ def type_meta(style: str) -> Schema:
     return {"apiVersion": TEXT, "kind": TEXT, "metadata": metadata(style)}
 
 
-# -- v3: a subtree that says all by itself stays as it is ------------------------------------------------------------
+# -- v3: a self-contained subtree is published unchanged --------------------------------------------------------------
 
 UNTOUCHED: list[tuple[str, Schema]] = [
     ("nothing", {}),
@@ -68,9 +80,9 @@ UNTOUCHED: list[tuple[str, Schema]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "schema"), UNTOUCHED)
+@pytest.mark.parametrize(("case", "schema"), UNTOUCHED)
 @pytest.mark.parametrize("where", ["itself", "in properties", "in items", "in a map"])
-def test_v3_publishes_it_as_it_is(what: str, schema: Schema, where: str) -> None:
+def test_v3_publishes_it_unchanged(case: str, schema: Schema, where: str) -> None:
     whole = {
         "itself": schema,
         "in properties": obj(a=schema, b=TEXT),
@@ -81,7 +93,7 @@ def test_v3_publishes_it_as_it_is(what: str, schema: Schema, where: str) -> None
 
 
 CHANGED_IN_V3: list[tuple[str, Schema, Schema]] = [
-    ("int-or-string says what it is", IOS, IOS | {"anyOf": EITHER}),
+    ("int-or-string", IOS, IOS | {"anyOf": EITHER}),
     (
         "int-or-string with anyOf of its own gets one more condition",
         IOS | {"anyOf": [{"pattern": "x"}], "allOf": [{"maxLength": 3}]},
@@ -120,8 +132,8 @@ CHANGED_IN_V3: list[tuple[str, Schema, Schema]] = [
 ]
 
 
-@pytest.mark.parametrize(("what", "schema", "expected"), CHANGED_IN_V3)
-def test_v3(what: str, schema: Schema, expected: Schema) -> None:
+@pytest.mark.parametrize(("case", "schema", "expected"), CHANGED_IN_V3)
+def test_v3(case: str, schema: Schema, expected: Schema) -> None:
     assert bare(published(schema)) == expected
 
 
@@ -143,7 +155,7 @@ LOWERED: list[tuple[str, Schema, Schema]] = [
      {"additionalProperties": TEXT}),
     ("a nullable list has no items", {"type": "array", "nullable": True, "items": TEXT}, {}),
     ("nullable: false is nothing", {"type": "string", "nullable": False}, {"type": "string"}),
-    ("where unknown fields are kept nothing is said of them", obj(a=TEXT) | PRESERVE, PRESERVE),
+    ("where unknown fields are preserved, properties are not published", obj(a=TEXT) | PRESERVE, PRESERVE),
     ("a list that keeps unknown fields is no list", {"type": "array", "items": TEXT} | PRESERVE, PRESERVE),
     ("a list without items is no list", {"type": "array", "maxItems": 1}, {"maxItems": 1}),
     ("a scalar that keeps unknown fields is still a scalar", TEXT | PRESERVE, TEXT | PRESERVE),
@@ -167,9 +179,9 @@ LOWERED: list[tuple[str, Schema, Schema]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "schema", "expected"), LOWERED)
+@pytest.mark.parametrize(("case", "schema", "expected"), LOWERED)
 @pytest.mark.parametrize("deep", [False, True])
-def test_v2(what: str, schema: Schema, expected: Schema, *, deep: bool) -> None:
+def test_v2(case: str, schema: Schema, expected: Schema, *, deep: bool) -> None:
     if deep and not schema.get("nullable"):
         schema, expected = obj(a={"type": "array", "items": schema}), obj(a={"type": "array", "items": expected})
     assert bare(lowered(schema)) == expected
@@ -205,7 +217,7 @@ def nodes(schema: Schema) -> list[Schema]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.recursive(st.just(TEXT), trees, max_leaves=12))
-def test_kubectl_can_live_with_every_node_of_v2(schema: Schema) -> None:
+def test_every_node_of_v2_has_a_form_that_kubectl_accepts(schema: Schema) -> None:
     found = lowered(schema)
     assert lowered(found) == found
     for node in nodes(found):
@@ -221,7 +233,7 @@ LIST_GVK = {"x-kubernetes-group-version-kind": [{"group": "example.com", "kind":
 
 
 @pytest.mark.parametrize("style", [V2, V3])
-def test_a_kind_has_what_every_object_has_and_says_what_it_is(style: str) -> None:
+def test_a_kind_has_type_meta_metadata_and_its_group_version_kind(style: str) -> None:
     schema = obj(spec=obj(a=TEXT)) | {"description": "d", "required": ["spec"]}
     found = kind_schema(resource(schema), style)
     assert found["description"] == "d"
@@ -229,31 +241,36 @@ def test_a_kind_has_what_every_object_has_and_says_what_it_is(style: str) -> Non
     assert all(found["properties"][name]["description"] for name in ("apiVersion", "kind", "metadata"))
 
 
-def test_what_the_schema_says_of_metadata_and_type_is_replaced() -> None:
+def test_metadata_and_type_meta_in_the_schema_are_replaced() -> None:
     schema = obj(metadata=obj(name=TEXT | {"maxLength": 3}), kind=TEXT | {"enum": ["Widget"]}, apiVersion=TEXT)
     assert bare(kind_schema(resource(schema), V3)) == obj(**type_meta(V3)) | GVK
 
 
 @pytest.mark.parametrize(
-    ("what", "schema", "style", "expected"),
+    ("case", "schema", "style", "expected"),
     [
         ("no schema", None, V2, {"type": "object"}),
         ("no schema", None, V3, {"type": "object"}),
-        ("a schema that says nothing", {"type": "object"}, V3, obj(**type_meta(V3))),
-        ("a root that keeps unknown fields: v2 says nothing at all", obj(a=TEXT) | PRESERVE, V2, {"type": "object"}),
+        ("an empty schema", {"type": "object"}, V3, obj(**type_meta(V3))),
+        (
+            "a root that preserves unknown fields: v2 publishes no properties",
+            obj(a=TEXT) | PRESERVE,
+            V2,
+            {"type": "object"},
+        ),
         ("v3 does", obj(a=TEXT) | PRESERVE, V3, obj(a=TEXT, **type_meta(V3)) | PRESERVE),
     ],
 )
-def test_a_root(what: str, schema: Schema | None, style: str, expected: Schema) -> None:
+def test_a_root(case: str, schema: Schema | None, style: str, expected: Schema) -> None:
     assert bare(kind_schema(resource(schema), style)) == expected | GVK
 
 
-def test_selectable_fields_are_told_of_the_kind_and_of_its_list() -> None:
+def test_selectable_fields_are_reported_of_the_kind_and_of_its_list() -> None:
     widget = resource(obj(spec=obj(a=TEXT)), selectable_fields=("spec.a", "spec.b.c"))
-    told = [{"fieldPath": "spec.a"}, {"fieldPath": "spec.b.c"}]
+    messages = [{"fieldPath": "spec.a"}, {"fieldPath": "spec.b.c"}]
     for style in (V2, V3):
-        assert kind_schema(widget, style)["x-kubernetes-selectable-fields"] == told
-        assert list_schema(widget, style)["x-kubernetes-selectable-fields"] == told
+        assert kind_schema(widget, style)["x-kubernetes-selectable-fields"] == messages
+        assert list_schema(widget, style)["x-kubernetes-selectable-fields"] == messages
     assert "x-kubernetes-selectable-fields" not in kind_schema(resource(None), V3)
 
 

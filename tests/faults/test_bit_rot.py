@@ -1,4 +1,4 @@
-"""R4 and R5: flipped bits, torn and mutilated files. Wrong data is never served; what is damaged is named, and replaceable."""
+"""R4 and R5: flipped bits and corrupt files. Wrong data is never served; corrupt values are named and can be replaced."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from storage.check import check
-from storage.sqlite import SqliteStore
-from storage.types import EVERYTHING, Corrupt, Event, Key, KeyValue, Page, Prefix, StoreError, Unusable
+from noxu.storage.check import check
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.types import EVERYTHING, Corrupt, Event, Key, KeyValue, OpenError, Page, Prefix, StoreError
 
 NUMBER = 40
 
@@ -23,12 +23,12 @@ def key(number: int) -> Key:
 
 
 def value(number: int, version: int = 1) -> bytes:
-    """Text that is nowhere else in the file; every fifth is so large that it spans pages."""
+    """A text that occurs once in the file. Every fifth spans several pages."""
     return (b"<%d-%d>" % (number, version)) * (3000 if number % 5 == 0 else 30)
 
 
 async def _write(file: Path, *, close: bool) -> None:
-    """Every object at its second version, and two that are gone; optionally as a killed server leaves it."""
+    """Write every object twice and delete two. Unless `close`, leave the file as a killed server does."""
     store = await SqliteStore.open(file if close else file.with_name("running.db"), "normal")
     for number in range(NUMBER):
         await store.put(key(number), value(number, 0), expected=0)
@@ -77,14 +77,14 @@ def revision(number: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_flipped_bit_of_a_value_is_noticed_and_concerns_that_object_alone(file: Path, seed: int) -> None:
+def test_every_flipped_bit_of_a_value_is_detected_and_affects_only_that_object(file: Path, seed: int) -> None:
     random = Random(seed)
     original = file.read_bytes()
     for _ in range(15):
         number = random.randrange(2, NUMBER)
         flip(file, within(file, number, random), random.randrange(8))
         asyncio.run(_only_this_one(file, number))
-        assert [damage.revision for damage in check(file).damage] == [revision(number)]
+        assert [problem.revision for problem in check(file).problems] == [revision(number)]
         file.write_bytes(original)
 
 
@@ -92,57 +92,57 @@ async def _only_this_one(file: Path, number: int) -> None:
     store = await SqliteStore.open(file)
     try:
         with pytest.raises(
-            Corrupt, match=f"damaged: g/things p/ {key(number).name} at revision {revision(number)}$"
-        ) as damaged:
+            Corrupt, match=f"corrupt: g/things p/ {key(number).name} at revision {revision(number)}$"
+        ) as corrupt:
             await store.get(key(number))
-        assert damaged.value.damaged == {key(number): revision(number)}
-        with pytest.raises(Corrupt, match=key(number).name) as damaged:
+        assert corrupt.value.keys == {key(number): revision(number)}
+        with pytest.raises(Corrupt, match=key(number).name) as corrupt:
             await store.list(EVERYTHING)
-        assert damaged.value.damaged == {key(number): revision(number)}
+        assert corrupt.value.keys == {key(number): revision(number)}
         sound = [KeyValue(key(n), value(n), revision(n)) for n in range(2, NUMBER) if n != number]
-        assert damaged.value.page == Page(sound, store.revision, 0)
+        assert corrupt.value.page == Page(sound, store.revision, 0)
         for state in (sound[0], sound[-1]):
             assert await store.get(state.key) == state
     finally:
         await store.close()
 
 
-async def test_a_page_of_a_list_tells_of_what_is_damaged_on_it(file: Path) -> None:
+async def test_a_page_of_a_list_names_its_corrupt_keys(file: Path) -> None:
     for number in (4, 5, 9):
         flip(file, within(file, number, Random(1)), 3)
     store = await SqliteStore.open(file)
-    with pytest.raises(Corrupt) as damaged:
+    with pytest.raises(Corrupt) as corrupt:
         await store.list(Prefix("g/things"), limit=5)  # 2 3 4 5 6
-    assert list(damaged.value.damaged) == [key(4), key(5)]
-    page = damaged.value.page
+    assert list(corrupt.value.keys) == [key(4), key(5)]
+    page = corrupt.value.page
     assert page is not None
     assert ([item.key for item in page.items], page.remaining) == ([key(2), key(3), key(6)], NUMBER - 7)
-    with pytest.raises(Corrupt) as damaged:
+    with pytest.raises(Corrupt) as corrupt:
         await store.list(Prefix("g/things"), limit=3, after=key(6))
-    assert list(damaged.value.damaged) == [key(9)]
+    assert list(corrupt.value.keys) == [key(9)]
     assert len((await store.list(Prefix("g/things"), after=key(9))).items) == NUMBER - 10
     assert await store.count(EVERYTHING) == NUMBER - 2
     await store.close()
 
 
-async def test_a_message_names_no_more_damaged_keys_than_one_can_read(file: Path) -> None:
+async def test_a_message_names_a_limited_number_of_corrupt_keys(file: Path) -> None:
     for number in range(2, 25):
         flip(file, within(file, number, Random(1)), 3)
     store = await SqliteStore.open(file)
-    with pytest.raises(Corrupt, match=f"g/things p/ n011 at revision {revision(11)} and 13 more$") as damaged:
+    with pytest.raises(Corrupt, match=f"g/things p/ n011 at revision {revision(11)} and 13 more$") as corrupt:
         await store.list(EVERYTHING)
-    assert len(damaged.value.damaged) == 23
+    assert len(corrupt.value.keys) == 23
     await store.close()
 
 
 @pytest.mark.parametrize("how", ["put", "delete"])
-async def test_what_is_damaged_can_be_replaced_and_deleted(file: Path, how: str) -> None:
+async def test_a_corrupt_value_can_be_replaced_and_deleted(file: Path, how: str) -> None:
     flip(file, within(file, 7, Random(2)), 0)
     store = await SqliteStore.open(file)
     watch = store.watch(after=store.revision)
-    with pytest.raises(Corrupt) as damaged:
-        await store.put(key(7), b"new", expected=0)  # not even what it conflicts with is known
-    expected = damaged.value.damaged[key(7)]
+    with pytest.raises(Corrupt) as corrupt:
+        await store.put(key(7), b"new", expected=0)  # the state that it conflicts with is unreadable
+    expected = corrupt.value.keys[key(7)]
     if how == "put":
         new = await store.put(key(7), b"new", expected=expected)
         assert await store.get(key(7)) == KeyValue(key(7), b"new", new)
@@ -154,28 +154,28 @@ async def test_what_is_damaged_can_be_replaced_and_deleted(file: Path, how: str)
     assert len((await store.list(EVERYTHING)).items) == NUMBER - 2 - (how == "delete")
     await store.compact(store.revision)
     await store.close()
-    assert check(file).damage == []
+    assert check(file).problems == []
 
 
-async def test_a_watch_does_not_pass_over_a_damaged_event(file: Path) -> None:
+async def test_a_watch_does_not_skip_a_corrupt_event(file: Path) -> None:
     flip(file, within(file, 20, Random(3)), 6)
     store = await SqliteStore.open(file)
-    with pytest.raises(Corrupt, match=f"the event at revision {revision(20)} is damaged") as damaged:
+    with pytest.raises(Corrupt, match=f"the event at revision {revision(20)} is corrupt") as corrupt:
         await anext(store.watch(after=1))
-    assert damaged.value.damaged == {key(20): revision(20)}
+    assert corrupt.value.keys == {key(20): revision(20)}
     events = (await anext(store.watch(after=revision(20)))).events
     assert [event.revision for event in events] == list(range(revision(20) + 1, store.revision + 1))
     await store.close()
 
 
-# Anything, anywhere.
+# Random corruption.
 
 
 async def _use(file: Path, written: set[bytes]) -> str:
-    """Use a file that may be damaged anyhow. Nothing but the store's own errors, and no value that was not written."""
+    """Use a file with any corruption: only StoreErrors may be raised, and only values that were written be returned."""
     try:
         store = await SqliteStore.open(file, "normal")
-    except Unusable as error:
+    except OpenError as error:
         if "cannot be written" in str(error):
             return "read only"  # one byte of the header says so
         return "refused" if str(file) in str(error) else "refused without a reason"
@@ -191,7 +191,7 @@ async def _use(file: Path, written: set[bytes]) -> str:
             if isinstance(result, BaseException):
                 if not isinstance(result, StoreError):
                     raise result
-                outcome = "damaged"
+                outcome = "corrupt"
                 result = result.page if isinstance(result, Corrupt) else None
             if isinstance(result, Page):
                 assert {item.value for item in result.items} <= written
@@ -219,8 +219,8 @@ async def _events(store: SqliteStore) -> Page:
 
 def _checked(file: Path) -> bool:
     try:
-        return not check(file).damage
-    except Unusable:
+        return not check(file).problems
+    except OpenError:
         return False
 
 
@@ -234,7 +234,7 @@ def header_bits(data: bytearray, random: Random) -> None:
 
 
 def index_bits(data: bytearray, random: Random) -> None:
-    """Names stand in the rows and in the index."""
+    """Names are in the rows and in the index."""
     places = [found.start() for found in re.finditer(b"g/things", data)]
     data[random.choice(places) + random.randrange(-6, 20)] ^= 1 << random.randrange(8)
 
@@ -258,44 +258,44 @@ def swapped(data: bytearray, random: Random) -> None:
     data[first : first + 8192], data[second : second + 8192] = data[second : second + 8192], data[first : first + 8192]
 
 
-@pytest.mark.parametrize("mutilate", [bits, header_bits, index_bits, garbage, zeros, cut, swapped])
-def test_a_mutilated_file_is_refused_or_used_but_never_believed(
-    file: Path, mutilate: Callable[[bytearray, Random], None]
+@pytest.mark.parametrize("corrupt_file", [bits, header_bits, index_bits, garbage, zeros, cut, swapped])
+def test_a_corrupt_file_is_refused_or_its_corrupt_values_are_detected(
+    file: Path, corrupt_file: Callable[[bytearray, Random], None]
 ) -> None:
-    random = Random(mutilate.__name__)
+    random = Random(corrupt_file.__name__)
     written = {value(number, version) for number in range(NUMBER) for version in (0, 1)}
     original = file.read_bytes()
     outcomes = set()
     for _ in range(20):
         data = bytearray(original)
-        mutilate(data, random)
+        corrupt_file(data, random)
         file.write_bytes(data)
         sound = _checked(file)
         outcome = asyncio.run(_use(file, written))
         outcomes.add(outcome)
-        assert outcome in ("used", "read only") or not sound, "what reading stumbles over, the check has to find"
+        assert outcome in ("used", "read only") or not sound, "check does not find what a read finds"
         for path in file.parent.iterdir():
             path.unlink()
-    assert outcomes & {"refused", "damaged"}
-    assert outcomes <= {"refused", "read only", "damaged", "used"}
+    assert outcomes & {"refused", "corrupt"}
+    assert outcomes <= {"refused", "read only", "corrupt", "used"}
 
 
-@pytest.mark.parametrize("mutilate", [bits, garbage, zeros, cut])
-def test_a_mutilated_log_of_a_killed_server_is_a_prefix_of_what_was_written(
-    tmp_path: Path, mutilate: Callable[[bytearray, Random], None]
+@pytest.mark.parametrize("corrupt_file", [bits, garbage, zeros, cut])
+def test_from_a_corrupt_wal_a_prefix_of_the_writes_is_recovered(
+    tmp_path: Path, corrupt_file: Callable[[bytearray, Random], None]
 ) -> None:
     file, wal = tmp_path / "noxu.db", tmp_path / "noxu.db-wal"
     asyncio.run(_write(file, close=False))
-    random = Random(mutilate.__name__)
+    random = Random(corrupt_file.__name__)
     originals = file.read_bytes(), wal.read_bytes()
     revisions = set()
     for _ in range(20):
         data = bytearray(originals[1])
-        mutilate(data, random)
+        corrupt_file(data, random)
         file.write_bytes(originals[0])
         wal.write_bytes(data)
         revisions.add(asyncio.run(_prefix(file)))
-        assert file.stat().st_size == 0 or check(file).damage == []
+        assert file.stat().st_size == 0 or check(file).problems == []
     assert len(revisions) > 3
 
 

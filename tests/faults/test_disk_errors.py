@@ -1,7 +1,7 @@
 """R3: the Nth statement fails, for N = 1, 2, 3 … (SQLite's anomaly loop), and the disk is full (etcd's NOSPACE).
 
-No acknowledged write is lost, none that was refused is there, no event is shown for what was not committed, reads go
-on, and the store works again by itself when the disk does.
+No acknowledged write is lost, no refused write is stored, no event is shown that was not committed, reads continue, and
+the store recovers by itself when the disk works again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Any, ClassVar
 import aiosqlite
 import pytest
 
-from storage import database
-from storage import sqlite as module
-from storage.check import check
-from storage.sqlite import SqliteStore
-from storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, Unavailable, Unknown, Unusable
+from noxu.storage import database
+from noxu.storage import sqlite as module
+from noxu.storage.check import check
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, OpenError, OutcomeUnknown, Unavailable
+from tests.timing import eventually_async, hang_guard
 
 WRITES = ("INSERT", "UPDATE meta SET value = ?", "DELETE", "COMMIT", "PRAGMA wal_checkpoint")
 
@@ -32,13 +33,13 @@ def key(name: object) -> Key:
 
 
 class Disk:
-    """Fails the statement number `fails`, and those after it until it is repaired, if it is to last."""
+    """Fails the statement number `fails`. If `lasting`, it fails all later ones, too, until it is disarmed."""
 
     def __init__(self) -> None:
         self.statements = 0
         self.fails = 0
         self.lasting = False
-        self.done_first = False  # the statement is carried out, and then reported as failed
+        self.done_first = False  # the statement is executed, and then reported as failed
         self.only: tuple[str, ...] = ("",)
         self.code, self.message = sqlite3.SQLITE_FULL, "database or disk is full"
         self.armed = False
@@ -77,7 +78,7 @@ class Connection(sqlite3.Connection):
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     Connection.disk = Disk()
     monkeypatch.setattr(database.aiosqlite, "connect", partial(aiosqlite.connect, factory=Connection))
-    monkeypatch.setattr(module, "PROBE", 0.005)
+    monkeypatch.setattr(module, "RETRY_INTERVAL", 0.005)
     return Connection.disk
 
 
@@ -90,10 +91,11 @@ async def store(disk: Disk, tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
-async def healed(store: SqliteStore) -> None:
-    async with asyncio.timeout(5):
-        while (await store.status()).fault:  # noqa: ASYNC110 — nobody tells
-            await asyncio.sleep(0.002)
+async def recovered(store: SqliteStore) -> None:
+    async def works() -> bool:
+        return not (await store.status()).fault
+
+    await eventually_async(works)
 
 
 async def history(store: SqliteStore) -> list[Event]:
@@ -108,12 +110,12 @@ async def history(store: SqliteStore) -> list[Event]:
 
 
 async def traffic(store: SqliteStore, outcomes: dict[bytes, Any]) -> None:
-    """Creates, updates, deletes and a compaction; what became of each write, by its unique value."""
+    """Creates, updates, deletes and a compaction. `outcomes` records the outcome of each write by its unique value."""
 
     async def attempt(value: bytes, call: Any) -> int:
         try:
             outcomes[value] = await call
-        except (Unavailable, Unknown, Conflict) as error:
+        except (Unavailable, OutcomeUnknown, Conflict) as error:
             outcomes[value] = error
             return 0
         return int(outcomes[value])
@@ -137,15 +139,15 @@ async def traffic(store: SqliteStore, outcomes: dict[bytes, Any]) -> None:
 KINDS: dict[str, dict[str, Any]] = {
     "a statement fails": {},
     "a statement fails by an I/O error": {"code": sqlite3.SQLITE_IOERR | 3 << 8, "message": "disk I/O error"},
-    "a statement is said to fail but is done": {"done_first": True},
+    "a statement is executed but reported as failed": {"done_first": True},
     "writes fail until repaired": {"only": WRITES, "lasting": True},
-    "writes are said to fail but are done": {"only": WRITES, "done_first": True, "lasting": True},
+    "writes are executed but reported as failed until repaired": {"only": WRITES, "done_first": True, "lasting": True},
     "everything fails until repaired": {"lasting": True},
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_whichever_statement_fails_nothing_acknowledged_is_lost(disk: Disk, tmp_path: Path, kind: str) -> None:
+async def test_no_acknowledged_write_is_lost_whichever_statement_fails(disk: Disk, tmp_path: Path, kind: str) -> None:
     for name, value in KINDS[kind].items():
         setattr(disk, name, value)
     for number in range(1, 200):
@@ -156,10 +158,10 @@ async def test_whichever_statement_fails_nothing_acknowledged_is_lost(disk: Disk
         following = asyncio.create_task(_follow(store, seen))
         disk.armed = True
         outcomes: dict[bytes, Any] = {}
-        async with asyncio.timeout(10):
+        async with hang_guard():
             await traffic(store, outcomes)
         disk.armed = False
-        await healed(store)
+        await recovered(store)
         await store.put(key("after"), b"after", expected=0)
         await store.close()
         await following
@@ -178,11 +180,11 @@ async def _follow(store: SqliteStore, seen: list[Event]) -> None:
 
 
 async def _verify(file: Path, outcomes: dict[bytes, Any], seen: list[Event]) -> None:
-    assert check(file).damage == []
+    assert check(file).problems == []
     store = await SqliteStore.open(file, "normal")
     events = await history(store)
     compacted = max(store.compacted, 1)
-    assert [event for event in seen if event.revision > compacted] == events  # all of it, and nothing else
+    assert [event for event in seen if event.revision > compacted] == events  # the complete history
     assert [event.revision for event in seen] == list(range(2, store.revision + 1))
     happened = {
         event.value or b"delete" + (event.previous.value if event.previous else b"")[6:]: event for event in seen
@@ -190,29 +192,31 @@ async def _verify(file: Path, outcomes: dict[bytes, Any], seen: list[Event]) -> 
     for value, outcome in outcomes.items():
         if isinstance(outcome, int):
             assert happened[value].revision == outcome
-        elif not isinstance(outcome, Unknown):
+        elif not isinstance(outcome, OutcomeUnknown):
             assert value not in happened, (value, outcome)
     await store.close()
 
 
-# One by one.
+# Single errors.
 
 
-async def test_a_commit_that_failed_is_unknown_and_then_the_store_says_that_it_did_not_happen(
+async def test_after_a_failed_commit_the_outcome_is_unknown_and_then_shown_as_not_happened(
     store: SqliteStore, disk: Disk
 ) -> None:
     disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
-    with pytest.raises(Unknown, match="disk is full"):
+    with pytest.raises(OutcomeUnknown, match="disk is full"):
         await store.put(key("a"), b"1", expected=0)
     assert await store.get(key("a")) is None
     assert store.revision == 2
     assert await store.put(key("a"), b"2", expected=0) == 3
 
 
-async def test_a_commit_that_was_said_to_fail_is_unknown_and_then_shown(store: SqliteStore, disk: Disk) -> None:
+async def test_after_a_commit_that_failed_although_it_happened_the_outcome_is_unknown_and_then_shown(
+    store: SqliteStore, disk: Disk
+) -> None:
     watch = store.watch(after=2)
     disk.only, disk.fails, disk.done_first, disk.armed = ("COMMIT",), 1, True, True
-    with pytest.raises(Unknown):
+    with pytest.raises(OutcomeUnknown):
         await store.put(key("there"), b"1", expected=2)
     assert await store.get(key("there")) == KeyValue(key("there"), b"1", 3)
     assert store.revision == 3
@@ -221,14 +225,14 @@ async def test_a_commit_that_was_said_to_fail_is_unknown_and_then_shown(store: S
     assert await store.put(key("there"), b"2", expected=3) == 4
 
 
-async def test_what_fails_before_the_commit_has_not_happened(store: SqliteStore, disk: Disk) -> None:
+async def test_a_write_that_fails_before_the_commit_has_not_happened(store: SqliteStore, disk: Disk) -> None:
     disk.only, disk.fails, disk.armed = ("INSERT",), 1, True
     with pytest.raises(Unavailable, match="disk is full"):
         await store.put(key("a"), b"1", expected=0)
     assert await store.put(key("a"), b"2", expected=0) == 3
 
 
-async def test_every_writer_of_the_failed_commit_is_told_and_those_behind_it_go_on(
+async def test_every_writer_of_a_failed_commit_gets_an_error_and_later_writers_continue(
     store: SqliteStore, disk: Disk
 ) -> None:
     disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
@@ -237,26 +241,26 @@ async def test_every_writer_of_the_failed_commit_is_told_and_those_behind_it_go_
     await asyncio.sleep(0)
     behind = [asyncio.create_task(store.put(key(f"behind{number}"), b"2", expected=0)) for number in range(5)]
     outcomes = await asyncio.gather(*first, *behind, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [Unknown] * 5 + [int] * 5
+    assert [type(outcome) for outcome in outcomes] == [OutcomeUnknown] * 5 + [int] * 5
     assert [event.value for event in await history(store)] == [b"there"] + [b"2"] * 5
 
 
-async def test_a_conflict_with_a_write_that_then_fails_is_none(store: SqliteStore, disk: Disk) -> None:
+async def test_a_write_that_conflicts_with_a_failing_one_succeeds(store: SqliteStore, disk: Disk) -> None:
     disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
     winner = asyncio.create_task(store.put(key("a"), b"1", expected=0))
     await asyncio.sleep(0)
     loser = asyncio.create_task(store.put(key("a"), b"2", expected=0))
-    with pytest.raises(Unknown):
+    with pytest.raises(OutcomeUnknown):
         await winner
     assert await loser == 3
     assert await store.get(key("a")) == KeyValue(key("a"), b"2", 3)
 
 
-async def test_while_the_disk_takes_no_writes_reads_go_on_and_writers_are_refused_at_once(
+async def test_while_the_disk_accepts_no_writes_reads_continue_and_writes_are_refused(
     store: SqliteStore, disk: Disk
 ) -> None:
     disk.only, disk.lasting, disk.armed = WRITES, True, True
-    with pytest.raises((Unavailable, Unknown)):
+    with pytest.raises((Unavailable, OutcomeUnknown)):
         await store.put(key("a"), b"1", expected=0)
     for _ in range(20):
         assert await store.get(key("there")) == KeyValue(key("there"), b"there", 2)
@@ -268,11 +272,11 @@ async def test_while_the_disk_takes_no_writes_reads_go_on_and_writers_are_refuse
         assert "disk is full" in (await store.status()).fault
         await asyncio.sleep(0.002)
     disk.armed = False
-    await healed(store)
+    await recovered(store)
     assert await store.put(key("a"), b"2", expected=0) == 3
 
 
-async def test_while_nothing_can_be_read_readers_are_told_so(store: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+async def test_while_the_disk_cannot_be_read_reads_are_refused(store: SqliteStore, disk: Disk, tmp_path: Path) -> None:
     await store.close()
     store = await SqliteStore.open(tmp_path / "noxu.db")
     disk.lasting, disk.armed, disk.code, disk.message = True, True, sqlite3.SQLITE_IOERR, "disk I/O error"
@@ -286,12 +290,12 @@ async def test_while_nothing_can_be_read_readers_are_told_so(store: SqliteStore,
     status = await store.status()
     assert (status.keys, "disk I/O error" in status.fault) == (0, True)
     disk.armed = False
-    await healed(store)
+    await recovered(store)
     assert await store.get(key("there")) == KeyValue(key("there"), b"there", 2)
     await store.close()
 
 
-async def test_a_compaction_that_fails_can_be_asked_for_again(store: SqliteStore, disk: Disk) -> None:
+async def test_a_failed_compaction_can_be_repeated(store: SqliteStore, disk: Disk) -> None:
     await store.put(key("there"), b"2", expected=2)
     for number in range(1, 8):
         disk.statements, disk.fails, disk.armed, disk.done_first = 0, number, True, number % 2 == 0
@@ -299,7 +303,7 @@ async def test_a_compaction_that_fails_can_be_asked_for_again(store: SqliteStore
             await store.compact(3)
         except Unavailable:
             disk.armed = False
-            await healed(store)
+            await recovered(store)
             assert (await store.list(EVERYTHING, revision=3)).items[0].value == b"2"
         else:
             break
@@ -309,29 +313,31 @@ async def test_a_compaction_that_fails_can_be_asked_for_again(store: SqliteStore
     await store.put(key("a"), b"1", expected=0)
 
 
-async def test_a_file_that_went_back_is_not_gone_on_with(store: SqliteStore, disk: Disk, tmp_path: Path) -> None:
-    """Somebody puts an older copy in its place while it is being opened anew: what was acknowledged is not in it."""
+async def test_a_file_that_lost_acknowledged_revisions_is_not_used(
+    store: SqliteStore, disk: Disk, tmp_path: Path
+) -> None:
+    """While the file is being reopened, it is replaced by an older copy without acknowledged writes."""
     other = await SqliteStore.open(tmp_path / "other.db")
     await other.close()
     disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
     with pytest.MonkeyPatch.context() as patched:
         disconnect = database.disconnect
 
-        async def replaced(connection: Any) -> None:
+        async def replace_file(connection: Any) -> None:
             await disconnect(connection)
             (tmp_path / "noxu.db").write_bytes((tmp_path / "other.db").read_bytes())
 
-        patched.setattr(database, "disconnect", replaced)
-        with pytest.raises(Unknown):
+        patched.setattr(database, "disconnect", replace_file)
+        with pytest.raises(OutcomeUnknown):
             await store.put(key("a"), b"1", expected=0)
     with pytest.raises(Unavailable, match="lacks revisions that it had"):
         await store.list(EVERYTHING)
-    assert await store.get(key("there")) == KeyValue(key("there"), b"there", 2)  # memory has it yet
+    assert await store.get(key("there")) == KeyValue(key("there"), b"there", 2)  # it is still in memory
     with pytest.raises(Unavailable, match="lacks revisions that it had"):
         await store.put(key("a"), b"1", expected=0)
 
 
-async def test_another_server_that_takes_the_file_meanwhile_keeps_it(
+async def test_a_server_that_opens_the_file_during_recovery_keeps_it(
     store: SqliteStore, disk: Disk, tmp_path: Path
 ) -> None:
     disk.only, disk.fails, disk.armed = ("COMMIT",), 1, True
@@ -339,25 +345,23 @@ async def test_another_server_that_takes_the_file_meanwhile_keeps_it(
         disconnect = database.disconnect
         other: list[SqliteStore] = []
 
-        async def taken(connection: Any) -> None:
+        async def open_in_between(connection: Any) -> None:
             await disconnect(connection)
             patched.undo()
             other.append(await SqliteStore.open(tmp_path / "noxu.db"))
 
-        patched.setattr(database, "disconnect", taken)
-        with pytest.raises(Unknown):
+        patched.setattr(database, "disconnect", open_in_between)
+        with pytest.raises(OutcomeUnknown):
             await store.put(key("a"), b"1", expected=0)
     with pytest.raises(Unavailable, match="in use by another process"):
         await store.put(key("a"), b"1", expected=0)
     assert await other[0].put(key("b"), b"1", expected=0) == 3
     await other[0].close()
-    async with asyncio.timeout(5):
-        while store.revision < 3:  # noqa: ASYNC110 — nobody tells
-            await asyncio.sleep(0.01)
+    await eventually_async(lambda: store.revision == 3)
     assert await store.get(key("b")) == KeyValue(key("b"), b"1", 3)
 
 
-async def test_closing_a_store_that_cannot_write_closes_it(store: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+async def test_a_store_that_cannot_write_can_be_closed(store: SqliteStore, disk: Disk, tmp_path: Path) -> None:
     disk.lasting, disk.armed = True, True
     with pytest.raises(Unavailable):
         await store.put(key("a"), b"1", expected=0)
@@ -368,7 +372,7 @@ async def test_closing_a_store_that_cannot_write_closes_it(store: SqliteStore, d
     await store.close()
 
 
-async def test_opening_on_a_disk_that_fails_is_refused(disk: Disk, tmp_path: Path) -> None:
+async def test_opening_a_file_on_a_failing_disk_is_refused(disk: Disk, tmp_path: Path) -> None:
     for number in range(1, 20):
         disk.statements, disk.fails, disk.armed = 0, number, True
         opening = SqliteStore.open(tmp_path / "noxu.db")
@@ -376,17 +380,17 @@ async def test_opening_on_a_disk_that_fails_is_refused(disk: Disk, tmp_path: Pat
         if isinstance(outcome, SqliteStore):
             await outcome.close()
             break
-        assert isinstance(outcome, Unusable)
+        assert isinstance(outcome, OpenError)
         assert "because the disk is full; make room" in str(outcome)
     assert number > 4
 
 
-# A disk that really is full.
+# A disk that is really full.
 
 
 @contextmanager
 def full_at(size: int) -> Iterator[None]:
-    """No file of this process grows beyond so many bytes."""
+    """Limit the size of the files of this process, in bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -396,10 +400,10 @@ def full_at(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("size", [40_000, 100_000, 400_000, 1_000_000])
-async def test_a_full_disk_refuses_writes_and_takes_them_again_when_there_is_room(
+async def test_a_full_disk_refuses_writes_until_space_is_freed(
     tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PROBE", 0.005)
+    monkeypatch.setattr(module, "RETRY_INTERVAL", 0.005)
     file = tmp_path / "noxu.db"
     store = await SqliteStore.open(file)
     seen: list[Event] = []
@@ -415,7 +419,7 @@ async def test_a_full_disk_refuses_writes_and_takes_them_again_when_there_is_roo
                 written[await store.put(key(f"{writer}-{number}"), value, expected=0)] = value
             except Unavailable:
                 await asyncio.sleep(0.001)
-            except Unknown:
+            except OutcomeUnknown:
                 unknown.add(value)
 
     with full_at(size):
@@ -423,13 +427,13 @@ async def test_a_full_disk_refuses_writes_and_takes_them_again_when_there_is_roo
         assert len(written) < 321
         assert (await store.get(key("there"))) == KeyValue(key("there"), b"there", 2)
         assert len((await store.list(EVERYTHING)).items) == store.revision - 1
-    await healed(store)
+    await recovered(store)
     await store.put(key("after"), b"after", expected=0)
     events = await history(store)
     await store.close()
     await following
     assert seen == events
-    assert check(file).damage == []
+    assert check(file).problems == []
     shown = {event.revision: event.value for event in events}
     assert written.items() <= shown.items()
     assert set(shown.values()) - set(written.values()) - {b"after"} <= unknown

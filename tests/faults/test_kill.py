@@ -1,4 +1,4 @@
-"""R1: kill -9 in the middle of everything loses nothing that was acknowledged (etcd's KillFailpoint, Jepsen's kill)."""
+"""R1: kill -9 at any moment loses no acknowledged write (etcd's KillFailpoint, Jepsen's kill)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import pytest
 
-from storage.check import check
-from storage.sqlite import SqliteStore
-from storage.types import EVERYTHING, Event, Key, KeyValue, Revision
+from noxu.storage.check import check
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.types import EVERYTHING, Event, Key, KeyValue, Revision
 
 KILLS = int(os.environ.get("NOXU_KILLS", "10"))
 HERE = Path(__file__)
+WRITES = (0, 1, 10, 300)  # acknowledged before a kill
 
 
 class Ack(NamedTuple):
@@ -28,8 +29,8 @@ class Ack(NamedTuple):
     value: bytes | None
 
 
-def run_and_kill(file: Path, seed: int, after: float) -> tuple[Revision, list[Ack], float]:
-    """What the writers were told until they died: the revision they began with, acknowledgements, the seconds they had."""
+def run_and_kill(file: Path, seed: int, writes: int, pause: float) -> tuple[Revision, list[Ack]]:
+    """Run the writers and kill them some time after so many writes. The revision at the start, and all acknowledgements."""
     with subprocess.Popen(
         [sys.executable, str(HERE.parent / "writer.py"), str(file), str(seed)],
         stdout=subprocess.PIPE,
@@ -37,25 +38,24 @@ def run_and_kill(file: Path, seed: int, after: float) -> tuple[Revision, list[Ac
     ) as process:
         assert process.stdout is not None
         ready = process.stdout.readline().split()
-        began = time.monotonic()
-        time.sleep(after)
+        lines = [process.stdout.readline() for _ in range(writes)]
+        time.sleep(pause)
         process.kill()
-        lasted = time.monotonic() - began
-        lines = process.stdout.read().decode().splitlines()
+        lines += process.stdout.readlines()
     assert process.returncode == -9, lines
     acks = []
     for line in lines:
-        revision, expected, name, value = line.split(" ")
+        revision, expected, name, value = line.decode().rstrip("\n").split(" ")
         acks.append(Ack(int(revision), int(expected), name, None if value == "-" else value.encode()))
-    return int(ready[1]), acks, lasted
+    return int(ready[1]), acks
 
 
 async def inspect(file: Path) -> tuple[SqliteStore, dict[Revision, Event], dict[str, KeyValue]]:
-    """The store opened again, all history it has, and its state."""
-    began = time.monotonic()
+    """Open the store again: all its history, and its state."""
+    began = time.process_time()
     store = await SqliteStore.open(file)
     page = await store.list(EVERYTHING)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 2  # recovery takes a few milliseconds
     events: dict[Revision, Event] = {}
     reached = store.compacted
     watch = store.watch(after=reached)
@@ -66,23 +66,18 @@ async def inspect(file: Path) -> tuple[SqliteStore, dict[Revision, Event], dict[
     return store, events, {item.key.name: item for item in page.items}
 
 
-@pytest.mark.timeout(60 + 6 * KILLS)
-def test_kill_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+@pytest.mark.timeout(300 + 60 * KILLS)
+def test_kill_loses_no_acknowledged_write(tmp_path: Path) -> None:
     file = tmp_path / "noxu.db"
     random = Random(os.urandom(8))
     newest = 1
-    acknowledged = 0
-    lasted = 0.0
     last: dict[str, Ack] = {}
     for number in range(KILLS):
-        began_with, acks, seconds = run_and_kill(file, number, random.uniform(0.0, 0.4))
-        assert began_with == newest
-        acknowledged += len(acks)
-        lasted += seconds
+        start, acks = run_and_kill(file, number, WRITES[number % len(WRITES)], random.uniform(0.0, 0.1))
+        assert start == newest
         assert len({ack.revision for ack in acks}) == len(acks)
         newest = asyncio.run(_verify(file, acks, last, newest))
-        assert check(file).damage == []
-    assert acknowledged >= 100 * lasted, "too few writes to mean anything"
+        assert check(file).problems == []
 
 
 async def _verify(file: Path, acks: list[Ack], last: dict[str, Ack], newest: Revision) -> Revision:
@@ -98,14 +93,19 @@ async def _verify(file: Path, acks: list[Ack], last: dict[str, Ack], newest: Rev
             assert event.key == Key("g/things", "p/", ack.name)
             assert event.value == ack.value
             assert (event.previous.revision if event.previous else 0) == ack.expected
-        for name, ack in last.items():  # the state is what was acknowledged last, or was on its way when the end came
+        for (
+            name,
+            ack,
+        ) in (
+            last.items()
+        ):  # the state is the last acknowledged write, or one that was in flight when the process was killed
             item = state.get(name)
             if item is None or item.revision != ack.revision:
                 later = [e for r, e in events.items() if r > ack.revision and e.key.name == name]
                 assert later or (item is None and ack.value is None)
             else:
                 assert item.value == ack.value
-        for name in last:  # from here on this is what has to last
+        for name in last:  # the next run has to preserve this state
             found = state.get(name)
             last[name] = Ack(found.revision if found else store.revision, 0, name, found.value if found else None)
         return store.revision

@@ -1,8 +1,9 @@
-"""A store under load, for test_kill.py to kill: eight writers, and a line for every write that was acknowledged.
+"""A store under load, for test_kill.py to kill: eight writers, and one line of output for every acknowledged write.
 
     python writer.py FILE SEED
 
-Lines: `ready REVISION`, then `REVISION EXPECTED NAME VALUE`, the value `-` for a delete. Compaction runs all the while.
+Output: `ready REVISION`, then lines `REVISION EXPECTED NAME VALUE`; the value of a delete is `-`. Compaction runs
+concurrently.
 """
 
 from __future__ import annotations
@@ -12,28 +13,30 @@ import os
 import sys
 from random import Random
 
-from storage.sqlite import SqliteStore
-from storage.types import Conflict, Key, KeyValue
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.types import Conflict, Key, KeyValue
 
 WRITERS = 8
-KEPT = 300  # revisions of history that compaction leaves
+KEPT = 300  # revisions of history that compaction keeps
 
 
 def key(name: str) -> Key:
     return Key("g/things", "p/", name)
 
 
-def tell(*words: object) -> None:
-    os.write(1, f"{' '.join(map(str, words))}\n".encode())  # one system call: a line is there or it is not
+def report(*words: object) -> None:
+    os.write(
+        1, f"{' '.join(map(str, words))}\n".encode()
+    )  # one system call: a line is written completely or not at all
 
 
 async def change(store: SqliteStore, name: str, current: KeyValue | None, random: Random) -> None:
     expected = current.revision if current else 0
     if current is not None and random.random() < 0.3:
-        tell(await store.delete(key(name), expected=expected), expected, name, "-")
+        report(await store.delete(key(name), expected=expected), expected, name, "-")
     else:
         value = f"{random.getrandbits(64):x}" * random.choice([1, 20, 200])
-        tell(await store.put(key(name), value.encode(), expected=expected), expected, name, value)
+        report(await store.put(key(name), value.encode(), expected=expected), expected, name, value)
 
 
 async def write(store: SqliteStore, writer: int, random: Random) -> None:
@@ -53,7 +56,7 @@ async def compact(store: SqliteStore) -> None:
 
 async def main(file: str, seed: int) -> None:
     store = await SqliteStore.open(file)
-    tell("ready", store.revision)
+    report("ready", store.revision)
     await asyncio.gather(
         *(write(store, each, Random(seed * WRITERS + each)) for each in range(WRITERS)), compact(store)
     )

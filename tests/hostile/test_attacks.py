@@ -1,7 +1,7 @@
-"""Requests that are meant to hurt: the answer comes soon, in little memory, and others are served meanwhile.
+"""Expensive requests: each is answered in bounded processor time and does not block the event loop.
 
-(Hazards S1, S6, S9, S11, S13, S14.) The time is that of the processor, the best of five, and `LoopWatch` counts only
-what this process does.
+(Hazards S1, S6, S9, S11, S13, S14.) Times are processor time, the best of five tries; `LoopMonitor` does not count what
+other processes do.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import orjson
 import pytest
 
-from apiserver.api.codec import MAX_BODY
-from apiserver.registry.limits import MAX_REQUEST
-from apiserver.testing.handle import Noxu
-from tests.hostile.loopwatch import LoopWatch
-from tests.hostile.wire import JSON, YAML, Reply, Target, definition, path_of, thing
-from tests.patience import patience
+from noxu.apiserver.api.codec import MAX_BODY
+from noxu.apiserver.registry.limits import MAX_REQUEST
+from noxu.apiserver.testing.handle import Noxu
+from tests.hostile.loop_monitor import LoopMonitor
+from tests.hostile.raw_http import JSON, YAML, Reply, Target, custom_resource, definition, parse_answer, path_of
+from tests.timing import cpu_seconds, eventually
 
 MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DROPS = path_of("drops")
-BLOCKED = 0.05  # seconds of processor time for which the loop may be held
+BLOCKED = 0.05  # seconds for which the loop may be blocked, as promised for the machine that this was written on
+ROOM = 3  # times a promised processor time: processors differ, and share caches with other programs
 TRIES = 5  # of which the best counts
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -52,20 +54,20 @@ SPEC: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
     with Noxu(
-        tmp_path_factory.mktemp("attacks"), [definition("drops", SPEC), thing("Drop", "p", {"any": [1]})]
+        tmp_path_factory.mktemp("attacks"), [definition("drops", SPEC), custom_resource("Drop", "p", {"any": [1]})]
     ) as running:
         gc.collect()
-        gc.freeze()  # as `noxu serve` does: what the tests have made is no matter of the server's
+        gc.freeze()  # as `noxu serve` does: objects of the test session do not slow down the server's collector
         yield running
         gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
-def loop_watch(noxu: Noxu) -> Iterator[LoopWatch]:
-    watch = LoopWatch()
-    following = asyncio.run_coroutine_threadsafe(watch.follow(), noxu._loop)
-    yield watch
-    following.cancel()
+def loop_monitor(noxu: Noxu) -> Iterator[LoopMonitor]:
+    monitor = LoopMonitor()
+    running = asyncio.run_coroutine_threadsafe(monitor.run(), noxu._loop)
+    yield monitor
+    running.cancel()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ def target(noxu: Noxu) -> Target:
 
 
 def body(spec: object, name: str = "x") -> bytes:
-    return json.dumps(thing("Drop", name, spec), separators=(",", ":")).encode()
+    return json.dumps(custom_resource("Drop", name, spec), separators=(",", ":")).encode()
 
 
 def raw(spec: bytes) -> bytes:
@@ -82,7 +84,7 @@ def raw(spec: bytes) -> bytes:
 
 
 class Attack:
-    """`make` gives the body; it is made before anything is measured."""
+    """An expensive request. `make` returns its body, before anything is measured; `seconds` is what is promised for it."""
 
     def __init__(
         self, status: int, make: Callable[[], bytes], *, path: str = f"{DROPS}?dryRun=All", method: str = "POST",
@@ -128,13 +130,13 @@ ATTACKS: dict[str, Attack] = {
         400, lambda: body({"object": {f"u{n}": 1 for n in range(100_000)}}), path=f"{DROPS}?fieldValidation=Strict"
     ),
     "60,000 bad labels": Attack(
-        422, lambda: json.dumps(thing("Drop", "x") | {"metadata": {"name": "x", "labels": {f"a!{n}": "b!" for n in range(60_000)}}}).encode()
+        422, lambda: json.dumps(custom_resource("Drop", "x") | {"metadata": {"name": "x", "labels": {f"a!{n}": "b!" for n in range(60_000)}}}).encode()
     ),
     "60,000 bad finalizers": Attack(
-        422, lambda: json.dumps(thing("Drop", "x") | {"metadata": {"name": "x", "finalizers": [f"A!{n}" for n in range(60_000)]}}).encode()
+        422, lambda: json.dumps(custom_resource("Drop", "x") | {"metadata": {"name": "x", "finalizers": [f"A!{n}" for n in range(60_000)]}}).encode()
     ),
     "60,000 empty owners": Attack(
-        422, lambda: json.dumps(thing("Drop", "x") | {"metadata": {"name": "x", "ownerReferences": [{}] * 60_000}}).encode()
+        422, lambda: json.dumps(custom_resource("Drop", "x") | {"metadata": {"name": "x", "ownerReferences": [{}] * 60_000}}).encode()
     ),
     # S1, S5: many small things in a body
     "700,000 numbers": Attack(201, lambda: raw(b'{"any":[' + b"1," * 700_000 + b"1]}")),
@@ -168,36 +170,45 @@ ATTACKS: dict[str, Attack] = {
 }  # fmt: skip
 
 
+def longest_block() -> float:
+    """How long the loop may be blocked on this machine, in seconds: twice as long as one call that cannot be interrupted.
+
+    That call parses the smallest objects, as many as fit into a body.
+    """
+    text = b"[" + b"{}," * (MAX_BODY // 3 - 1) + b"1]"
+    return 2 * cpu_seconds(lambda: orjson.loads(text))
+
+
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_is_answered_soon_and_holds_up_nobody(target: Target, loop_watch: LoopWatch, name: str) -> None:
+def test_an_expensive_request_is_answered_soon_and_does_not_block_the_loop(
+    target: Target, loop_monitor: LoopMonitor, name: str
+) -> None:
     attack = ATTACKS[name]
     sent = attack.make()
     assert len(sent) <= MAX_BODY
+    longest = longest_block()
     blocked = took = 1e9
     for _ in range(TRIES):
-        loop_watch.reset()
+        loop_monitor.reset()
         began = time.process_time()
-        answer = target.ask(attack.method, attack.path, sent, attack.headers, timeout=100)
-        took, blocked = min(took, time.process_time() - began), min(blocked, loop_watch.worst)
+        answer = target.send(attack.method, attack.path, sent, attack.headers)
+        took, blocked = min(took, time.process_time() - began), min(blocked, loop_monitor.longest)
         assert answer.status == attack.status, answer.message[:500]
         if took < attack.seconds and blocked < BLOCKED:
             break
-    assert took < patience(attack.seconds)
-    assert blocked < patience(BLOCKED)
+    assert took < ROOM * attack.seconds
+    assert blocked < longest
 
 
-def test_the_watch_of_the_loop_notices_who_holds_it(noxu: Noxu, loop_watch: LoopWatch) -> None:
-    def hold() -> None:
+def test_the_loop_monitor_notices_a_blocking_callback(noxu: Noxu, loop_monitor: LoopMonitor) -> None:
+    def block() -> None:
         end = time.thread_time() + 2 * BLOCKED
         while time.thread_time() < end:
             pass
 
-    loop_watch.reset()
-    noxu._loop.call_soon_threadsafe(hold)
-    deadline = time.monotonic() + 10
-    while loop_watch.worst < BLOCKED and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert loop_watch.worst > BLOCKED
+    loop_monitor.reset()
+    noxu._loop.call_soon_threadsafe(block)
+    eventually(lambda: loop_monitor.longest > BLOCKED)
 
 
 # -- S1: how large a body may be, to the byte
@@ -222,66 +233,66 @@ def chunked(data: bytes, size: int = 65_536) -> Iterator[bytes]:
 def test_a_body_may_have_three_mebibytes(
     target: Target, how: str, method: str, path: str, media_type: str, sent: bytes
 ) -> None:
-    def ask(size: int) -> Reply:
+    def send(size: int) -> Reply:
         data = sent + b" " * (size - len(sent))
-        return target.ask(method, path, data if "length" in how else chunked(data), {"Content-Type": media_type})
+        return target.send(method, path, data if "length" in how else chunked(data), {"Content-Type": media_type})
 
     assert MAX_BODY == 3 * 1024 * 1024
-    assert ask(MAX_BODY).status != 413
-    refused = ask(MAX_BODY + 1)
+    assert send(MAX_BODY).status != 413
+    refused = send(MAX_BODY + 1)
     assert refused.status == 413
     assert refused.message == "Request entity too large: limit is 3145728"
 
 
-def test_a_body_in_chunks_is_refused_before_all_of_it_has_come(target: Target) -> None:
+def test_a_body_in_chunks_is_refused_before_all_of_it_has_arrived(target: Target) -> None:
     head = f"POST {DROPS} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-    assert b" 413 " in target.say(head.encode() + (b"10000\r\n" + b" " * 65_536 + b"\r\n") * 49)
+    assert b" 413 " in target.send_raw(head.encode() + (b"10000\r\n" + b" " * 65_536 + b"\r\n") * 49)
 
 
-def test_a_length_that_is_too_large_is_refused_before_anything_is_sent(target: Target) -> None:
+def test_a_content_length_that_is_too_large_is_refused_before_the_body_is_sent(target: Target) -> None:
     head = f"POST {DROPS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n"
-    assert b" 413 " in target.say(head.encode())
+    assert b" 413 " in target.send_raw(head.encode())
 
 
 @pytest.mark.parametrize(("more", "status"), [(0, 201), (1, 500)], ids=["just fits", "a byte too much"])
-def test_an_object_may_be_as_large_as_etcd_takes_it(target: Target, more: int, status: int) -> None:
+def test_an_object_may_be_as_large_as_etcd_allows(target: Target, more: int, status: int) -> None:
     name = f"etcd{more}"
-    small = target.ask("POST", f"{DROPS}?dryRun=All", body({"any": ""}, name)).body
+    small = target.send("POST", f"{DROPS}?dryRun=All", body({"any": ""}, name)).body
     key = f"/registry/apiextensions.kubernetes.io/hostile.example.com/drops/default/{name}"
     room = MAX_REQUEST - 41 - 2 * len(key) - (len(small) - 1)  # without the end of the line
-    answer = target.ask("POST", DROPS, body({"any": "x" * (room + more)}, name))
+    answer = target.send("POST", DROPS, body({"any": "x" * (room + more)}, name))
     assert answer.status == status
     if status == 500:
         assert answer.message == "etcdserver: request is too large"
 
 
-# -- S9: what clients write does not end up in headers and logs as it is
+# -- S9: text from clients does not reach headers and logs unescaped
 
-NASTY = {
+FIELD_NAMES = {
     "the end of a line": "a\r\nX-Evil: 1",
     "only LF": "a\nX-Evil: 1",
     "quotes": 'a"b\\c',
     "a line separator": "a\u2028b\u2029",
     "a null": "a\x00b",
     "an escape sequence": "a\x1b[31m",
-    "not of ASCII": "é\u202e\U0001f600",
+    "beyond ASCII": "é\u202e\U0001f600",
     "a lone surrogate": "\ud800",
-    "much": "x" * 5_000,
+    "long": "x" * 5_000,
 }
 
 
-@pytest.mark.parametrize("nasty", NASTY)
+@pytest.mark.parametrize("field", FIELD_NAMES)
 @pytest.mark.parametrize("mode", ["Warn", "Strict"])
-def test_the_name_of_a_field_stays_a_text(
-    target: Target, caplog: pytest.LogCaptureFixture, nasty: str, mode: str
+def test_the_name_of_a_field_adds_no_header_and_no_log_line(
+    target: Target, caplog: pytest.LogCaptureFixture, field: str, mode: str
 ) -> None:
-    sent = body({"object": {NASTY[nasty]: 1}})
+    sent = body({"object": {FIELD_NAMES[field]: 1}})
     head = f"POST {DROPS}?dryRun=All&fieldValidation={mode} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-    heard = target.say(f"{head}Content-Type: {JSON}\r\nContent-Length: {len(sent)}\r\n\r\n".encode() + sent)
-    answer = Target.read(heard)
+    received = target.send_raw(f"{head}Content-Type: {JSON}\r\nContent-Length: {len(sent)}\r\n\r\n".encode() + sent)
+    answer = parse_answer(received)
     assert answer.status == (201 if mode == "Warn" else 400)
     assert "X-Evil" not in answer.headers
-    lines = heard.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    lines = received.partition(b"\r\n\r\n")[0].split(b"\r\n")
     assert all(b": " in line and not set(line) & set(range(0x20)) for line in lines[1:])
     assert sum(len(text) for text in answer.warnings) <= 4096 + 100
     answer.body.decode()
@@ -289,22 +300,22 @@ def test_the_name_of_a_field_stays_a_text(
 
 
 def test_thousands_of_warnings_are_cut_at_four_kilobytes(target: Target) -> None:
-    answer = target.ask("POST", f"{DROPS}?dryRun=All", body({"object": {f"unknown{n}": 1 for n in range(5_000)}}))
+    answer = target.send("POST", f"{DROPS}?dryRun=All", body({"object": {f"unknown{n}": 1 for n in range(5_000)}}))
     assert answer.status == 201
     assert 3_000 < sum(len(text) for text in answer.warnings) < 4_096 + 20 * len(answer.warnings)
 
 
 @pytest.mark.parametrize("header", ["Audit-Id", "User-Agent", "Accept", "Content-Type"])
-@pytest.mark.parametrize("value", [b"a\xff\xfe", b'"\\', b"\t", b"x" * 9_000], ids=["bytes", "quotes", "a tab", "much"])
-def test_what_comes_in_a_header_breaks_no_answer(target: Target, header: str, value: bytes) -> None:
+@pytest.mark.parametrize("value", [b"a\xff\xfe", b'"\\', b"\t", b"x" * 9_000], ids=["bytes", "quotes", "a tab", "long"])
+def test_a_strange_header_does_not_break_the_answer(target: Target, header: str, value: bytes) -> None:
     sent = body({}, "h")
     head = (
         f"POST {DROPS}?dryRun=All HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(sent)}\r\n"
     )
-    heard = target.say(head.encode() + header.encode() + b": " + value + b"\r\n\r\n" + sent)
-    answer = Target.read(heard)
+    received = target.send_raw(head.encode() + header.encode() + b": " + value + b"\r\n\r\n" + sent)
+    answer = parse_answer(received)
     assert answer.status in (201, 400, 406, 415)
-    assert all(b": " in line or line.endswith(b":") for line in heard.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:])
+    assert all(b": " in line or line.endswith(b":") for line in received.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:])
 
 
 # -- lists of large objects
@@ -312,8 +323,8 @@ def test_what_comes_in_a_header_breaks_no_answer(target: Target, header: str, va
 
 @pytest.fixture(scope="module")
 def crowded(noxu: Noxu) -> Noxu:
-    noxu.apply(*(thing("Drop", f"big{n}", {"any": ["x" * 10] * 60_000}) for n in range(8)))
-    noxu.apply(*(thing("Drop", f"small{n}", {"object": {"a": "x"}}) for n in range(1_500)))
+    noxu.apply(*(custom_resource("Drop", f"big{n}", {"any": ["x" * 10] * 60_000}) for n in range(8)))
+    noxu.apply(*(custom_resource("Drop", f"small{n}", {"object": {"a": "x"}}) for n in range(1_500)))
     return noxu
 
 
@@ -332,25 +343,26 @@ LISTS = {
 
 
 @pytest.mark.parametrize("selector", ["labelSelector", "fieldSelector"])
-def test_a_selector_has_its_limits(target: Target, selector: str) -> None:
-    fits = target.ask("GET", f"{DROPS}?{selector}=metadata.name!%3D{chr(97) * (128 * 1024 - 20)}")
+def test_the_length_of_a_selector_is_limited(target: Target, selector: str) -> None:
+    fits = target.send("GET", f"{DROPS}?{selector}=metadata.name!%3D{chr(97) * (128 * 1024 - 20)}")
     assert fits.status in (200, 400)
     assert "too long: may" not in fits.message
-    refused = target.ask("GET", f"{DROPS}?{selector}=metadata.name!%3D{'a' * (128 * 1024)}")
+    refused = target.send("GET", f"{DROPS}?{selector}=metadata.name!%3D{'a' * (128 * 1024)}")
     assert refused.status == 400
     assert refused.message == f"{selector}: too long: may not be more than 131072 characters"
 
 
 @pytest.mark.parametrize("how", LISTS)
-def test_a_list_of_large_objects_holds_up_nobody(
-    crowded: Noxu, target: Target, loop_watch: LoopWatch, how: str
+def test_a_list_of_large_objects_does_not_block_the_loop(
+    crowded: Noxu, target: Target, loop_monitor: LoopMonitor, how: str
 ) -> None:
     path, headers = LISTS[how]
+    longest = longest_block()
     blocked = 1e9
     for _ in range(TRIES):
-        loop_watch.reset()
-        assert target.ask("GET", path, headers=headers, timeout=100).status == 200
-        blocked = min(blocked, loop_watch.worst)
+        loop_monitor.reset()
+        assert target.send("GET", path, headers=headers).status == 200
+        blocked = min(blocked, loop_monitor.longest)
         if blocked < BLOCKED:
             break
-    assert blocked < patience(BLOCKED)
+    assert blocked < longest

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from apiserver.testing.handle import Noxu
 from conformance.client import Client
+from noxu.apiserver.testing.handle import Noxu
 
 GROUP: Final = "http.example.com"
 THINGS: Final = f"/apis/{GROUP}/v1/namespaces/default/things"

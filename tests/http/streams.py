@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import aiohttp
 import orjson
 
-from apiserver.registry.listing import Selection
-from apiserver.registry.resource import Resource
-from apiserver.server import Server
-from storage.store import Store
-from storage.types import Key, Prefix
+from noxu.apiserver.registry.listing import Selection
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.server import Server
+from noxu.storage.store import Store
+from noxu.storage.types import Key, Prefix
+from tests.timing import hang_guard
 
 Json = Any
 Place = tuple[str, str]  # namespace and name
@@ -262,9 +263,9 @@ class Reader:
     def newest(self) -> int:
         return self.events[-1].revision if self.events else 0
 
-    async def until(self, done: Callable[[], bool], seconds: float = 20.0) -> None:
+    async def until(self, done: Callable[[], bool]) -> None:
         """Return when something is the case, or the stream has ended."""
-        async with asyncio.timeout(seconds):
+        async with hang_guard():
             while not done() and not self.ended:
                 self._changed.clear()
                 await self._changed.wait()
@@ -338,7 +339,7 @@ def stored_thing(namespace: str, name: str, color: str, text: str = "") -> bytes
 
 
 def resource_of(server: Server) -> Resource:
-    found = server.registry.catalog.find(GROUP, "v1", "things")
+    found = server.plane.catalog.current.find(GROUP, "v1", "things")
     assert found is not None
     return found
 

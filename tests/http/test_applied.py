@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.testing.handle import Noxu
 from conformance.client import Answer, Client
+from noxu.apiserver.testing.handle import Noxu
 from tests.http.conftest import widgets
 
 GROUP = "applied.example.com"

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.errors import ApiError
-from apiserver.http import negotiation, responses
-from apiserver.http.answer import Answer
-from apiserver.registry.builtin import built_in_versions
-from apiserver.registry.catalog import Catalog
-from apiserver.registry.definition import definitions_resource
-from apiserver.registry.entry import Entry
-from apiserver.registry.listing import Listing
-from apiserver.registry.resource import Resource
-from apiserver.testing.handle import Noxu
 from conformance.client import Client
-from storage.types import Key
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http import negotiation, responses
+from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.definition import definitions_resource
+from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.registry.listing import Listing
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.testing.handle import Noxu
+from noxu.storage.types import Key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

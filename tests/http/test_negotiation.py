@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.api.errors import ApiError
-from apiserver.http.negotiation import (
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http.negotiation import (
     BUILT_IN,
     BUILT_IN_DOCUMENT,
     BUILT_IN_LIST,
@@ -36,7 +36,7 @@ from apiserver.http.negotiation import (
     warning_header,
     warning_headers,
 )
-from apiserver.http.table import Conversion
+from noxu.apiserver.tables.table import Conversion
 
 TABLE = "as=Table;v=v1;g=meta.k8s.io"
 METADATA = "as=PartialObjectMetadata;v=v1;g=meta.k8s.io"

@@ -1,6 +1,6 @@
 """Calls to webhooks, and to servers that only pretend to be some.
 
-Whatever they do costs no more than the timeout, and the event loop goes on.
+Each call ends at its timeout at the latest, and does not block the event loop.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import gzip
 import re
-import shutil
 import socket
 import ssl
 import subprocess
@@ -20,13 +19,14 @@ from typing import Any
 
 import pytest
 
-from apiserver.http.outgoing import Outgoing
-from apiserver.webhook.client import CallFailed, Endpoint, Reply, Service
+from noxu.apiserver.http.outgoing import Outgoing
+from noxu.apiserver.webhook.client import CallFailed, Endpoint, Reply, Service
+from tests.optional import needs_program
+from tests.timing import hang_guard
 
-SLACK = 0.5  # seconds beyond a timeout: 0.1 on an idle machine
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
-needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+needs_openssl = needs_program("openssl")
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ async def serving(serve: Serve, context: ssl.SSLContext | None = None) -> AsyncI
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def answering(text: bytes, pause: float = 0.0, seen: list[bytes] | None = None) -> Serve:
-    """Reads requests, and answers each with this text."""
+def answering(text: bytes, seen: list[bytes] | None = None, *, once: bool = False) -> Serve:
+    """Reads requests, or one request, and answers each with this text."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -72,9 +72,12 @@ def answering(text: bytes, pause: float = 0.0, seen: list[bytes] | None = None) 
             body = await reader.readexactly(length)
             if seen is not None:
                 seen.append(head + body)
-            await asyncio.sleep(pause)
             writer.write(text)
             await writer.drain()
+            if once:
+                writer.close()
+                await writer.wait_closed()
+                return
 
     return serve
 
@@ -201,25 +204,18 @@ async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 FAILING: list[tuple[str, Serve, str]] = [
     ("hangs up", hang_up, 'Post "{url}?timeout=5s": EOF'),
     ("resets the connection", reset, 'Post "{url}?timeout=5s": read tcp {address}: read: connection reset by peer'),
-    ("breaks off the body", answering(http(b"{", Content_Length="100")), "unexpected error when reading response body. Please retry. Original error: unexpected EOF"),
-    ("is not packed as it says", answering(http(b"{}", Content_Encoding="gzip")), "unexpected error when reading response body. Please retry. Original error: "),
-    ("breaks off what is packed", answering(http(gzip.compress(b"{}" * 99)[:-9], Content_Encoding="gzip")), "unexpected error when reading response body. Please retry. Original error: unexpected EOF"),
-    ("says too much", answering(http(b"x" * 2000)), 'Post "{url}?timeout=5s": the answer has more than 1000 bytes'),
-    ("says too much, packed", answering(http(gzip.compress(b"x" * 50_000_000), Content_Encoding="gzip")), 'Post "{url}?timeout=5s": the answer has more than 1000 bytes'),
-    ("speaks something else", answering(b"SSH-2.0-x\r\n\r\n"), 'Post "{url}?timeout=5s": net/http: HTTP/1.x transport connection broken: malformed HTTP response'),
+    ("breaks off the body", answering(http(b"{", Content_Length="100"), once=True), "unexpected error when reading response body. Please retry. Original error: unexpected EOF"),
+    ("is not packed as it says", answering(http(b"{}", Content_Encoding="gzip"), once=True), "unexpected error when reading response body. Please retry. Original error: "),
+    ("breaks off what is packed", answering(http(gzip.compress(b"{}" * 99)[:-9], Content_Encoding="gzip"), once=True), "unexpected error when reading response body. Please retry. Original error: unexpected EOF"),
+    ("says too much", answering(http(b"x" * 2000), once=True), 'Post "{url}?timeout=5s": the answer has more than 1000 bytes'),
+    ("says too much, packed", answering(http(gzip.compress(b"x" * 50_000_000), Content_Encoding="gzip"), once=True), 'Post "{url}?timeout=5s": the answer has more than 1000 bytes'),
+    ("speaks something else", answering(b"SSH-2.0-x\r\n\r\n", once=True), 'Post "{url}?timeout=5s": net/http: HTTP/1.x transport connection broken: malformed HTTP response'),
 ]  # fmt: skip
-
-
-async def stops_after(serve: Serve, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Serve, and hang up soon."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(0.3):
-            await serve(reader, writer)
 
 
 @pytest.mark.parametrize(("serve", "text"), [row[1:] for row in FAILING], ids=[row[0] for row in FAILING])
 async def test_a_server_that(outgoing: Outgoing, serve: Serve, text: str) -> None:
-    async with serving(lambda reader, writer: stops_after(serve, reader, writer)) as port:
+    async with serving(serve) as port:
         told = await failure(outgoing, plain(port), limit=1000)
     assert told.startswith(text.format(url=f"http://127.0.0.1:{port}/x", address=f"127.0.0.1:{port}"))
 
@@ -251,20 +247,20 @@ async def test_a_service_that_nobody_has(outgoing: Outgoing) -> None:
 # -- servers that take their time -------------------------------------------------------------------------------------
 
 
-async def sleep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(60)
+async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
 
 
 async def stop_in_headers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.readuntil(b"\r\n\r\n")
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Le")
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 async def stop_in_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.readuntil(b"\r\n\r\n")
     writer.write(http(b"{", Content_Length="2"))
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -287,43 +283,39 @@ async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 LATE = "context deadline exceeded"
 IN_BODY = f"unexpected error when reading response body. Please retry. Original error: {LATE}"
-SLOW: list[tuple[str, Serve, str]] = [
-    ("never answers", sleep, f'Post "{{url}}?timeout=1s": {LATE}'),
-    ("stops in the headers", stop_in_headers, f'Post "{{url}}?timeout=1s": {LATE}'),
-    ("stops in the body", stop_in_body, IN_BODY),
-    ("drips", drip, IN_BODY),
-    ("sends 100 MB", flood, 'Post "{url}?timeout=1s": the answer has more than 8388608 bytes'),
+ENDLESS: list[tuple[str, Serve, int, str]] = [
+    ("never answers", hang, 1, f'Post "{{url}}?timeout=1s": {LATE}'),
+    ("stops in the headers", stop_in_headers, 1, f'Post "{{url}}?timeout=1s": {LATE}'),
+    ("stops in the body", stop_in_body, 1, IN_BODY),
+    ("drips", drip, 1, IN_BODY),
+    ("sends 100 MB", flood, 60, 'Post "{url}?timeout=60s": the answer has more than 8388608 bytes'),
 ]
 
 
-@pytest.mark.parametrize(("serve", "text"), [row[1:] for row in SLOW], ids=[row[0] for row in SLOW])
-async def test_it_costs_no_more_than_the_timeout_if_a_server(outgoing: Outgoing, serve: Serve, text: str) -> None:
-    async with serving(serve) as port:
-        began = time.monotonic()
-        assert await failure(outgoing, plain(port), timeout=1) == text.format(url=f"http://127.0.0.1:{port}/x")
-        assert time.monotonic() - began < 1 + SLACK
+@pytest.mark.parametrize(("serve", "timeout", "text"), [row[1:] for row in ENDLESS], ids=[row[0] for row in ENDLESS])
+async def test_a_call_ends_although_the_server(outgoing: Outgoing, serve: Serve, timeout: int, text: str) -> None:  # noqa: ASYNC109
+    async with serving(serve) as port, hang_guard():
+        assert await failure(outgoing, plain(port), timeout=timeout) == text.format(url=f"http://127.0.0.1:{port}/x")
 
 
 @needs_openssl
-async def test_a_handshake_that_never_ends_costs_no_more_either(outgoing: Outgoing) -> None:
-    async with serving(sleep) as port:
-        began = time.monotonic()
+async def test_a_call_ends_although_the_tls_handshake_does_not(outgoing: Outgoing) -> None:
+    async with serving(hang) as port, hang_guard():
         text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"), timeout=1)
-        assert time.monotonic() - began < 1 + SLACK
     assert text == f'Post "https://127.0.0.1:{port}/x?timeout=1s": {LATE}'
 
 
-async def test_the_loop_goes_on_meanwhile(outgoing: Outgoing) -> None:
-    """Two hundred calls that hang and as many floods: a short sleep stays short."""
+async def test_endless_answers_do_not_block_the_loop(outgoing: Outgoing) -> None:
+    """Between two turns of a task that sleeps 10 ms the loop's thread computes little, with 55 calls in progress."""
     async with serving(drip) as port, serving(flood) as other:
         calls = [asyncio.ensure_future(failure(outgoing, plain(port), timeout=1)) for _ in range(50)]
         calls += [asyncio.ensure_future(failure(outgoing, plain(other), timeout=1, limit=100_000)) for _ in range(5)]
         longest = 0.0
         while not all(call.done() for call in calls):
-            began = time.monotonic()
+            began = time.thread_time()
             await asyncio.sleep(0.01)
-            longest = max(longest, time.monotonic() - began)
-    assert longest < SLACK
+            longest = max(longest, time.thread_time() - began)
+    assert longest < 0.3  # 0.03 s
 
 
 # -- TLS --------------------------------------------------------------------------------------------------------------

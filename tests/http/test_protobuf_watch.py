@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from apiserver.api import protobuf
-from apiserver.registry import kinds
-from apiserver.testing.handle import Noxu
+from noxu.apiserver import kinds
+from noxu.apiserver.api import protobuf
+from noxu.apiserver.testing.handle import Noxu
+from tests.timing import HANGS_AFTER
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 METADATA = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -34,7 +35,7 @@ WATCH = "/apis/example.com/v1/widgets?watch=true"
 
 @contextlib.contextmanager
 def watching(noxu: Noxu, path: str, accept: str, **headers: str) -> Iterator[http.client.HTTPResponse]:
-    connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc, timeout=HANGS_AFTER)
     with contextlib.closing(connection):
         connection.request("GET", path, headers={"Accept": accept, **headers})
         with contextlib.closing(connection.getresponse()) as answer:
@@ -71,7 +72,7 @@ def test_the_metadata_of_custom_resources(noxu: Noxu) -> None:
 
 def test_an_error_is_protobuf_too(noxu: Noxu) -> None:
     noxu.apply(CONFIG_MAP)
-    store = noxu._server.registry.store
+    store = noxu._server.plane.store
     noxu._call(store.compact(store.revision))
     with watching(noxu, f"{WATCH_CONFIG_MAPS}&resourceVersion=1", PROTOBUF) as answer:
         kind, one = event(answer)

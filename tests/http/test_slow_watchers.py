@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
-from apiserver.config import Config
-from apiserver.http import app, watch
-from apiserver.http.options import ListOptions
-from apiserver.manifests import Document
-from apiserver.registry import cache
-from apiserver.server import Server
-from storage.types import Key
+from noxu.apiserver.config import Config
+from noxu.apiserver.http import watch, watch_requests
+from noxu.apiserver.http.options import ListOptions
+from noxu.apiserver.manifests import Document
+from noxu.apiserver.registry import cache
+from noxu.apiserver.server import Server
+from noxu.storage.types import Key
 from tests.http.streams import (
     DEFINITION,
     PATH,
@@ -35,7 +35,7 @@ from tests.http.streams import (
     stored_thing,
     watching,
 )
-from tests.patience import patience
+from tests.timing import eventually_async, hang_guard, loop_turns
 
 STALLED = int(os.environ.get("NOXU_STALLED", "12"))
 EVENT = 16_000  # bytes
@@ -87,12 +87,22 @@ async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(watch, "STALLED_AFTER", 1.0)
+    ended: list[watch.Stream] = []
+    run = watch.Stream.run
+
+    async def recorded(stream: watch.Stream, options: ListOptions, seconds: float) -> None:
+        try:
+            await run(stream, options, seconds)
+        finally:
+            ended.append(stream)
+
+    monkeypatch.setattr(watch.Stream, "run", recorded)
     buffered: list[int] = []
-    write = app._ChunkedPipe.write
+    write = watch_requests._ChunkedPipe.write
     monkeypatch.setattr(
-        app._ChunkedPipe, "write", lambda pipe, data: buffered.append(write(pipe, data)) or buffered[-1]
+        watch_requests._ChunkedPipe, "write", lambda pipe, data: buffered.append(write(pipe, data)) or buffered[-1]
     )  # type: ignore[func-returns-value]
-    store = server.registry.store
+    store = server.plane.store
     start = store.revision
     peers = [await stalled(server, start) for _ in range(STALLED)]
     async with aiohttp.ClientSession() as session:
@@ -106,8 +116,8 @@ async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
         history = await history_of(store, THINGS)
         judge(Watched(start, fast.events, upto=store.revision), history)
         assert max(buffered) <= watch.HIGH_WATER + watch.CHUNK_BYTES  # of each connection; the rest is shared
-        await asyncio.sleep(patience(watch.STALLED_AFTER + 0.5))
-        async with asyncio.timeout(patience(watch.STALLED_AFTER + 10)):
+        await eventually_async(lambda: len(ended) > STALLED)  # the fast watch has ended, too
+        async with hang_guard():
             heard = await asyncio.gather(*map(until_cut_off, peers))
         for peer in peers:
             peer.close()
@@ -144,27 +154,25 @@ class Sink:
         return [seen(line) for line in self.data.splitlines()]
 
     async def until(self, revision: int) -> list[Seen]:
-        async with asyncio.timeout(5):
-            while not self.data or self.events[-1].revision < revision:  # noqa: ASYNC110 - the bytes tell nobody
-                await asyncio.sleep(0.005)
+        await eventually_async(lambda: self.data and self.events[-1].revision >= revision)
         return self.events
 
 
 async def write(server: Server, count: int, *, seed: int = 1) -> None:
-    writer = Writer(server.registry.store, seed)
+    writer = Writer(server.plane.store, seed)
     for _ in range(count):
         await writer.write()
 
 
 def stream_to(server: Server, sink: Sink) -> watch.Stream:
-    stream = watch.Stream(server.registry, everything(server), watch.Representation(resource_of(server)), sink)
-    stream.after = server.registry.store.revision
+    stream = watch.Stream(server.plane.reader, everything(server), watch.Representation(resource_of(server)), sink)
+    stream.after = server.plane.store.revision
     return stream
 
 
 async def begun(stream: watch.Stream) -> asyncio.Task[None]:
     running = asyncio.create_task(stream.run(ListOptions(stream.selection, str(stream.after)), 60))
-    await asyncio.sleep(0.01)
+    await loop_turns()
     return running
 
 
@@ -176,14 +184,14 @@ async def test_who_is_behind_costs_no_memory_and_gets_everything(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However far behind: what is not sent is read from the log when its turn comes."""
-    monkeypatch.setattr(cache, "RECENT", 10)
+    monkeypatch.setattr(cache, "MAX_RECENT", 10)
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
-    store = server.registry.store
+    store = server.plane.store
     start = store.revision
     sink = Sink(0)
     running = await run(server, sink)
     await write(server, 60)
-    collection = await server.registry.collection(resource_of(server))
+    collection = await server.plane.reader.collection(resource_of(server))
     assert len(collection.recent) == 10
     assert len(sink.events) == 1  # it was one too many
     sink.take_all()
@@ -194,22 +202,22 @@ async def test_who_is_behind_costs_no_memory_and_gets_everything(
 async def test_who_is_so_far_behind_that_the_log_is_compacted_is_told(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "RECENT", 10)
+    monkeypatch.setattr(cache, "MAX_RECENT", 10)
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
-    store = server.registry.store
+    store = server.plane.store
     sink = Sink(0)
     running = await run(server, sink)
     await write(server, 30)
     await store.compact(store.revision)
     sink.take_all()
-    async with asyncio.timeout(5):
+    async with hang_guard():
         await running
     last = json.loads(sink.data.splitlines()[-1])
     assert (last["type"], last["object"]["code"], last["object"]["reason"]) == ("ERROR", 410, "Expired")
 
 
 async def test_who_pauses_for_a_moment_gets_everything(server: Server) -> None:
-    store = server.registry.store
+    store = server.plane.store
     start = store.revision
     sink = Sink(0)
     running = await run(server, sink)
@@ -223,16 +231,16 @@ async def test_when_the_definition_changes_who_is_behind_gets_the_rest_and_then_
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
-    store = server.registry.store
+    store = server.plane.store
     start = store.revision
     sink = Sink(0)
     running = await run(server, sink)
     await write(server, 20)
-    end = server.registry.cache.revision
-    server.registry.cache.end_watches(THINGS)
+    end = server.plane.cache.revision
+    server.plane.cache.end_watches(THINGS)
     await write(server, 20, seed=2)  # it is of another schema
     sink.take_all()
-    async with asyncio.timeout(5):
+    async with hang_guard():
         await running
     assert sink.events[-1].revision == end
     judge(Watched(start, sink.events, upto=end), await history_of(store, THINGS))
@@ -244,17 +252,18 @@ async def test_who_stalls_is_cut_off(server: Server, monkeypatch: pytest.MonkeyP
     running = await run(server, Sink(0))
     await write(server, 1)
     with pytest.raises(ConnectionError, match="does not take"):
-        async with asyncio.timeout(5):
+        async with hang_guard():
             await running
 
 
 async def test_who_stalls_does_not_hold_up_the_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
+    monkeypatch.setattr(watch, "STALLED_AFTER", 3600.0)
     stream = stream_to(server, Sink(0))
     running = await begun(stream)
     await write(server, 1)
-    await asyncio.sleep(0.01)
+    await loop_turns()
     stream.stop()
     with pytest.raises(ConnectionError, match="does not take"):
-        async with asyncio.timeout(1):
+        async with hang_guard():
             await running

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import jsonpatch
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.http.traces import MOST, Traces
-from apiserver.registry.trace import Note, Step
-from apiserver.testing.handle import Noxu
+from noxu.apiserver.http.traces import MOST, Traces
+from noxu.apiserver.registry.trace import Note, Step
+from noxu.apiserver.testing.handle import Noxu
+from noxu.apiserver.values import Json, Object
 
 CRD: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -99,7 +99,7 @@ def notes(step: Object) -> list[tuple[str, ...]]:
 
 def test_what_was_pruned_and_which_field_was_meant(send: Send) -> None:
     found = steps(send, send("POST", GEARS, gear("pruned", low=1, hihg=3, note=None), trace="1"))
-    assert notes(found["decode"]) == [
+    assert notes(found["prune"]) == [
         ("spec.hihg", "unknown field: pruned", "did you mean spec.high?"),
         ("spec.note", "null is dropped: the field is not nullable", ""),
     ]
@@ -128,7 +128,7 @@ def test_what_ratcheting_forgave(send: Send, noxu_session: Noxu) -> None:
     answered = send("PATCH", f"{GEARS}/ratcheted", {"spec": {"low": 2}}, trace="1", content="merge-patch+json")
     assert answered.status == 200
     assert notes(steps(send, answered)["validate"]) == [
-        ("spec.note", "Too long: may not be more than 3 bytes", "forgiven: the value has not changed (ratcheting)")
+        ("spec.note", "Too long: may not be more than 3 bytes", "ignored: the value has not changed (ratcheting)")
     ]
 
 
@@ -141,7 +141,7 @@ def test_what_a_patch_made_of_the_object(send: Send) -> None:
 def test_what_an_applied_configuration_made_of_the_object(send: Send) -> None:
     path = f"{GEARS}/applied?fieldManager=me"
     found = steps(send, send("PATCH", path, gear("applied", low=1), trace="1", content="apply-patch+yaml"))
-    (added,) = [one for one in found["apply"]["patch"] if one["path"] == "/spec"]
+    (added,) = [one for one in found["merge"]["patch"] if one["path"] == "/spec"]
     assert added == {"op": "add", "path": "/spec", "value": {"low": 1}}
 
 
@@ -190,6 +190,7 @@ def test_the_answer_is_that_of_a_write_that_is_not_traced(send: Send) -> None:
 def test_what_is_told_of_the_request_and_its_refusal(send: Send) -> None:
     answered = send("POST", GEARS, gear("refused", low=51, high=60), trace="1")
     told = send("GET", f"/_noxu/traces/{answered.headers['X-Noxu-Trace']}").body
+    assert told["path"] == "readable"
     assert told["request"] == {"method": "POST", "path": GEARS, "user": "system:anonymous"}
     assert told["error"] == {"code": 422, "reason": "Invalid", "message": answered.body["message"]}
 

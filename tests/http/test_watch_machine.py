@@ -11,17 +11,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from apiserver.api import selectors
-from apiserver.http import watch
-from apiserver.http.options import ListOptions
-from apiserver.registry import cache, fanout
-from apiserver.registry.listing import Selection
-from apiserver.registry.sources import Sources
-from apiserver.server import assemble
-from storage import log
-from storage.memory import MemoryStore
-from storage.types import Key
+from noxu.apiserver.api import selectors
+from noxu.apiserver.control_plane import assemble
+from noxu.apiserver.http import watch
+from noxu.apiserver.http.options import ListOptions
+from noxu.apiserver.registry import cache, fanout
+from noxu.apiserver.registry.listing import Selection
+from noxu.storage import log
+from noxu.storage.memory import MemoryStore
+from noxu.storage.types import Key
 from tests.http.streams import Seen, Step, Watched, history_of, judge, seen
+from tests.timing import hang_guard
 
 T = TypeVar("T")
 MAPS = "/configmaps"
@@ -48,7 +48,7 @@ class Tap:
         return [seen(line) for line in b"".join(self.data).splitlines()]
 
 
-def wants(namespace: str | None, color: str | None) -> Any:
+def selected(namespace: str | None, color: str | None) -> Any:
     def wanted(place: tuple[str, str], value: Any) -> bool:
         return (namespace is None or place[0] == namespace) and (
             color is None or value["metadata"].get("labels", {}).get("color") == color
@@ -67,7 +67,7 @@ class Machine(RuleBasedStateMachine):
 
     def run(self, call: Awaitable[T]) -> T:
         async def within() -> T:
-            async with asyncio.timeout(10):
+            async with hang_guard():
                 return await call
 
         return self.runner.run(within())
@@ -76,12 +76,12 @@ class Machine(RuleBasedStateMachine):
     def start(self) -> None:
         async def begin() -> None:
             self.store = MemoryStore()
-            self.registry, _ = assemble(self.store, Sources())
-            self.following = asyncio.create_task(self.registry.cache.follow())
-            found = self.registry.catalog.find("", "v1", "configmaps")
+            self.plane = assemble(self.store)
+            self.following = asyncio.create_task(self.plane.cache.follow())
+            found = self.plane.catalog.current.find("", "v1", "configmaps")
             assert found is not None
             self.resource = found
-            await self.registry.collection(found)
+            await self.plane.reader.collection(found)
 
         self.run(begin())
 
@@ -112,12 +112,12 @@ class Machine(RuleBasedStateMachine):
             labels = selectors.parse_labels(f"color={color}") if color else None
             selection = Selection(self.resource, namespace, labels)
             tap = Tap()
-            stream = watch.Stream(self.registry, selection, watch.Representation(self.resource), tap)
+            stream = watch.Stream(self.plane.reader, selection, watch.Representation(self.resource), tap)
             after = 0 if initial else max(self.store.revision - back, 1)
             stream.after = after
             asked = ListOptions(selection, str(after), bookmarks=bookmarks or initial, initial_events=initial or None)
             running = asyncio.create_task(stream.run(asked, 3600.0))
-            self.watches.append((tap, after, wants(namespace, color), running, initial))
+            self.watches.append((tap, after, selected(namespace, color), running, initial))
 
         self.run(begin())
 
@@ -177,7 +177,7 @@ class Machine(RuleBasedStateMachine):
 
 def test_r8_whatever_happens_streams_keep_their_promises(monkeypatch: Any) -> None:
     """Short memories of the cache and the log, and short steps, so that everything that can be overtaken is."""
-    monkeypatch.setattr(cache, "RECENT", 3)
+    monkeypatch.setattr(cache, "MAX_RECENT", 3)
     monkeypatch.setattr(fanout, "STEP", 1)
     monkeypatch.setattr(log, "TAIL_EVENTS", 4)
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.0005)

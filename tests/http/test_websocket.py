@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from apiserver.http.websocket import WebSocketPipe
-from apiserver.testing.handle import Noxu
 from conformance.client import Client
+from noxu.apiserver.http.websocket import WebSocketPipe
+from noxu.apiserver.testing.handle import Noxu
+from tests.timing import HANGS_AFTER
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 WATCH = f"{MAPS}?watch=1&timeoutSeconds=1"
@@ -36,7 +37,7 @@ class Peer:
         assert parts.port
         self.origin = url
         self.host = parts.netloc
-        self.socket = socket.create_connection((parts.hostname, parts.port), 5)
+        self.socket = socket.create_connection((parts.hostname, parts.port), HANGS_AFTER)
         self.file = self.socket.makefile("rb")
 
     def ask(self, path: str, method: str = "GET", headers: Headers | None = None, body: bytes = b"") -> int:

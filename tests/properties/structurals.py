@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from apiserver.api.types import Json, Object
-from apiserver.schema import formats
+from noxu.apiserver.schema import formats
+from noxu.apiserver.values import Json, Object
 
 NAMES = ("a", "b", "c", "k", "kind", "metadata", "x.y/z", "")
 TEXTS = ("", "a", "ab", "abc", "b-1", "True", "10m", "2020-01-01", "1h30m", "10.0.0.1", "é")
@@ -72,7 +72,7 @@ branches: st.SearchStrategy[Object] = st.recursive(
 )
 
 
-quantors = st.one_of(
+junctors = st.one_of(
     st.just({}),
     st.just({}),
     st.builds(
@@ -90,7 +90,7 @@ def nodes(draw: st.DrawFn, depth: int = 3) -> Object:
     """A node of a structural schema. Now and then it has a default, which may be anything."""
     kinds = ["string", "string", "integer", "number", "boolean", "int-or-string", "anything", "array", "object", "map"]
     kind = draw(st.sampled_from(kinds if depth else kinds[:7]))
-    schema: Object = draw(nullable) | draw(quantors)
+    schema: Object = draw(nullable) | draw(junctors)
     if kind == "array":
         schema |= {"type": "array", **draw(some(FOR_LISTS)), **draw(lists(depth - 1))}
     elif kind == "object":
@@ -140,7 +140,7 @@ def objects(draw: st.DrawFn, depth: int) -> Object:
 @st.composite
 def roots(draw: st.DrawFn) -> Object:
     """The schema of a kind."""
-    schema: Object = {**draw(quantors)} if draw(st.integers(0, 4)) == 0 else {}
+    schema: Object = {**draw(junctors)} if draw(st.integers(0, 4)) == 0 else {}
     schema |= {"type": "object", "properties": {"spec": draw(nodes(3)), "status": draw(nodes(2))}}
     if draw(st.booleans()):
         schema["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
@@ -159,7 +159,7 @@ METADATA: Object = {"name": "a", "namespace": "default", "labels": {"a": "b"}}
 
 @st.composite
 def nearly(draw: st.DrawFn, schema: Object) -> Json:
-    """A value that most often fits the schema: wherever it is asked it may be wrong, seldom."""
+    """A value that usually fits the schema. Every node of it may be wrong, with a small probability."""
     if draw(st.integers(0, 24)) == 0:
         return draw(values)
     if schema.get("nullable") and draw(st.integers(0, 4)) == 0:

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from apiserver.api.errors import ApiError
-from apiserver.api.values import copy
-from apiserver.apply.comparison import compare, same
-from apiserver.apply.compiled import Unsure, accept
-from apiserver.apply.fieldset import (
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.apply.comparison import compare, same
+from noxu.apiserver.apply.compiled import Unsure, accept
+from noxu.apiserver.apply.fieldset import (
     contains,
     describe,
     difference,
@@ -28,10 +27,11 @@ from apiserver.apply.fieldset import (
     recursive_difference,
     union,
 )
-from apiserver.apply.manager import apply, keep_times, update
-from apiserver.apply.merging import merge, remove
-from apiserver.apply.patch import json_patch, merge_patch
-from apiserver.apply.typed import ensure_named, to_set, validate, whole
+from noxu.apiserver.apply.manager import apply, keep_times, update
+from noxu.apiserver.apply.merging import merge, remove
+from noxu.apiserver.apply.patch import json_patch, merge_patch
+from noxu.apiserver.apply.typed import ensure_named, to_set, validate, whole
+from noxu.apiserver.values import copy
 from tests.apply.widgets import BEFORE, MAIN, NOW, TYPES, V1, owners, widget
 
 KIND = TYPES[V1]
@@ -98,7 +98,7 @@ def members(fields: Any) -> set[tuple[str, ...]]:
 
 @given(loose_sets)
 @some
-def test_a_set_read_is_canonical_and_stays_what_it_is(given_fields: Any) -> None:
+def test_a_set_that_was_read_is_canonical_and_reads_back_equal(given_fields: Any) -> None:
     fields = parse(copy(given_fields))
     assert parse(fields) is fields
     text = json.dumps(ordered(fields))
@@ -137,7 +137,7 @@ def test_unions_may_be_made_in_any_order(one: Any, two: Any, three: Any) -> None
 
 @given(specs | empty_specs | bad_specs)
 @more
-def test_the_fast_path_agrees_with_the_slow_one(spec: Any) -> None:
+def test_the_fast_path_agrees_with_the_general_one(spec: Any) -> None:
     value = widget(spec)
     try:
         node = accept(value, KIND)
@@ -152,7 +152,7 @@ def test_the_fast_path_agrees_with_the_slow_one(spec: Any) -> None:
 
 @given(widgets)
 @some
-def test_what_is_claimed_is_brought(value: Any) -> None:
+def test_claimed_fields_exist_in_the_configuration(value: Any) -> None:
     brought = whole(value, KIND)
     claimed = ensure_named(to_set(value, KIND), KIND)
     assert difference(claimed, brought) == {}
@@ -182,7 +182,7 @@ def test_merging_the_same_again_changes_nothing(old: Any, config: Any) -> None:
 
 @given(widgets, sets)
 @some
-def test_removing_leaves_nothing_that_was_to_go(value: Any, fields: Any) -> None:
+def test_removing_leaves_none_of_the_removed_fields(value: Any, fields: Any) -> None:
     fields = intersection(whole(value, KIND), fields) or {"f:spec": {"f:a": {}, "f:m": {"f:a": {}}}}
     left = remove(value, fields, KIND)
     kept = whole(left, KIND) if left else {}
@@ -193,7 +193,7 @@ def test_removing_leaves_nothing_that_was_to_go(value: Any, fields: Any) -> None
 
 
 def written(history: Any) -> Any:
-    """The object after these writes; those refused do not count. Where nobody owns anything, nothing is tracked."""
+    """The object after these writes; refused ones are ignored. Without owners nothing is tracked."""
     value = None
     for name, how, wanted in history:
         if how == "update":
@@ -224,7 +224,7 @@ def has_null(value: Any) -> bool:
 
 @given(writes)
 @some
-def test_every_field_that_anybody_set_is_owned(history: Any) -> None:
+def test_every_field_that_was_set_has_an_owner(history: Any) -> None:
     value = written(history)
     owned: Any = {}
     for entry in owners(value).values():
@@ -234,7 +234,7 @@ def test_every_field_that_anybody_set_is_owned(history: Any) -> None:
 
 
 def without_empty_maps(value: Any) -> Any:
-    """What updates have emptied, in an item of a list too, is nobody's: nobody has set it so."""
+    """Containers emptied by updates, also those in items of a list, have no owner, because no manager set them."""
     if isinstance(value, list):
         return [without_empty_maps(one) for one in value]
     if not isinstance(value, dict):
@@ -263,7 +263,7 @@ def test_applying_twice_changes_nothing(history: Any, name: str, config: Any) ->
 
 @given(writes, widgets)
 @some
-def test_applying_changes_nobodys_fields_without_force(history: Any, config: Any) -> None:
+def test_applying_changes_no_fields_of_others_without_force(history: Any, config: Any) -> None:
     value = written(history)
     result = applied(value, config, "new")
     assume(result is not None)
@@ -276,7 +276,7 @@ def test_applying_changes_nobodys_fields_without_force(history: Any, config: Any
 
 @given(writes, widgets)
 @some
-def test_a_conflict_is_about_what_others_own_and_would_change(history: Any, config: Any) -> None:
+def test_a_conflict_is_about_fields_of_others_that_would_change(history: Any, config: Any) -> None:
     value = written(history)
     assume(applied(value, config, "new") is None)
     with pytest.raises(ApiError) as error:
@@ -306,14 +306,14 @@ def test_updates_take_nothing_that_they_do_not_touch(history: Any, wanted: Any) 
 
 @given(writes)
 @some
-def test_an_equal_update_is_none(history: Any) -> None:
+def test_an_equal_update_changes_nothing(history: Any) -> None:
     value = written(history)
     assert update(value, copy(value), MAIN, manager="new", now=NOW) == value
 
 
 @given(widgets, names)
 @some
-def test_a_create_owns_what_it_brings(value: Any, name: str) -> None:
+def test_a_create_owns_all_fields_of_its_object(value: Any, name: str) -> None:
     created = update(None, value, MAIN, manager=name, now=NOW)
     fields = owners(created).get(f"update {name}", {})
     brought = whole({"spec": value["spec"]}, KIND)["f:spec"]
@@ -344,7 +344,7 @@ def merge_diff(old: Any, new: Any) -> Any:
 
 @given(documents, documents)
 @some
-def test_a_merge_patch_leads_where_it_was_made_for(old: Any, new: Any) -> None:
+def test_a_merge_patch_gives_the_value_it_was_computed_for(old: Any, new: Any) -> None:
     new = without_nulls(new)
     assert merge_patch(old, merge_diff(old, new)) == new
 
@@ -362,7 +362,7 @@ def test_a_merge_patch_again_changes_nothing(document: Any, patch: Any) -> None:
 
 @given(documents, documents)
 @some
-def test_a_merge_patch_leaves_the_document_alone(document: Any, patch: Any) -> None:
+def test_a_merge_patch_does_not_change_the_document(document: Any, patch: Any) -> None:
     before = json.dumps(document)
     merge_patch(document, patch)
     assert json.dumps(document) == before
@@ -370,7 +370,7 @@ def test_a_merge_patch_leaves_the_document_alone(document: Any, patch: Any) -> N
 
 @given(documents, documents)
 @some
-def test_a_json_patch_leads_where_it_was_made_for(old: Any, new: Any) -> None:
+def test_a_json_patch_gives_the_value_it_was_computed_for(old: Any, new: Any) -> None:
     operations = jsonpatch.make_patch(old, new).patch
     before = json.dumps(old)
     assert json_patch(old, operations) == new

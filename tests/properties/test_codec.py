@@ -5,11 +5,12 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apiserver.api import codec, gojson
-from apiserver.api.gotext import compact_json
-from apiserver.api.meta import OBJECT_META, coerce
-from apiserver.api.selectors import parse_fields, parse_labels
-from apiserver.api.types import MAX_INT64, MIN_INT64, Json
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.meta import OBJECT_META, coerce
+from noxu.apiserver.api.selectors import parse_fields, parse_labels
+from noxu.apiserver.go import json as go_json
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 TRICKY = st.sampled_from(
@@ -40,16 +41,16 @@ law = settings(deadline=None, max_examples=150)
 
 @law
 @given(VALUES)
-def test_the_fast_writer_writes_what_the_exact_one_writes(value: Json) -> None:
+def test_the_fast_encoder_writes_the_same_as_the_exact_one(value: Json) -> None:
     assert codec.encode(value, sort_keys=True) == compact_json(value).encode()
     assert codec.encode(value, sort_keys=False) == compact_json(value, sort_keys=False).encode()
 
 
 @law
 @given(VALUES)
-def test_the_fast_reader_reads_what_the_exact_one_reads(value: Json) -> None:
+def test_the_fast_decoder_reads_the_same_as_the_exact_one(value: Json) -> None:
     for body in (codec.encode(value, sort_keys=True), codec.pretty(value, sort_keys=False), json.dumps(value).encode()):
-        exact = gojson.read(body)
+        exact = go_json.read(body)
         decoded = codec.decode_json(body)
         assert (exact.error, exact.duplicates, list(decoded.duplicates)) == ("", [], [])
         assert json.dumps(decoded.value) == json.dumps(exact.value) == json.dumps(codec.decode_stored(body))
@@ -57,19 +58,19 @@ def test_the_fast_reader_reads_what_the_exact_one_reads(value: Json) -> None:
 
 @law
 @given(values(NUMBERS.filter(lambda number: number != 0), TEXT, TRICKY))
-def test_what_is_read_is_written_as_it_was(value: Json) -> None:
+def test_decoded_json_is_encoded_unchanged(value: Json) -> None:
     written = codec.encode(value, sort_keys=True)
     assert codec.encode(codec.decode_stored(written), sort_keys=True) == written
 
 
-def test_only_minus_zero_is_written_otherwise_when_it_has_been_read() -> None:
+def test_only_minus_zero_is_encoded_differently() -> None:
     assert codec.encode(-0.0, sort_keys=True) == b"-0"
     assert codec.encode(codec.decode_stored(b"-0"), sort_keys=True) == b"0"
 
 
 @law
 @given(VALUES)
-def test_pretty_json_says_the_same(value: Json) -> None:
+def test_pretty_json_decodes_to_the_same_value(value: Json) -> None:
     pretty = codec.pretty(value, sort_keys=True)
     assert json.loads(pretty) == json.loads(codec.encode(value, sort_keys=True))
     assert not pretty.endswith(b"\n")
@@ -98,7 +99,7 @@ def repetitive(draw: st.DrawFn) -> tuple[str, bool]:
 def test_no_repeated_key_goes_unnoticed(case: tuple[str, bool]) -> None:
     text, repeated = case
     decoded = codec.decode_json(text.encode())
-    exact = gojson.read(text.encode())
+    exact = go_json.read(text.encode())
     assert bool(decoded.duplicates) is repeated
     assert list(decoded.duplicates) == [f'duplicate field "{path}"' for path in exact.duplicates]
     assert json.dumps(decoded.value) == json.dumps(exact.value)
@@ -114,7 +115,7 @@ def can_be_written(value: Json) -> bool:
 
 @law
 @given(values(st.integers(MIN_INT64, MAX_INT64), YAML_TEXT).filter(can_be_written))
-def test_yaml_that_is_written_is_read_again(value: Json) -> None:
+def test_written_yaml_reads_back_as_the_same_value(value: Json) -> None:
     again = codec.decode_yaml(codec.to_yaml(value))
     assert list(again.duplicates) == []
     assert json.dumps(again.value, sort_keys=True) == json.dumps(value, sort_keys=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from apiserver.api.types import Json, Object
-from apiserver.api.values import copy, equal
-from apiserver.schema.defaulting import default
-from apiserver.schema.pruning import prune
-from apiserver.schema.skeleton import merge, restriction_1_violations, skeleton, strip
-from apiserver.schema.structural import parse
+from noxu.apiserver.schema.defaulting import default
+from noxu.apiserver.schema.pruning import prune
+from noxu.apiserver.schema.skeleton import merge, restriction_1_violations, skeleton, strip
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Json, Object, copy, equal
 
 NAMES = st.sampled_from("abcd")
 VALUES: st.SearchStrategy[Json] = st.recursive(
@@ -100,7 +99,7 @@ def test_a_complete_schema_and_its_skeleton_prune_alike(schema: Object, value: J
 
 
 def spine(schema: Object) -> Object:
-    """The schema without its quantors."""
+    """The schema without its junctors."""
     kept = {name: inner for name, inner in schema.items() if name not in ("allOf", "anyOf", "not")}
     for keyword in ("items", "additionalProperties"):
         if isinstance(kept.get(keyword), dict):
@@ -112,7 +111,7 @@ def spine(schema: Object) -> Object:
 
 @given(ANY_SCHEMA, VALUES)
 @settings(max_examples=300, deadline=None)
-def test_a_skeleton_keeps_what_its_spine_keeps(schema: Object, value: Json) -> None:
+def test_a_skeleton_keeps_the_fields_that_its_spine_keeps(schema: Object, value: Json) -> None:
     """But where it is a struct and a map at once; there the KEP's Restriction 1 says no."""
     assume(not restriction_1_violations(schema))
     by_spine, by_skeleton = copy(value), copy(value)

@@ -8,13 +8,13 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apiserver.api.field import FieldError
-from apiserver.api.gotext import compact_json
-from apiserver.api.types import MAX_INT64, MIN_INT64, Json, Object
-from apiserver.schema import formats, listtype, patterns
-from apiserver.schema.ratcheting import Correlated, validate_update
-from apiserver.schema.structural import parse
-from apiserver.schema.validation import validate, validate_default, validator
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.schema import formats, listtype, patterns
+from noxu.apiserver.schema.ratcheting import Correlated, validate_update
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.schema.validation import validate, validate_default, validator
+from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 names = st.sampled_from(["a", "b", "k", "b.c", "x/y", "kind", ""])
 texts = st.one_of(st.sampled_from(["", "a", "ab", "2020-01-01", "1s", "::1"]), st.text(max_size=4))
@@ -110,10 +110,10 @@ def texts_of(errors: list[FieldError]) -> Counter[str]:
 
 @QUICK
 @given(schemas, values)
-def test_whatever_comes_there_is_an_answer(schema: Object, value: Json) -> None:
+def test_any_value_gets_an_answer(schema: Object, value: Json) -> None:
     root = parse(schema)
     errors = validate(value, root)
-    assert len(set(map(tuple, map(_hashable, errors)))) == len(errors)  # no error is told twice
+    assert len(set(map(tuple, map(_hashable, errors)))) == len(errors)  # no error is reported twice
     assert validator(root).is_valid(value) == (not errors)
     assert all(error.body for error in errors)
     validate_default(value, root, path="default")
@@ -151,12 +151,12 @@ def test_the_order_of_names_does_not_matter(schema: Object, value: Json, random:
 
 @QUICK
 @given(branches, values)
-def test_quantors_are_logic(branch: Object, value: Json) -> None:
+def test_junctors_are_logic(branch: Object, value: Json) -> None:
     def valid(schema: Object) -> bool:
         return validator(parse({**schema, "x-kubernetes-preserve-unknown-fields": True})).is_valid(value)
 
     if value is None:
-        return  # quantors do not look at null
+        return  # junctors do not look at null
     holds = valid({"allOf": [branch]})
     assert valid({"anyOf": [branch]}) is holds
     assert valid({"oneOf": [branch]}) is holds
@@ -176,7 +176,7 @@ def test_ratcheting_only_drops_errors(schema: Object, new: Json, old: Json) -> N
 
 @QUICK
 @given(schemas, values)
-def test_what_is_equal_has_no_errors(schema: Object, value: Json) -> None:
+def test_equal_values_have_no_errors(schema: Object, value: Json) -> None:
     root = parse(schema)
     remaining = validate_update(value, value, root)
     if Correlated(value, value, root).equal():
@@ -185,7 +185,7 @@ def test_what_is_equal_has_no_errors(schema: Object, value: Json) -> None:
 
 @QUICK
 @given(st.lists(scalars, max_size=6))
-def test_a_set_repeats_what_python_finds_twice(elements: list[Json]) -> None:
+def test_duplicates_in_a_set_are_those_that_python_finds(elements: list[Json]) -> None:
     schema = parse({"type": "array", "items": {}, "x-kubernetes-list-type": "set"})
     seen: Counter[object] = Counter()
     expected = []
@@ -207,7 +207,7 @@ def test_compounds_repeat_by_their_json(elements: list[Json]) -> None:
 
 @QUICK
 @given(st.sampled_from(sorted(formats.SUPPORTED)), st.text(alphabet='012-:./@aTZz "<>()[]%éx', max_size=20))
-def test_formats_answer_for_any_text(name: str, text: str) -> None:
+def test_formats_check_any_text(name: str, text: str) -> None:
     check = formats.checker(name)
     assert check is not None
     assert check(text) in (True, False)

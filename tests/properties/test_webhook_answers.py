@@ -1,4 +1,4 @@
-"""Whatever a webhook sends is an answer or a call that failed, and quickly so."""
+"""Any bytes from a webhook are read in short time, as an answer or as a failed call."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.admission import reviews
-from apiserver.webhook.certificates import complaint
-from apiserver.webhook.client import MAX_ANSWER, CallFailed, Reply
+from noxu.apiserver.admission import reviews
+from noxu.apiserver.webhook.certificates import verification_error
+from noxu.apiserver.webhook.client import MAX_ANSWER, CallFailed, Reply
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 HEAD = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"' + UID.encode() + b'"},"x":'
@@ -74,7 +74,7 @@ def test_any_answer(code: int, content_type: str | None, body: bytes, version: s
 
 @given(st.binary(max_size=80), st.text(max_size=12))
 def test_any_certificate(der: bytes, host: str) -> None:
-    assert complaint(der, host, b"", datetime.now(UTC)).startswith("tls: failed to verify certificate: x509: ")
+    assert verification_error(der, host, b"", datetime.now(UTC)).startswith("tls: failed to verify certificate: x509: ")
 
 
 LONG: list[tuple[str, bytes]] = [

@@ -1,28 +1,26 @@
-"""The law of the write pipeline: with the fast path or without it, a write comes to the same."""
+"""The law of the write pipeline: a write has the same result with and without the fast path."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 from unittest import mock
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from apiserver.api.errors import ApiError
-from apiserver.api.types import Object
-from apiserver.api.values import copy, equal
-from apiserver.features import Features
-from apiserver.registry import custom, pipeline
-from apiserver.registry.custom import CustomResources
-from apiserver.registry.pipeline import Draft
-from apiserver.registry.resource import Resource
-from apiserver.schema.compiled import Compiled
-from apiserver.schema.structural import parse
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.features import Features
+from noxu.apiserver.registry import custom, reading, stages
+from noxu.apiserver.registry.custom import CustomResources
+from noxu.apiserver.registry.resource import CUSTOM, Resource
+from noxu.apiserver.registry.strategies import STRATEGIES
+from noxu.apiserver.schema.compiled import Compiled
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Object, copy, equal
+from tests.drafts import draft_of
 from tests.properties.structurals import METADATA, roots, wholes
 
-STAGES = (pipeline.decode, pipeline.default, pipeline.own, pipeline.prepare)
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+STAGES = (stages.decode, stages.prune, stages.default, stages.own, stages.prepare, STRATEGIES[CUSTOM].validate)
 STORED = {**METADATA, "uid": "u", "resourceVersion": "1", "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
 
 
@@ -49,26 +47,35 @@ def resource(schema: Object, *, has_status: bool) -> Resource:
 
 class Outcome(NamedTuple):
     new: Object
-    told: list[str]
+    messages: list[str]
     clean: bool
 
 
 def write(kind: Resource, old: Object | None, new: Object, *, subresource: str, ratcheting: bool) -> Outcome:
     metadata = METADATA if old is None else STORED
-    draft = Draft(kind, "CREATE" if old is None else "UPDATE", copy({**new, "metadata": metadata}))
-    draft.namespace, draft.name, draft.subresource = "default", "a", subresource
-    draft.features = Features(ratcheting=ratcheting)
+    before = None
     if old is not None:
-        draft.old = copy({**old, "metadata": STORED})
-        pipeline.read(kind, draft.old)
-    draft.sources = draft.sources._replace(now=lambda: NOON)
+        before = copy({**old, "metadata": STORED})
+        reading.read(kind, before)
+    draft = draft_of(
+        kind,
+        copy({**new, "metadata": metadata}),
+        before,
+        namespace="default",
+        name="a",
+        subresource=subresource,
+        features=Features(ratcheting=ratcheting),
+    )
     try:
         for stage in STAGES:
             stage(draft)
-        kind.behaviour.validate(draft)
     except ApiError as error:
         return Outcome({}, [error.message], clean=False)
-    return Outcome(draft.new, sorted([*map(str, draft.errors), *draft.warnings, *draft.unknown]), draft.clean)
+    return Outcome(
+        draft.new,
+        sorted([*map(str, draft.outcome.errors), *draft.outcome.warnings, *draft.outcome.unknown]),
+        draft.clean,
+    )
 
 
 @given(writes(), st.sampled_from(["create", "update", "status"]), st.booleans(), st.booleans())
@@ -83,6 +90,6 @@ def test_the_fast_path_makes_no_difference(
     with mock.patch.object(CustomResources, "accept", return_value=False):
         kind = resource(schema, has_status=has_status)
         slow = write(kind, before, new, subresource=subresource, ratcheting=ratcheting)
-    assert fast.told == slow.told
+    assert fast.messages == slow.messages
     assert equal(fast.new, slow.new)
     event(f"{verb} on the fast path: {fast.clean}")

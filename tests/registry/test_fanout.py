@@ -1,4 +1,4 @@
-"""Rounds of changes: who is told of what, when, and what it costs the others."""
+"""Fan-out: which streams receive which changes in which round, and what happens to those that fail or fall behind."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from apiserver.registry.change import Change
-from apiserver.registry.fanout import STEP, Fanout
-from storage.types import Key, Revision
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.fanout import STEP, Fanout
+from noxu.storage.types import Key, Revision
+from tests.timing import loop_turns
 
 
-class Past:
-    """What happened: one change for each revision; those before `floor` are forgotten."""
+class History:
+    """One change for each revision; those up to `floor` are no longer kept."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
@@ -23,143 +24,141 @@ class Past:
     def changed(self) -> Revision:
         return len(self.changes)
 
-    def happen(self, partition: str) -> None:
+    def write(self, partition: str) -> None:
         self.changes.append(Change(Key("/things", partition, "x"), self.changed + 1, None, None))
 
     def since(self, revision: Revision) -> list[Change] | None:
         return None if revision < self.floor else self.changes[revision:]
 
 
-class Peer:
-    """Somebody who follows, as long as there is `room`."""
+class Recorder:
+    """A stream that records what it receives, falls behind after `capacity` deliveries, and fails if that is negative."""
 
-    def __init__(self, partition: str | None = None, room: int = 1_000) -> None:
-        self.partition, self.room = partition, room
-        self.told: list[tuple[list[Revision], Revision]] = []
-        self.heard: list[str] = []
+    def __init__(self, partition: str | None = None, capacity: int = 1_000) -> None:
+        self.partition, self.capacity = partition, capacity
+        self.received: list[tuple[list[Revision], Revision]] = []
+        self.signals: list[str] = []
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> bool:
-        if self.room < 0:
+        if self.capacity < 0:
             raise RuntimeError("broken")
-        self.told.append(([change.revision for change in changes], revision))
-        self.room -= 1
-        return self.room > 0
+        self.received.append(([change.revision for change in changes], revision))
+        self.capacity -= 1
+        return self.capacity > 0
 
     def fall_behind(self) -> None:
-        self.heard.append("behind")
+        self.signals.append("behind")
 
     def end(self) -> None:
-        self.heard.append("end")
+        self.signals.append("end")
 
 
-def following(past: Past, *peers: Peer) -> Fanout:
-    fanout = Fanout(past)
-    for peer in peers:
-        fanout.enter(peer)
-        fanout.follow(peer)
+def following(history: History, *streams: Recorder) -> Fanout:
+    fanout = Fanout(history)
+    for stream in streams:
+        fanout.add(stream)
+        fanout.follow(stream)
     return fanout
 
 
-async def test_a_stream_is_told_of_its_own_partition_only() -> None:
-    past, everything, a, b = Past(), Peer(), Peer("a/"), Peer("b/")
-    fanout = following(past, everything, a, b)
-    past.happen("a/")
-    past.happen("b/")
-    fanout.tell()
-    past.happen("a/")
-    fanout.tell()
-    assert everything.told == [([1, 2], 2), ([3], 3)]
-    assert a.told == [([1], 2), ([3], 3)]
-    assert b.told == [([2], 2)]
+async def test_a_stream_receives_the_changes_of_its_partition() -> None:
+    history, everything, a, b = History(), Recorder(), Recorder("a/"), Recorder("b/")
+    fanout = following(history, everything, a, b)
+    history.write("a/")
+    history.write("b/")
+    fanout.publish()
+    history.write("a/")
+    fanout.publish()
+    assert everything.received == [([1, 2], 2), ([3], 3)]
+    assert a.received == [([1], 2), ([3], 3)]
+    assert b.received == [([2], 2)]
 
 
-async def test_a_round_takes_several_turns_and_what_happens_meanwhile_is_the_next_round() -> None:
-    past, peers = Past(), [Peer() for _ in range(3 * STEP)]
-    fanout = following(past, *peers)
-    past.happen("a/")
-    fanout.tell()
-    assert [len(peer.told) for peer in peers] == [1] * STEP + [0] * 2 * STEP
-    assert fanout.settled(now=7) == 0  # not everybody knows of the first change
+async def test_a_round_takes_several_iterations_and_changes_meanwhile_belong_to_the_next_round() -> None:
+    history, streams = History(), [Recorder() for _ in range(3 * STEP)]
+    fanout = following(history, *streams)
+    history.write("a/")
+    fanout.publish()
+    assert [len(stream.received) for stream in streams] == [1] * STEP + [0] * 2 * STEP
+    assert fanout.delivered(now=7) == 0  # some streams do not have the first change
     for _ in range(2):
-        past.happen("a/")
-        fanout.tell()
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert {str(peer.told) for peer in peers} == {"[([1], 1), ([2, 3], 3)]"}
-    assert fanout.settled(now=7) == 7
+        history.write("a/")
+        fanout.publish()
+    await loop_turns()
+    assert {str(stream.received) for stream in streams} == {"[([1], 1), ([2, 3], 3)]"}
+    assert fanout.delivered(now=7) == 7
 
 
-async def test_who_falls_behind_is_told_nothing_until_it_follows_again() -> None:
-    past, slow, other = Past(), Peer(room=1), Peer()
-    fanout = following(past, slow, other)
+async def test_a_stream_that_falls_behind_receives_nothing_until_it_follows_again() -> None:
+    history, slow, other = History(), Recorder(capacity=1), Recorder()
+    fanout = following(history, slow, other)
     for _ in range(3):
-        past.happen("a/")
-        fanout.tell()
-    assert (len(slow.told), len(other.told)) == (1, 3)
-    slow.room = 9
+        history.write("a/")
+        fanout.publish()
+    assert (len(slow.received), len(other.received)) == (1, 3)
+    slow.capacity = 9
     fanout.follow(slow)
-    past.happen("a/")
-    fanout.tell()
-    assert slow.told == [([1], 1), ([4], 4)]
+    history.write("a/")
+    fanout.publish()
+    assert slow.received == [([1], 1), ([4], 4)]
 
 
-async def test_who_begins_to_follow_is_not_told_of_the_past() -> None:
-    past = Past()
-    past.happen("a/")
-    past.floor = 1
-    fanout = following(past, peer := Peer())
-    past.happen("a/")
-    fanout.tell()
-    assert (peer.told, peer.heard) == ([([2], 2)], [])
+async def test_a_new_follower_does_not_receive_past_changes() -> None:
+    history = History()
+    history.write("a/")
+    history.floor = 1
+    fanout = following(history, stream := Recorder())
+    history.write("a/")
+    fanout.publish()
+    assert (stream.received, stream.signals) == ([([2], 2)], [])
 
 
-async def test_when_too_much_has_happened_everybody_has_to_catch_up() -> None:
-    past, peers = Past(), [Peer() for _ in range(STEP + 1)]
-    fanout = following(past, *peers)
-    past.happen("a/")
-    fanout.tell()
-    past.happen("a/")
-    past.happen("a/")
-    past.floor = 2
-    for _ in range(4):
-        await asyncio.sleep(0)
-    assert {str(peer.heard) for peer in peers} == {"['behind']"}
-    assert fanout.settled(now=3) == 3
-    past.happen("a/")
-    fanout.tell()
-    assert all(len(peer.told) == 1 for peer in peers)
+async def test_all_streams_fall_behind_if_changes_since_the_last_round_are_no_longer_kept() -> None:
+    history, streams = History(), [Recorder() for _ in range(STEP + 1)]
+    fanout = following(history, *streams)
+    history.write("a/")
+    fanout.publish()
+    history.write("a/")
+    history.write("a/")
+    history.floor = 2
+    await loop_turns()
+    assert {str(stream.signals) for stream in streams} == {"['behind']"}
+    assert fanout.delivered(now=3) == 3
+    history.write("a/")
+    fanout.publish()
+    assert all(len(stream.received) == 1 for stream in streams)
 
 
-async def test_the_end_comes_after_everything_and_to_everybody() -> None:
-    past, behind, peers = Past(), Peer(), [Peer() for _ in range(2 * STEP)]
-    fanout = following(past, *peers)
-    fanout.enter(behind)
-    past.happen("a/")
-    fanout.tell()
-    past.happen("a/")
+async def test_the_end_follows_the_last_change_and_reaches_streams_that_fell_behind() -> None:
+    history, behind, streams = History(), Recorder(), [Recorder() for _ in range(2 * STEP)]
+    fanout = following(history, *streams)
+    fanout.add(behind)
+    history.write("a/")
+    fanout.publish()
+    history.write("a/")
     fanout.end()
-    assert {str(peer.told) for peer in peers} == {"[([1], 1), ([2], 2)]"}
-    assert {str(peer.heard) for peer in [behind, *peers]} == {"['end']"}
-    await asyncio.sleep(0)  # the step that was due finds nothing to do
+    assert {str(stream.received) for stream in streams} == {"[([1], 1), ([2], 2)]"}
+    assert {str(stream.signals) for stream in [behind, *streams]} == {"['end']"}
+    await asyncio.sleep(0)  # the scheduled step finds nothing to do
 
 
-async def test_who_leaves_hears_nothing_more() -> None:
-    past, peers = Past(), [Peer() for _ in range(STEP + 2)]
-    fanout = following(past, *peers)
-    past.happen("a/")
-    fanout.tell()
-    fanout.leave(peers[-1])
+async def test_a_removed_stream_receives_nothing_more() -> None:
+    history, streams = History(), [Recorder() for _ in range(STEP + 2)]
+    fanout = following(history, *streams)
+    history.write("a/")
+    fanout.publish()
+    fanout.remove(streams[-1])
     fanout.end()
-    assert (peers[-1].told, peers[-1].heard) == ([], [])
-    assert peers[-2].told == [([1], 1)]
+    assert (streams[-1].received, streams[-1].signals) == ([], [])
+    assert streams[-2].received == [([1], 1)]
 
 
-async def test_one_stream_that_fails_ends_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
-    past, broken, other = Past(), Peer(room=-1), Peer()
-    fanout = following(past, broken, other)
+async def test_a_stream_that_fails_is_ended_and_the_others_are_served(caplog: pytest.LogCaptureFixture) -> None:
+    history, broken, other = History(), Recorder(capacity=-1), Recorder()
+    fanout = following(history, broken, other)
     for _ in range(2):
-        past.happen("a/")
-        fanout.tell()
-    assert broken.heard == ["end"]
-    assert len(other.told) == 2
-    assert [record.message for record in caplog.records] == ["a watch fails, and ends"]
+        history.write("a/")
+        fanout.publish()
+    assert broken.signals == ["end"]
+    assert len(other.received) == 2
+    assert [record.message for record in caplog.records] == ["a watch failed"]

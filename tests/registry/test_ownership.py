@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.testing.handle import Noxu
 from conformance.client import Client
+from noxu.apiserver.testing.handle import Noxu
 
 GROUP = "owned.example.com"
 URL = f"/apis/{GROUP}/v1/widgets/w"

@@ -1,4 +1,4 @@
-"""What the fast path accepts, and what it leaves to the walkers. That it never accepts too much is a law, in properties."""
+"""What the fast path accepts and what it leaves to the walkers. (tests/properties checks that it never accepts too much.)"""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.types import Object
-from apiserver.api.values import copy
-from apiserver.schema import compiled, conditions
-from apiserver.schema.compiled import Compiled
-from apiserver.schema.structural import parse
+from noxu.apiserver.schema import compiled, conditions
+from noxu.apiserver.schema.compiled import Compiled
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Object, copy
 
 TYPE_META = {"apiVersion": "example.com/v1", "kind": "Example"}
 NAMED: Object = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}
@@ -33,7 +32,7 @@ def accepts(schema: Object, value: Any) -> bool:
 CLEAN = {
     "a string": ({"type": "string", "maxLength": 3, "pattern": "^a"}, "abc"),
     "a string of a format": ({"type": "string", "format": "ipv4"}, "10.0.0.1"),
-    "a string of a format that nobody knows": ({"type": "string", "format": "whatever"}, "x"),
+    "a string of an unknown format": ({"type": "string", "format": "whatever"}, "x"),
     "a member of an enum": ({"type": "string", "enum": ["a", "b"]}, "b"),
     "an integer within its limits": ({"type": "integer", "minimum": 1, "maximum": 3}, 3),
     "an int32": ({"type": "integer", "format": "int32"}, 2**31 - 1),
@@ -140,7 +139,7 @@ def test_a_default_that_the_walkers_would_change_is_theirs_to_fill_in(default: A
     assert ("a" in value["spec"]) is filled
 
 
-def test_metadata_and_what_holds_for_the_root_are_judged_when_the_object_is_complete() -> None:
+def test_metadata_and_rules_of_the_root_are_checked_on_the_complete_object() -> None:
     name = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 2}}}
     schema = Compiled(parse({"type": "object", "properties": {"metadata": name}, "required": ["status"]}), warm_up=0)
     value: Object = {**TYPE_META, "metadata": {"name": "abc", "labels": {"a": "b"}}}
@@ -150,7 +149,7 @@ def test_metadata_and_what_holds_for_the_root_are_judged_when_the_object_is_comp
     assert schema.is_complete({**value, "metadata": {"name": "ab", "labels": {}}, "status": {}})
 
 
-def test_a_status_is_judged_alone() -> None:
+def test_a_status_is_checked_alone() -> None:
     schema = fast(status={"type": "object", "properties": {"ready": {"type": "boolean"}}})
     assert schema.accepts_status({"ready": True})
     assert not schema.accepts_status({"ready": "yes"})
@@ -163,7 +162,7 @@ def test_nothing_is_compiled_for_a_handful_of_objects() -> None:
 
 
 def test_an_object_that_uses_many_nodes_does_not_have_them_all_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "AT_ONCE", 3)
+    monkeypatch.setattr(compiled, "MAX_COMPILED_AT_ONCE", 3)
     record = {"type": "object", "properties": {"x": {"type": "string"}}}
     names = [f"n{n}" for n in range(6)]
     schema = fast(spec={"type": "object", "properties": dict.fromkeys(names, record)})

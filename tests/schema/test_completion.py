@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.schema.completion import complete
-from apiserver.schema.lint import structural_errors
-from apiserver.schema.structural import parse
+from noxu.apiserver.schema.completion import complete
+from noxu.apiserver.schema.lint import structural_errors
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Json, Object
 
 STRING = {"type": "string"}
 OBJECT = {"type": "object"}
@@ -43,10 +43,10 @@ FIELDS: list[tuple[str, Object, Object]] = [
     ("nothing implies anything", {}, {PRESERVE: True}),
     ("a description implies nothing", {"description": "d"}, {"description": "d", PRESERVE: True}),
     ("validations in branches imply a type", {"anyOf": [{"minLength": 1}, {"pattern": "x"}]}, {"type": "string", "anyOf": [{"minLength": 1}, {"pattern": "x"}]}),
-    ("a list of nobody knows what", {"type": "array"}, {"type": "array", "items": {PRESERVE: True}}),
+    ("a list without items", {"type": "array"}, {"type": "array", "items": {PRESERVE: True}}),
     ("an embedded resource", {EMBEDDED: True}, {"type": "object", EMBEDDED: True, PRESERVE: True}),
     ("fields of an embedded resource", {EMBEDDED: True, "properties": {"kind": {}, "metadata": {"properties": {"labels": {}}}}}, {"type": "object", EMBEDDED: True, "properties": {"kind": STRING, "metadata": {"type": "object", "properties": {"labels": {PRESERVE: True}}}}}),
-    # what quantors say about the spine
+    # what junctors say about the spine
     ("a type that the spine has, too", {**OBJECT, "anyOf": [OBJECT, {"required": ["b"]}]}, {**OBJECT, "anyOf": [{}, {"required": ["b"]}]}),
     ("a type that all branches have", {"oneOf": [{**STRING, "pattern": "a"}, {**STRING, "pattern": "b"}]}, {**STRING, "oneOf": [{"pattern": "a"}, {"pattern": "b"}]}),
     ("a type in one allOf", {"allOf": [STRING, {"pattern": "a"}]}, {**STRING, "allOf": [{}, {"pattern": "a"}]}),
@@ -62,7 +62,7 @@ FIELDS: list[tuple[str, Object, Object]] = [
     ("string or integer", {"anyOf": EITHER_OR[::-1]}, {EITHER: True, "anyOf": EITHER_OR}),
     ("either an integer or a string", {"oneOf": EITHER_OR}, {EITHER: True, "anyOf": EITHER_OR}),
     ("integer or string the right way", {EITHER: True, "anyOf": EITHER_OR}, {EITHER: True, "anyOf": EITHER_OR}),
-    # what only quantors mention
+    # what only junctors mention
     ("a field", {**OBJECT, "anyOf": [{"properties": {"b": {"type": "string", "minLength": 1}}}, {}]}, {**of(b=STRING), "anyOf": [{"properties": {"b": {"minLength": 1}}}, {}]}),
     ("a field of which only a limit is known", {**OBJECT, "not": {"properties": {"b": {"minLength": 1}}}}, {**of(b=STRING), "not": {"properties": {"b": {"minLength": 1}}}}),
     ("a field of which nothing is known", {**OBJECT, "not": {"properties": {"b": {}}}}, {**of(b={PRESERVE: True}), "not": {"properties": {"b": {}}}}),
@@ -104,7 +104,7 @@ ROOTS: list[tuple[str, Object, Object]] = [
     ("what is implied", {"properties": {"apiVersion": {}, "kind": {"enum": ["Foo"]}, "metadata": {}}}, of(apiVersion=STRING, kind={"type": "string", "enum": ["Foo"]}, metadata=OBJECT)),
     ("shapes of metadata", {"properties": {"metadata": {"description": "d", "properties": {"labels": {"type": "object", "additionalProperties": STRING}}}}}, of(metadata=OBJECT)),
     ("restricted names", {"properties": {"metadata": {"properties": {"name": {"maxLength": 3}, "uid": STRING}}}}, of(metadata=of(name={"type": "string", "maxLength": 3}))),
-    ("fields of quantors", {"anyOf": [{"required": ["a"]}, {"properties": {"b": {"minimum": 1}}}]}, {**of(b={"type": "number"}), "anyOf": [{"required": ["a"]}, {"properties": {"b": {"minimum": 1}}}]}),
+    ("fields of junctors", {"anyOf": [{"required": ["a"]}, {"properties": {"b": {"minimum": 1}}}]}, {**of(b={"type": "number"}), "anyOf": [{"required": ["a"]}, {"properties": {"b": {"minimum": 1}}}]}),
     ("definitions", {"properties": {"a": {"$ref": "#/definitions/x", "description": "d"}}, "definitions": {"x": {"type": "array", "items": {"$ref": "#/definitions/y"}}, "y": STRING}}, of(a={"type": "array", "items": STRING, "description": "d"})),
 ]  # fmt: skip
 
@@ -130,17 +130,17 @@ AMBIGUOUS: list[tuple[str, Object]] = [
 
 
 @pytest.mark.parametrize("schema", [row[1] for row in AMBIGUOUS], ids=[row[0] for row in AMBIGUOUS])
-def test_what_could_be_meant_in_two_ways_stays_wrong(schema: Object) -> None:
+def test_ambiguous_schemas_are_not_completed(schema: Object) -> None:
     completed, _ = complete(of(a=schema))
     assert structural_errors(parse(completed))
 
 
-def test_notes_say_where() -> None:
+def test_notes_have_paths() -> None:
     _, notes = complete({"properties": {"a": {"items": {}}}}, "s")
     assert list(map(str, notes)) == [
         "s: type: object added",
         "s.properties[a]: type: array added",
-        f"s.properties[a].items: {PRESERVE}: true added, anything may stand here",
+        f"s.properties[a].items: {PRESERVE}: true added, anything is allowed here",
     ]
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.schema import declared
-from apiserver.schema.structural import parse
+from noxu.apiserver.schema import declared
+from noxu.apiserver.schema.structural import parse
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -78,7 +78,7 @@ def test_the_field_that_was_meant(place: str, expected: str) -> None:
 ELSEWHERE = [
     ("one level too deep", "spec.strategy.replicas", "spec.replicas"),
     ("one level too high", "spec.maxSurge", "spec.strategy.maxSurge"),
-    ("beside the spec", "replicas", "spec.replicas"),
+    ("outside the spec", "replicas", "spec.replicas"),
     ("nowhere near", "containerPort", ""),
     ("nowhere", "spec.zzz", ""),
 ]

@@ -1,13 +1,13 @@
-"""Structural or not: every rule, its path and its words. (Checked against upstream's ValidateStructural.)"""
+"""Rules of structural schemas, with their paths and messages. (Checked against upstream's ValidateStructural.)"""
 
 from __future__ import annotations
 
 import pytest
 
-from apiserver.api.field import FieldError, forbidden, invalid, not_found
-from apiserver.api.types import Json, Object
-from apiserver.schema.lint import explain, structural_errors
-from apiserver.schema.structural import parse
+from noxu.apiserver.api.field import FieldError, forbidden, invalid, not_found
+from noxu.apiserver.schema.lint import explain, structural_errors
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Json, Object
 
 STRING = {"type": "string"}
 OBJECT = {"type": "object"}
@@ -37,7 +37,7 @@ SPINE: list[tuple[str, Object, list[str]]] = [
     ("items without a type", of(a={"type": "array", "items": {}}), [f"properties[a].items.type: {ITEM}"]),
     ("values without a type", of(a={"type": "object", "additionalProperties": {}}), [f"properties[a].additionalProperties.type: {FIELD}"]),
     ("values of any kind", of(a={"type": "object", "additionalProperties": True}), []),
-    ("a list of nobody knows what", of(a={"type": "array"}), ["properties[a].items: Required value: must be specified"]),
+    ("a list without items", of(a={"type": "array"}), ["properties[a].items: Required value: must be specified"]),
     ("a root that is a map", {**OBJECT, "additionalProperties": STRING}, ["additionalProperties: Forbidden: must not be used at the root"]),
     ("a root that says that it is no map", {**OBJECT, "additionalProperties": False}, ["additionalProperties: Forbidden: must not be used at the root"]),
     ("an integer or string that preserves", of(a={EITHER: True, PRESERVE: True}), [f"properties[a].{PRESERVE}: Invalid value: true: must be false if x-kubernetes-int-or-string is true"]),
@@ -54,14 +54,14 @@ RESOURCE = {"type": "object", EMBEDDED: True, PRESERVE: True}
 META: list[tuple[str, Object, list[str]]] = [
     ("what is implied", of(apiVersion=STRING, kind=STRING, metadata=OBJECT), []),
     ("of other types", of(apiVersion=OBJECT, kind={"type": "integer"}, metadata=STRING), ['properties[apiVersion].type: Invalid value: "object": must be string', 'properties[kind].type: Invalid value: "integer": must be string', 'properties[metadata].type: Invalid value: "string": must be object']),
-    ("without a type, which is told twice", of(kind={}), ['properties[kind].type: Invalid value: "": must be string', f"properties[kind].type: {FIELD}"]),
+    ("without a type, which is reported twice", of(kind={}), ['properties[kind].type: Invalid value: "": must be string', f"properties[kind].type: {FIELD}"]),
     ("names may be restricted", of(metadata=of(name={**STRING, "maxLength": 3}, generateName=STRING)), []),
     ("labels may not", of(metadata=of(name=STRING, labels=OBJECT)), [f"properties[metadata]: {ONLY_NAMES}"]),
     ("nor may metadata itself", of(metadata={**OBJECT, "required": ["name"]}), [f"properties[metadata]: {ONLY_NAMES}"]),
     ("other empty lists are nothing", of(metadata={**OBJECT, "enum": [], "anyOf": []}), []),
     ("not even by requiring nothing", of(metadata={**OBJECT, "required": []}), [f"properties[metadata]: {ONLY_NAMES}"]),
     ("nor be described", of(metadata={**OBJECT, "description": "d"}), [f"properties[metadata]: {ONLY_NAMES}"]),
-    ("a default is somebody else's business", of(metadata={**OBJECT, "default": {}}), []),
+    ("defaults are not checked here", of(metadata={**OBJECT, "default": {}}), []),
     ("metadata elsewhere is a field like others", of(a=of(metadata=STRING, kind=OBJECT)), []),
     ("an embedded resource", of(a={**RESOURCE, "properties": {"kind": STRING, "metadata": of(labels=OBJECT)}}), []),
     ("an embedded resource of the wrong types", of(a={**RESOURCE, "properties": {"kind": OBJECT, "metadata": STRING}}), ['properties[a].properties[kind].type: Invalid value: "object": must be string', 'properties[a].properties[metadata].type: Invalid value: "string": must be object']),
@@ -72,11 +72,11 @@ META: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-def quantors(branch: Object) -> Object:
+def junctors(branch: Object) -> Object:
     return of(a={"type": "object", "anyOf": [branch], "allOf": [{}, branch], "oneOf": [branch], "not": branch})
 
 
-QUANTOR_PATHS = ["allOf[1]", "anyOf[0]", "not", "oneOf[0]"]
+JUNCTOR_PATHS = ["allOf[1]", "anyOf[0]", "not", "oneOf[0]"]
 EMPTY, UNDEFINED, FALSE = (f"must be {word} to be structural" for word in ("empty", "undefined", "false"))
 BRANCHES: list[tuple[str, Object, list[tuple[str, str]]]] = [
     ("value validations", {"minProperties": 1, "required": ["a"], "externalDocs": {"url": "u"}, "example": 1}, []),
@@ -92,7 +92,7 @@ BRANCHES: list[tuple[str, Object, list[tuple[str, str]]]] = [
     ("no other fields", {"additionalProperties": False}, []),
     ("metadata", {"properties": {"metadata": {}}}, [("properties[metadata]", "must not be specified in a nested context")]),
     ("below fields and items", {"properties": {"x": {"items": STRING}}}, [("properties[x].items.type", EMPTY)]),
-    ("quantors in quantors", {"allOf": [STRING], "not": {"anyOf": [STRING]}}, [("allOf[0].type", EMPTY), ("not.anyOf[0].type", EMPTY)]),
+    ("junctors in junctors", {"allOf": [STRING], "not": {"anyOf": [STRING]}}, [("allOf[0].type", EMPTY), ("not.anyOf[0].type", EMPTY)]),
     ("integer or string is no exception in here", {"anyOf": [{"anyOf": [{"type": "integer"}, STRING]}]}, [("anyOf[0].anyOf[0].type", EMPTY), ("anyOf[0].anyOf[1].type", EMPTY)]),
 ]  # fmt: skip
 
@@ -112,10 +112,10 @@ def test_apiversion_kind_and_metadata(schema: Object, errors: list[str]) -> None
 
 
 @pytest.mark.parametrize(("branch", "errors"), [row[1:] for row in BRANCHES], ids=[row[0] for row in BRANCHES])
-def test_quantors(branch: Object, errors: list[tuple[str, str]]) -> None:
-    found = [text for text in texts(quantors(branch)) if "because it is defined" not in text]
+def test_junctors(branch: Object, errors: list[tuple[str, str]]) -> None:
+    found = [text for text in texts(junctors(branch)) if "because it is defined" not in text]
     assert found == sorted(
-        f"properties[a].{quantor}.{field}: Forbidden: {why}" for quantor in QUANTOR_PATHS for field, why in errors
+        f"properties[a].{junctor}.{field}: Forbidden: {why}" for junctor in JUNCTOR_PATHS for field, why in errors
     )
 
 
@@ -142,10 +142,10 @@ COMPLETE: list[tuple[str, Object, list[str]]] = [
     ("a field of the spine", {**of(a=STRING), "anyOf": [{"properties": {"a": {"minLength": 1}}}]}, []),
     ("an unknown field", {**OBJECT, "allOf": [{"properties": {"a": {}}}]}, ["s.properties[a]: Required value: because it is defined in s.allOf[0].properties[a]"]),
     ("an unknown field below a known one", {**of(a=OBJECT), "oneOf": [{"properties": {"a": {"properties": {"b": {}}}}}]}, ["s.properties[a].properties[b]: Required value: because it is defined in s.oneOf[0].properties[a].properties[b]"]),
-    ("in quantors of quantors", {**OBJECT, "not": {"anyOf": [{"properties": {"a": {}}}]}}, ["s.properties[a]: Required value: because it is defined in s.not.anyOf[0].properties[a]"]),
+    ("in junctors of junctors", {**OBJECT, "not": {"anyOf": [{"properties": {"a": {}}}]}}, ["s.properties[a]: Required value: because it is defined in s.not.anyOf[0].properties[a]"]),
     ("items of no list", {**of(a={PRESERVE: True}), "anyOf": [{"properties": {"a": {"items": {}}}}]}, ["s.properties[a].items: Required value: because it is defined in s.anyOf[0].properties[a].items"]),
     ("values of a map are no fields", {**of(a={"type": "object", "additionalProperties": STRING}), "anyOf": [{"properties": {"a": {"properties": {"b": {}}}}}]}, ["s.properties[a].properties[b]: Required value: because it is defined in s.anyOf[0].properties[a].properties[b]"]),
-    ("upstream looks at the root's quantors only", of(a={**OBJECT, "anyOf": [{"properties": {"b": {}}}]}), []),
+    ("upstream looks at the root's junctors only", of(a={**OBJECT, "anyOf": [{"properties": {"b": {}}}]}), []),
 ]  # fmt: skip
 
 
@@ -157,10 +157,10 @@ def test_completeness(schema: Object, errors: list[str]) -> None:
 EXPLAINED: list[tuple[str, Object, str]] = [
     ("a root without a type", {}, "Write `type: object` at the root"),
     ("a field without a type", of(a={}), "Give it a `type`."),
-    ("a list without items", of(a={"type": "array"}), "Describe what is in the list"),
-    ("a type in a quantor", of(a={**OBJECT, "not": STRING}), "Move it out of anyOf, allOf, oneOf and not"),
-    ("an incomplete spine", {**OBJECT, "allOf": [{"properties": {"a": {}}}]}, "List it outside of anyOf"),
-    ("metadata", of(metadata={**OBJECT, "required": ["x"]}), "Leave only `type: object`"),
+    ("a list without items", of(a={"type": "array"}), "Describe the items of the list"),
+    ("a type in a junctor", of(a={**OBJECT, "not": STRING}), "Move it out of anyOf, allOf, oneOf and not"),
+    ("an incomplete spine", {**OBJECT, "allOf": [{"properties": {"a": {}}}]}, "Declare it outside of anyOf"),
+    ("metadata", of(metadata={**OBJECT, "required": ["x"]}), "Keep only `type: object`"),
     ("a pattern", of(a={**STRING, "pattern": "("}), "Patterns are Go regular expressions"),
     ("a type that is wrong", of(kind=OBJECT), "Change the value."),
 ]

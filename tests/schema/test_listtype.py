@@ -1,4 +1,4 @@
-"""No element twice in sets and maps. Every answer was seen on the reference."""
+"""Sets and maps have no duplicates. The reference server gave every expected result."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.schema.listtype import has_errors, validate
-from apiserver.schema.structural import parse
-from apiserver.schema.validation import MAX_FOUND
+from noxu.apiserver.schema.listtype import has_errors, validate
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.schema.validation import MAX_FOUND
+from noxu.apiserver.values import Json, Object
 
 SET: Object = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
 ATOMIC: Object = {**SET, "x-kubernetes-list-type": "atomic"}
@@ -34,7 +34,7 @@ def duplicate(field: str, value: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("what", "value", "errors"),
+    ("case", "value", "errors"),
     [
         ("no element twice", ["a", "b"], []),
         ("empty", [], []),
@@ -54,12 +54,12 @@ def duplicate(field: str, value: str) -> str:
         ("not a list", "aa", []),
     ],
 )
-def test_sets(what: str, value: Json, errors: list[str]) -> None:
-    assert errors_at_l(SET, value) == errors, what
+def test_sets(case: str, value: Json, errors: list[str]) -> None:
+    assert errors_at_l(SET, value) == errors, case
 
 
 @pytest.mark.parametrize(
-    ("what", "value", "errors"),
+    ("case", "value", "errors"),
     [
         ("different keys", [{"k": "a"}, {"k": "b"}], []),
         ("the same key", [{"k": "a", "v": 1}, {"k": "a", "v": 2}], [duplicate("l[1]", '{"k":"a"}')]),
@@ -78,12 +78,12 @@ def test_sets(what: str, value: Json, errors: list[str]) -> None:
         ]),
     ],
 )  # fmt: skip
-def test_maps_by_one_key(what: str, value: Json, errors: list[str]) -> None:
-    assert errors_at_l(map_of("k"), value) == errors, what
+def test_maps_by_one_key(case: str, value: Json, errors: list[str]) -> None:
+    assert errors_at_l(map_of("k"), value) == errors, case
 
 
 @pytest.mark.parametrize(
-    ("what", "value", "errors"),
+    ("case", "value", "errors"),
     [
         ("one key differs", [{"j": "a", "k": "a"}, {"j": "a", "k": "b"}], []),
         ("both are the same", [{"j": "a", "k": "b"}, {"k": "b", "j": "a"}], [duplicate("l[1]", '{"j":"a","k":"b"}')]),
@@ -94,12 +94,12 @@ def test_maps_by_one_key(what: str, value: Json, errors: list[str]) -> None:
         ("none at all", [{}, None], [duplicate("l[1]", "{}")]),
     ],
 )  # fmt: skip
-def test_maps_by_two_keys(what: str, value: Json, errors: list[str]) -> None:
-    assert errors_at_l(map_of("j", "k"), value) == errors, what
+def test_maps_by_two_keys(case: str, value: Json, errors: list[str]) -> None:
+    assert errors_at_l(map_of("j", "k"), value) == errors, case
 
 
 @pytest.mark.parametrize(
-    ("what", "schema", "value", "errors"),
+    ("case", "schema", "value", "errors"),
     [
         ("atomic lists may repeat", ATOMIC, ["a", "a"], []),
         ("lists without a type, too", {"type": "array", "items": {}}, ["a", "a"], []),
@@ -114,8 +114,8 @@ def test_maps_by_two_keys(what: str, value: Json, errors: list[str]) -> None:
         ("below an item of the wrong type", {"type": "array", "items": SET}, ["x", {"y": ["z", "z"]}], []),
     ],
 )  # fmt: skip
-def test_nesting(what: str, schema: Object, value: Json, errors: list[str]) -> None:
-    assert errors_at_l(schema, value) == errors, what
+def test_nesting(case: str, schema: Object, value: Json, errors: list[str]) -> None:
+    assert errors_at_l(schema, value) == errors, case
 
 
 def test_fields_stand_below_a_path() -> None:
@@ -128,7 +128,7 @@ N = 100_000
 
 
 @pytest.mark.parametrize(
-    ("what", "schema", "value", "count"),
+    ("case", "schema", "value", "count"),
     [
         ("a set of texts", SET, [str(n) for n in range(N)], 0),
         ("a set of pairs", SET, [str(n // 2) for n in range(N)], N // 2),
@@ -138,13 +138,13 @@ N = 100_000
         ("a map by two keys", map_of("j", "k"), [{"j": str(n), "k": n // 2} for n in range(N)], 0),
     ],
 )
-def test_time_is_linear(what: str, schema: Object, value: list[Json], count: int) -> None:
+def test_time_is_linear(case: str, schema: Object, value: list[Json], count: int) -> None:
     root = parse({"type": "object", "properties": {"l": schema}})
     start = time.process_time()
-    assert len(validate({"l": value}, root)) == count, what
+    assert len(validate({"l": value}, root)) == count, case
     assert time.process_time() - start < 5  # at most 0.7 s
 
 
-def test_it_stops_when_nobody_will_be_told() -> None:
+def test_list_type_validation_stops_at_the_limit_of_errors() -> None:
     schema = parse({"type": "array", "items": SET})
     assert len(validate([["a", "a"]] * (MAX_FOUND + 10), schema)) == MAX_FOUND

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from apiserver.api.types import MAX_INT64, MIN_INT64, Object
-from apiserver.schema.numbers import fits, is_json_integer, is_multiple, to_int64
-from apiserver.schema.structural import parse
-from apiserver.schema.validation import validate
+from noxu.apiserver.schema.numbers import fits, is_json_integer, is_multiple, to_int64
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.schema.validation import validate
+from noxu.apiserver.values import MAX_INT64, MIN_INT64, Object
 
 INTEGER: Object = {"type": "integer"}
 NUMBER: Object = {"type": "number"}
@@ -20,8 +20,8 @@ def limit(value: str, phrase: str) -> str:
     return f"a: Invalid value: {value}: a in body should be {phrase}"
 
 
-def beyond(what: str, wanted: str = "integer (default format)") -> str:
-    return f'<nil>: Invalid value: "": {what} value must be of type {wanted} in a'
+def beyond(subject: str, wanted: str = "integer (default format)") -> str:
+    return f'<nil>: Invalid value: "": {subject} value must be of type {wanted} in a'
 
 
 def not_positive(factor: str) -> str:

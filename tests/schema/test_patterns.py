@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from apiserver.api.types import Object
-from apiserver.schema import patterns
+from noxu.apiserver.schema import patterns
+from noxu.apiserver.values import Object
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_evil_patterns_take_linear_time() -> None:
     assert time.process_time() - start < 1  # 0.03 s; twenty backtracking searches would not end
 
 
-# Patterns put together by chance, and what Go's regexp package says: its error, or all matches in each of TEXTS.
+# Random patterns, and the result of Go's regexp package: its error, or all matches in each of TEXTS.
 BY_CHANCE = [json.loads(line) for line in Path(__file__).with_name("patterns.jsonl").read_text().splitlines()]
 TEXTS = ["", "abc", "aab\n", "é☃K", "a.*b 1_", "ſs\t"]
 
 
 @pytest.mark.parametrize("row", BY_CHANCE, ids=[row["pattern"] for row in BY_CHANCE])
-def test_patterns_are_what_go_takes_them_to_be(row: Object) -> None:
-    assert judged(row["pattern"]) == {name: said for name, said in row.items() if name != "pattern"}
+def test_patterns_match_as_in_go(row: Object) -> None:
+    assert judged(row["pattern"]) == {name: result for name, result in row.items() if name != "pattern"}
 
 
 def judged(pattern: str) -> Object:

@@ -1,4 +1,4 @@
-"""What an old value excuses (KEP-4008). Every answer was seen on the reference."""
+"""Ratcheting (KEP-4008): which errors an old value excuses. The reference server gave every expected result."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.schema.ratcheting import Correlated, validate_update
-from apiserver.schema.structural import parse
-from apiserver.schema.validation import validate
+from noxu.apiserver.schema.ratcheting import Correlated, validate_update
+from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.schema.validation import validate
+from noxu.apiserver.values import Json, Object
 
 SHORT: Object = {"type": "string", "maxLength": 1}
 SMALL: Object = {"type": "integer", "maximum": 1}
@@ -41,7 +41,7 @@ def fields(schema: Object, old: Json, new: Json) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("what", "schema", "old", "new", "remaining"),
+    ("case", "schema", "old", "new", "remaining"),
     [
         ("an unchanged scalar", SHORT, "bad", "bad", []),
         ("a changed one", SHORT, "bad", "worse", ["a"]),
@@ -64,12 +64,12 @@ def fields(schema: Object, old: Json, new: Json) -> list[str]:
         ("values by name", {"type": "object", "additionalProperties": SHORT}, {"p": "bad", "q": "bad"},
          {"p": "bad", "q": "worse"}, ["a.q"]),
         ("a changed type", obj(p=SHORT), "x", {"p": "bad"}, ["a.p"]),
-        ("an unknown field beside keeps siblings", {**obj(p=SHORT), **OPEN}, {"p": "bad", "u": 1}, {"p": "bad", "u": 2}, []),
+        ("an unknown sibling field keeps the errors of siblings", {**obj(p=SHORT), **OPEN}, {"p": "bad", "u": 1}, {"p": "bad", "u": 2}, []),
         ("but no object with one is unchanged", {**obj(("r",), p=SHORT), **OPEN}, {"u": 1}, {"u": 1}, ["a.r"]),
         ("a granular or atomic map makes no difference", {**obj(p=SHORT, q=SHORT), "x-kubernetes-map-type": "atomic"},
          {"p": "bad", "q": "x"}, {"p": "bad", "q": "y"}, []),
-        # quantors
-        ("a quantor goes when its node did not change", {"type": "string", "not": {}}, "x", "x", []),
+        # junctors
+        ("a junctor goes when its node did not change", {"type": "string", "not": {}}, "x", "x", []),
         ("branches do not ratchet", {**obj(p={"type": "string"}, q=SHORT), "allOf": [{"properties": {"p": SHORT}}]},
          {"p": "bad", "q": "x"}, {"p": "bad", "q": "y"}, ["a.p", ""]),
         # lists
@@ -99,8 +99,10 @@ def fields(schema: Object, old: Json, new: Json) -> list[str]:
          [{"j": 1.00000002, "k": "x", "v": "bad"}], []),
     ],
 )  # fmt: skip
-def test_what_remains(what: str, schema: Object, old: Json, new: Json, remaining: list[str]) -> None:
-    assert sorted(fields(schema, old, new)) == sorted(remaining), what
+def test_errors_that_remain_after_ratcheting(
+    case: str, schema: Object, old: Json, new: Json, remaining: list[str]
+) -> None:
+    assert sorted(fields(schema, old, new)) == sorted(remaining), case
 
 
 def test_nothing_at_the_root_of_a_resource_ratchets() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from apiserver.api.types import Json, Object
-from apiserver.schema.pruning import prune
-from apiserver.schema.skeleton import drop, merge, restriction_1_violations, skeleton, strip
-from apiserver.schema.structural import MISSING, NO_VALIDATION, parse
+from noxu.apiserver.schema.pruning import prune
+from noxu.apiserver.schema.skeleton import drop, merge, restriction_1_violations, skeleton, strip
+from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, parse
+from noxu.apiserver.values import Json, Object
 
 EXAMPLE_1 = {"properties": {"a": {}, "b": {"type": "string"}, "c": {"not": {}}}}
 EXAMPLE_2 = {"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}
@@ -33,7 +33,7 @@ EXAMPLE_6 = {
 }
 
 
-def test_example_1_prunes_what_no_properties_list() -> None:
+def test_example_1_prunes_fields_that_are_in_no_properties() -> None:
     value = {"a": 1, "c": 3, "d": 4}
     assert prune(value, parse(skeleton(EXAMPLE_1))) == ["d"]
     assert value == {"a": 1, "c": 3}

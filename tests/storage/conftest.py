@@ -1,28 +1,28 @@
-"""Every back end, one after the other, behind the same fixture; and what the tests of all of them need."""
+"""Fixtures: every back end in turn, and the events of a watch."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from storage.memory import MemoryStore
-from storage.sqlite import SqliteStore
-from storage.store import Store
-from storage.types import EVERYTHING, Event, Prefix, Revision
+from noxu.storage.memory import MemoryStore
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.store import Store
+from noxu.storage.types import EVERYTHING, Event, Prefix, Revision
+from tests.timing import HANGS_AFTER, hang_guard
 
 Collect = Callable[..., Awaitable[list[Event]]]
 
 
 @pytest.fixture(autouse=True)
-def _no_thread_is_left() -> Iterator[None]:
+def _no_thread_remains() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:
-        thread.join(timeout=1)  # it may still be on its way out
+        thread.join(HANGS_AFTER)  # it may still be ending
         assert not thread.is_alive()
 
 
@@ -47,12 +47,12 @@ async def sqlite(file: Path) -> AsyncIterator[SqliteStore]:
 
 @pytest.fixture
 def collect() -> Collect:
-    """The events of a watch up to a revision; its batches have to advance."""
+    """The events of a watch up to a revision. The revisions of its batches must grow."""
 
     async def collect(store: Store, *, after: Revision, upto: Revision, prefix: Prefix = EVERYTHING) -> list[Event]:
         events: list[Event] = []
         reached = after
-        async with asyncio.timeout(10):
+        async with hang_guard():
             async for batch in store.watch(prefix, after=after):
                 assert batch.revision > reached
                 assert all(reached < event.revision <= batch.revision for event in batch.events)

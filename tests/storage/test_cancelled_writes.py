@@ -1,4 +1,4 @@
-"""R16: a caller who goes away, at whichever await of a write, leaves all or nothing, and nobody else waiting."""
+"""R16: a write that is cancelled, at any of its awaits, happens or does not, and blocks no other write."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from storage import staging
-from storage.sqlite import SqliteStore
-from storage.store import Store
-from storage.types import EVERYTHING, Conflict, Event, Key, KeyValue
+from noxu.storage import group_commit
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.store import Store
+from noxu.storage.types import EVERYTHING, Conflict, Event, Key, KeyValue
+from tests.timing import hang_guard
 
 Collect = Callable[..., Awaitable[list[Event]]]
 
@@ -48,7 +49,7 @@ async def cancelled_at(call: Coroutine[Any, Any, object], point: int) -> bool:
 
 WRITES: dict[str, Callable[[SqliteStore], Coroutine[Any, Any, object]]] = {
     "create": lambda store: store.put(key("new"), b"2", expected=0),
-    "create in a collection not yet loaded": lambda store: store.put(Key("h", "", "new"), b"2", expected=0),
+    "create in a collection that is not loaded": lambda store: store.put(Key("h", "", "new"), b"2", expected=0),
     "update": lambda store: store.put(key("there"), b"2", expected=2),
     "delete": lambda store: store.delete(key("there"), expected=2),
     "refused": lambda store: store.put(Key("h", "", "new"), b"2", expected=5),
@@ -57,26 +58,26 @@ WRITES: dict[str, Callable[[SqliteStore], Coroutine[Any, Any, object]]] = {
 
 
 @pytest.mark.parametrize("kind", WRITES)
-@pytest.mark.parametrize("crowd", [0, 1, 5], ids=["alone", "with another", "in a crowd"])
+@pytest.mark.parametrize("others", [0, 1, 5], ids=["alone", "with one other", "with five others"])
 async def test_a_write_cancelled_at_any_await_happens_or_does_not(
-    file: Path, kind: str, crowd: int, collect: Collect
+    file: Path, kind: str, others: int, collect: Collect
 ) -> None:
     for point in count():
         store = await SqliteStore.open(file.with_suffix(f".{point}"), "normal")
         await store.put(key("there"), b"1", expected=0)
-        others = [asyncio.create_task(store.put(key(number), b"o", expected=0)) for number in range(crowd)]
+        concurrent = [asyncio.create_task(store.put(key(number), b"o", expected=0)) for number in range(others)]
         await asyncio.sleep(0)
         reached = await cancelled_at(WRITES[kind](store), point)
-        async with asyncio.timeout(5):
-            assert sorted(await asyncio.gather(*others))[:1] in ([], [2], [3], [4])
-            revision = await store.put(key("after"), b"3", expected=0)  # the way is free
+        async with hang_guard():
+            assert sorted(await asyncio.gather(*concurrent))[:1] in ([], [2], [3], [4])
+            revision = await store.put(key("after"), b"3", expected=0)  # later writes are not blocked
             events = await collect(store, after=max(store.compacted, 1), upto=revision)
         if store.compacted:
             events.insert(0, Event(key("there"), 2, b"1", None))
         assert [event.revision for event in events] == list(range(2, revision + 1))
         ours = [event for event in events if event.value == b"2" or event.value is None]
         assert len(ours) <= 1
-        assert len(events) == 2 + crowd + len(ours)
+        assert len(events) == 2 + others + len(ours)
         status = await store.status()
         assert status.fault == ""
         await store.close()
@@ -88,7 +89,7 @@ async def test_a_write_cancelled_at_any_await_happens_or_does_not(
     assert point > 0
 
 
-async def test_who_waits_for_a_competitor_may_go_away(sqlite: SqliteStore) -> None:
+async def test_a_writer_that_waits_for_a_conflicting_write_can_be_cancelled(sqlite: SqliteStore) -> None:
     first = asyncio.create_task(sqlite.put(key("a"), b"1", expected=0))
     await asyncio.sleep(0)
     for point in range(3):
@@ -97,20 +98,22 @@ async def test_who_waits_for_a_competitor_may_go_away(sqlite: SqliteStore) -> No
     assert await sqlite.get(key("a")) == KeyValue(key("a"), b"1", 2)
 
 
-async def test_a_competitor_that_goes_away_does_not_decide_for_others(sqlite: SqliteStore) -> None:
+async def test_a_cancelled_conflicting_write_is_still_decided(sqlite: SqliteStore) -> None:
     await sqlite.put(key("warm"), b"1", expected=0)
     first = asyncio.create_task(sqlite.put(key("a"), b"1", expected=0))
     await asyncio.sleep(0)
     second = asyncio.create_task(sqlite.put(key("a"), b"2", expected=0))
     await asyncio.sleep(0)
-    first.cancel()  # staged already: it happens, and nobody is told
+    first.cancel()  # already pending: it happens, and its caller is not answered
     with pytest.raises(Conflict) as refused:
         await second
     assert refused.value.current == KeyValue(key("a"), b"1", 3)
 
 
-async def test_who_waits_for_room_may_go_away(sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "MAX_STAGED", 1)
+async def test_a_writer_that_waits_for_room_can_be_cancelled(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "MAX_PENDING_WRITES", 1)
     await sqlite.put(key("warm"), b"1", expected=0)
     tasks = [asyncio.create_task(sqlite.put(key(number), b"1", expected=0)) for number in range(10)]
     await asyncio.sleep(0)
@@ -121,7 +124,7 @@ async def test_who_waits_for_room_may_go_away(sqlite: SqliteStore, monkeypatch: 
     assert await sqlite.count(EVERYTHING) == 6
 
 
-async def test_a_close_that_is_cancelled_goes_on(sqlite: SqliteStore, file: Path) -> None:
+async def test_a_cancelled_close_continues(sqlite: SqliteStore, file: Path) -> None:
     writing = asyncio.create_task(sqlite.put(key("a"), b"1", expected=0))
     await asyncio.sleep(0)
     closing = asyncio.create_task(sqlite.close())
@@ -136,13 +139,13 @@ async def test_a_close_that_is_cancelled_goes_on(sqlite: SqliteStore, file: Path
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_storm_of_cancellations_leaves_each_key_once_or_not_at_all(
+async def test_after_many_cancellations_each_key_exists_once_or_not_at_all(
     store: Store, collect: Collect, seed: int
 ) -> None:
     random = Random(seed)
     tasks = [asyncio.create_task(store.put(key(number), b"%d" % number, expected=0)) for number in range(200)]
-    doomed = random.sample(tasks, 100)
-    for task in doomed:
+    to_cancel = random.sample(tasks, 100)
+    for task in to_cancel:
         await asyncio.sleep(random.choice([0, 0, 0, 0.0001]))
         task.cancel()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""`noxu check`: finds whatever is wrong, names it, and changes nothing."""
+"""`noxu check` reports every problem of a file, and changes nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from storage import check as module
-from storage.check import Damage, check
-from storage.database import PAGE_SIZE
-from storage.rows import row
-from storage.sqlite import SqliteStore
-from storage.types import Key, Unusable
+from noxu.storage import check as module
+from noxu.storage.check import Problem, check
+from noxu.storage.database import PAGE_SIZE
+from noxu.storage.rows import row
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.types import Key, OpenError
 
 
 def key(name: str) -> Key:
@@ -54,8 +53,8 @@ def change(file: Path, script: str) -> None:
         connection.executescript(script)
 
 
-def told(file: Path) -> list[str]:
-    return [str(damage) for damage in check(file).damage]
+def problems_of(file: Path) -> list[str]:
+    return [str(problem) for problem in check(file).problems]
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -63,7 +62,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("compacted", "rows"), [(0, 7), (1, 7), (3, 7), (4, 6), (5, 4), (6, 4), (7, 4), (8, 3)])
-def test_a_sound_file_has_no_damage(file: Path, compacted: int, rows: int) -> None:
+def test_a_sound_file_has_no_problems(file: Path, compacted: int, rows: int) -> None:
     asyncio.run(_fill(file, compacted))
     before = contents(file.parent)
     report = check(str(file))
@@ -71,7 +70,7 @@ def test_a_sound_file_has_no_damage(file: Path, compacted: int, rows: int) -> No
     assert contents(file.parent) == before
 
 
-def test_a_new_file_is_sound(file: Path) -> None:
+def test_a_new_file_has_no_problems(file: Path) -> None:
     async def make() -> None:
         await (await SqliteStore.open(file)).close()
 
@@ -79,7 +78,7 @@ def test_a_new_file_is_sound(file: Path) -> None:
     assert check(file) == (str(file), 1, 1, 0, 0, 0, [])
 
 
-DAMAGED: dict[str, tuple[int, str, list[str]]] = {
+PROBLEMS: dict[str, tuple[int, str, list[str]]] = {
     "a value": (
         0, "UPDATE log SET value = x'00' WHERE revision = 4", ["revision 4 (g/things p/ a): does not match its checksum"],
     ),
@@ -101,14 +100,14 @@ DAMAGED: dict[str, tuple[int, str, list[str]]] = {
     "a state missing that a later one replaced": (
         5, "DELETE FROM log WHERE revision = 4", ["revision 8 (g/things p/ a): replaces revision 4 and follows revision 0"],
     ),
-    "marks that undo a compaction": (
+    "watermarks before those of a compaction": (
         5, "UPDATE meta SET value = 0", ["revision 2: missing, up to revision 3", "revision 5: missing, up to revision 5"],
     ),
     "a delete that compaction should have removed": (
         0, "UPDATE meta SET value = 6", [
-            "revision 2 (g/things p/ a): compacted after revision 4 and still there",
-            "revision 3 (g/things p/ b): compacted after revision 5 and still there",
-            "revision 5 (g/things p/ b): a delete, compacted and still there",
+            "revision 2 (g/things p/ a): compacted after revision 4 and not removed",
+            "revision 3 (g/things p/ b): compacted after revision 5 and not removed",
+            "revision 5 (g/things p/ b): a delete, compacted and not removed",
         ],
     ),
     "compaction that has not been carried out": (0, "UPDATE meta SET value = 6 WHERE name = 'compacted'", []),
@@ -121,18 +120,18 @@ DAMAGED: dict[str, tuple[int, str, list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", DAMAGED)
-def test_what_is_damaged_is_named(file: Path, kind: str) -> None:
-    compacted, script, expected = DAMAGED[kind]
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_every_problem_is_reported(file: Path, kind: str) -> None:
+    compacted, script, expected = PROBLEMS[kind]
     asyncio.run(_fill(file, compacted))
     change(file, script)
     before = contents(file.parent)
-    assert told(file) == expected
+    assert problems_of(file) == expected
     assert contents(file.parent) == before
 
 
-def rewritten(file: Path, revision: int, previous: int) -> None:
-    """A row with a checksum that matches, but with a wrong predecessor: no accident, a bug."""
+def write_previous(file: Path, revision: int, previous: int) -> None:
+    """Write a row with a wrong `previous` and a checksum that matches: not bit rot, but a bug of the store."""
     with closing(sqlite3.connect(file)) as connection, connection:
         found = connection.execute("SELECT collection, partition, name, value FROM log WHERE revision = ?", [revision])
         *columns, value = found.fetchone()
@@ -147,36 +146,36 @@ def rewritten(file: Path, revision: int, previous: int) -> None:
         (0, 8, 0, ["revision 8 (g/things p/ a): replaces revision 0 and follows revision 4"]),
         (0, 6, 3, ["revision 6 (g/things p/ b): replaces revision 3 and follows revision 0"]),
         (0, 2, 1, ["revision 2 (g/things p/ a): replaces revision 1 and follows revision 0"]),
-        (4, 4, 3, []),  # what it replaced is gone: nobody knows
+        (4, 4, 3, []),  # the replaced row has been compacted
         (4, 8, 3, ["revision 8 (g/things p/ a): replaces revision 3 and follows revision 4"]),
     ],
 )
-def test_a_row_has_to_follow_the_one_before_it(
+def test_a_row_must_replace_the_row_before_it_of_the_same_key(
     file: Path, compacted: int, revision: int, previous: int, expected: list[str]
 ) -> None:
     asyncio.run(_fill(file, compacted))
-    rewritten(file, revision, previous)
-    assert told(file) == expected
+    write_previous(file, revision, previous)
+    assert problems_of(file) == expected
 
 
-def test_a_damaged_row_is_not_held_against_the_next_one(filled: Path) -> None:
+def test_a_corrupt_row_causes_no_problem_with_the_next_one(filled: Path) -> None:
     change(filled, "UPDATE log SET name = 'x' WHERE revision IN (4, 5)")
-    assert [damage.revision for damage in check(filled).damage] == [4, 5]
+    assert [problem.revision for problem in check(filled).problems] == [4, 5]
 
 
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("UPDATE meta SET value = 99 WHERE name = 'compacted'", "is damaged: revision=8, compacted=99, swept=0"),
-        ("DELETE FROM meta", "is damaged"),
+        ("UPDATE meta SET value = 99 WHERE name = 'compacted'", "is corrupt: revision=8, compacted=99, swept=0"),
+        ("DELETE FROM meta", "is corrupt"),
         ("PRAGMA user_version = 2", "upgrade noxu"),
         ("PRAGMA application_id = 2", "of another program"),
         ("DROP TABLE log", "no such table: log"),
     ],
 )
-def test_what_does_not_make_sense_as_a_store_is_refused(filled: Path, script: str, message: str) -> None:
+def test_a_contradictory_store_is_refused(filled: Path, script: str, message: str) -> None:
     change(filled, script)
-    with pytest.raises(Unusable, match=message):
+    with pytest.raises(OpenError, match=message):
         check(filled)
 
 
@@ -186,23 +185,23 @@ def test_what_does_not_make_sense_as_a_store_is_refused(filled: Path, script: st
         (lambda path: None, "is not a file"),
         (Path.mkdir, "is not a file"),
         (Path.touch, "is empty"),
-        (lambda path: path.write_bytes(b"no database at all, and long enough to be one" * 99), "is not a store"),
+        (lambda path: path.write_bytes(b"not a database, and long enough to be one" * 99), "is not a store"),
     ],
 )
-def test_what_is_no_store_is_refused(file: Path, make: Callable[[Path], Any], message: str) -> None:
+def test_a_file_that_is_not_a_store_is_refused(file: Path, make: Callable[[Path], Any], message: str) -> None:
     make(file)
-    with pytest.raises(Unusable, match=message):
+    with pytest.raises(OpenError, match=message):
         check(file)
 
 
 @pytest.mark.parametrize("left", [1, 2, 3, 5])
-def test_a_file_that_was_cut_short_is_damaged(filled: Path, left: int) -> None:
+def test_a_truncated_file_is_a_problem(filled: Path, left: int) -> None:
     assert filled.stat().st_size > 5 * PAGE_SIZE
     os.truncate(filled, left * PAGE_SIZE)
-    assert told(filled) == ["file: cannot be read from the beginning on: database disk image is malformed"]
+    assert problems_of(filled) == ["file: cannot be read: database disk image is malformed"]
 
 
-def test_rows_that_cannot_be_read_are_named_and_the_others_read(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_rows_are_reported_and_the_others_are_read(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SPAN", 3)
     data = filled.read_bytes()
     pages = range(0, len(data), PAGE_SIZE)
@@ -213,46 +212,44 @@ def test_rows_that_cannot_be_read_are_named_and_the_others_read(filled: Path, mo
         opened.seek(first)
         opened.write(b"\xff" * 4)  # where the next one is
     report = check(filled)
-    assert Damage("cannot be read", 7) in report.damage
+    assert Problem("cannot be read", 7) in report.problems
     assert (report.rows, report.keys) == (7, 2)
 
 
-def test_many_messages_of_sqlite_are_cut_off(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_messages_of_sqlite_is_limited(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_MESSAGES", 1)
-    change(filled, DAMAGED["an index entry missing"][1])
-    assert len(told(filled)) == 1
+    change(filled, PROBLEMS["an index entry missing"][1])
+    assert len(problems_of(filled)) == 1
 
 
-async def test_a_file_in_use_is_refused_at_once_and_left_alone(file: Path) -> None:
+async def test_a_file_in_use_is_refused_and_not_changed(file: Path) -> None:
     store = await SqliteStore.open(file)
-    began = time.monotonic()
-    with pytest.raises(Unusable, match="is in use; stop the server, or check a copy"):
+    with pytest.raises(OpenError, match="is in use; stop the server, or check a copy"):
         check(file)
-    assert time.monotonic() - began < 1
     await store.put(A, b"v", expected=0)
     assert {path.name for path in file.parent.iterdir()} == {"noxu.db", "noxu.db-wal"}
     await store.close()
 
 
 @pytest.mark.parametrize("wal", [True, False], ids=["with its WAL", "without its WAL"])
-async def test_a_copy_taken_while_the_server_runs_can_be_checked(file: Path, tmp_path: Path, wal: bool) -> None:
+async def test_a_copy_made_while_the_server_runs_can_be_checked(file: Path, tmp_path: Path, wal: bool) -> None:
     store = await SqliteStore.open(file)
     for name in "abc":
         await store.put(key(name), b"v", expected=0)
     copy = tmp_path / "copy" / "noxu.db"
-    copied(file, copy, wal=wal)
+    copy_file(file, copy, wal=wal)
     await store.put(key("d"), b"v", expected=0)
     before = contents(copy.parent)
     if wal:
         assert check(copy)[2:] == (4, 0, 3, 3, [])
-    else:  # everything is in the WAL yet
-        with pytest.raises(Unusable, match="is empty"):
+    else:  # everything is still in the WAL
+        with pytest.raises(OpenError, match="is empty"):
             check(copy)
     assert contents(copy.parent) == before
     await store.close()
 
 
-def copied(file: Path, copy: Path, *, wal: bool) -> None:
+def copy_file(file: Path, copy: Path, *, wal: bool) -> None:
     copy.parent.mkdir()
     shutil.copy(file, copy)
     if wal:
@@ -262,26 +259,24 @@ def copied(file: Path, copy: Path, *, wal: bool) -> None:
 def test_a_server_cannot_start_while_its_file_is_checked(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = module._report
 
-    def meanwhile(path: str, connection: sqlite3.Connection) -> module.Report:
-        with pytest.raises(Unusable, match="in use"):
+    def report_while_a_server_starts(path: str, connection: sqlite3.Connection) -> module.Report:
+        with pytest.raises(OpenError, match="in use"):
             asyncio.run(SqliteStore.open(filled))
         return report(path, connection)
 
-    monkeypatch.setattr(module, "_report", meanwhile)
-    assert check(filled).damage == []
+    monkeypatch.setattr(module, "_report", report_while_a_server_starts)
+    assert check(filled).problems == []
 
 
-def test_a_file_in_a_directory_that_cannot_be_written_is_read_as_it_is(
-    filled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_in_a_read_only_directory_is_opened_as_immutable(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     opened: list[str] = []
     connect = sqlite3.connect
 
-    def noted(name: str, **options: Any) -> sqlite3.Connection:
+    def record(name: str, **options: Any) -> sqlite3.Connection:
         opened.append(name)
         return connect(name, **options)
 
-    monkeypatch.setattr(sqlite3, "connect", noted)
-    assert check(filled).damage == []
+    monkeypatch.setattr(sqlite3, "connect", record)
+    assert check(filled).problems == []
     assert opened[0].endswith("?mode=ro&immutable=1")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from storage.store import Store
-from storage.types import (
+from noxu.storage.store import Store
+from noxu.storage.types import (
     EVERYTHING,
     Batch,
     Closed,
@@ -68,7 +68,7 @@ def states(events: list[Event], at: Revision) -> dict[Key, KeyValue]:
 # 1. Revisions.
 
 
-async def test_an_empty_store_is_at_revision_1_and_has_forgotten_nothing(store: Store) -> None:
+async def test_an_empty_store_is_at_revision_1_and_not_compacted(store: Store) -> None:
     assert (store.revision, store.compacted) == (1, 0)
     assert await store.get(A) is None
     assert await store.list(EVERYTHING) == ([], 1, 0)
@@ -81,7 +81,7 @@ async def test_every_put_and_delete_gets_the_next_revision(store: Store) -> None
     assert store.revision == len(HISTORY) + 1
 
 
-async def test_a_refused_write_takes_no_revision(store: Store) -> None:
+async def test_a_refused_write_uses_no_revision(store: Store) -> None:
     await store.put(A, b"1", expected=0)
     for call in (store.put(A, b"2", expected=0), store.delete(A, expected=7), store.delete(B, expected=0)):
         with pytest.raises(Conflict):
@@ -115,7 +115,7 @@ async def test_a_refused_write_takes_no_revision(store: Store) -> None:
         pytest.param([b"1", None, b"3"], b"v", 2, (b"3", 4), id="update what was replaced by a namesake"),
     ],
 )
-async def test_a_write_succeeds_if_the_key_is_as_it_was_seen(
+async def test_a_write_succeeds_if_the_key_is_at_the_expected_revision(
     store: Store, there: list[bytes | None], write: bytes | None, expected: Revision, outcome: Any
 ) -> None:
     await written(store, *((A, value) for value in there))
@@ -131,7 +131,7 @@ async def test_a_write_succeeds_if_the_key_is_as_it_was_seen(
 
 
 @pytest.mark.parametrize("kind", ["create", "update", "delete", "update or delete"])
-async def test_of_many_writers_with_the_same_expectation_exactly_one_wins(store: Store, kind: str) -> None:
+async def test_of_many_writers_with_the_same_expected_revision_exactly_one_succeeds(store: Store, kind: str) -> None:
     expected = 0 if kind == "create" else await store.put(A, b"first", expected=0)
     first = store.revision
 
@@ -177,7 +177,7 @@ async def test_writers_of_different_keys_do_not_disturb_each_other(store: Store)
 # 4. Visible when answered.
 
 
-async def test_what_was_answered_is_shown_by_every_read(store: Store, collect: Collect) -> None:
+async def test_every_read_shows_an_acknowledged_write(store: Store, collect: Collect) -> None:
     for number in range(3):
         revision = await store.put(A, b"%d" % number, expected=store.revision if number else 0)
         state = KeyValue(A, b"%d" % number, revision)
@@ -207,7 +207,7 @@ async def test_a_watch_that_waits_gets_the_event_before_the_writer_gets_the_answ
 # 5. History.
 
 
-async def test_a_list_at_an_old_revision_is_the_state_as_it_was(store: Store) -> None:
+async def test_a_list_at_an_old_revision_shows_the_state_at_that_revision(store: Store) -> None:
     events = await written(store, *HISTORY)
     for revision in range(1, store.revision + 1):
         page = await store.list(EVERYTHING, revision=revision)
@@ -216,7 +216,7 @@ async def test_a_list_at_an_old_revision_is_the_state_as_it_was(store: Store) ->
         )  # fmt: skip
 
 
-async def test_no_revision_means_the_newest(store: Store) -> None:
+async def test_a_list_without_a_revision_shows_the_newest_state(store: Store) -> None:
     events = await written(store, *HISTORY)
     page = await store.list(EVERYTHING, revision=0)
     assert page.revision == store.revision
@@ -263,7 +263,7 @@ async def test_pages_add_up_to_the_list_and_say_what_remains(store: Store) -> No
         (EVERYTHING, Key("g/a", "p/", "c"), "g/a/q/a g/ab/p/a h/p/a"),
     ],
 )
-async def test_a_list_covers_its_prefix_behind_a_key_in_order(
+async def test_a_list_shows_the_keys_of_its_prefix_after_a_key_in_order(
     store: Store, collect: Collect, prefix: Prefix, after: Key | None, names: str
 ) -> None:
     keys = [
@@ -309,7 +309,7 @@ async def test_a_list_covers_its_prefix_behind_a_key_in_order(
         "\uffff",
     ],
 )
-async def test_names_are_taken_as_they_are(store: Store, name: str) -> None:
+async def test_names_are_not_interpreted(store: Store, name: str) -> None:
     neighbours = [thing("a", name), thing(name, "p"), Key(name, "p", "a"), Key(name, name, name)]
     for key in neighbours:
         revision = await store.put(key, name.encode(), expected=0)
@@ -324,7 +324,7 @@ async def test_names_are_taken_as_they_are(store: Store, name: str) -> None:
 
 
 @pytest.mark.parametrize("value", [b"", b"\0", b"\xff\xfe", b'{"a":1}', bytes(range(256)) * 12_288])
-async def test_values_come_back_as_they_were(store: Store, value: bytes, collect: Collect) -> None:
+async def test_values_are_returned_unchanged(store: Store, value: bytes, collect: Collect) -> None:
     await store.put(A, value, expected=0)
     await store.put(A, b"next", expected=2)
     [first, second] = await collect(store, after=1, upto=3)
@@ -333,7 +333,7 @@ async def test_values_come_back_as_they_were(store: Store, value: bytes, collect
     assert (await store.list(THINGS, revision=2)).items[0].value == value
 
 
-async def test_a_revision_to_come_cannot_be_listed(store: Store) -> None:
+async def test_a_future_revision_cannot_be_listed(store: Store) -> None:
     await store.put(A, b"1", expected=0)
     with pytest.raises(FutureRevision) as refused:
         await store.list(EVERYTHING, revision=3)
@@ -364,7 +364,7 @@ async def test_compaction_at_any_revision_keeps_that_state_and_everything_after_
         assert await store.get(key) == state
 
 
-async def test_compaction_takes_no_revision_back_and_gives_none(store: Store) -> None:
+async def test_compaction_does_not_change_the_revision(store: Store) -> None:
     await written(store, *HISTORY, (C, None))
     newest = store.revision
     await store.compact(newest)  # the newest event is a delete: nothing is left of it
@@ -380,7 +380,7 @@ async def test_compacting_again_at_or_below_changes_nothing(store: Store) -> Non
         assert store.compacted == 6
 
 
-async def test_what_has_not_happened_cannot_be_compacted(store: Store) -> None:
+async def test_a_future_revision_cannot_be_compacted(store: Store) -> None:
     await written(store, *HISTORY)
     with pytest.raises(FutureRevision):
         await store.compact(store.revision + 1)
@@ -414,7 +414,9 @@ async def test_compaction_under_writes_loses_nothing(store: Store, collect: Coll
 # 6. Watches.
 
 
-async def test_a_watch_delivers_every_event_once_in_order_with_what_it_replaced(store: Store, collect: Collect) -> None:
+async def test_a_watch_delivers_every_event_once_in_order_with_its_previous_value(
+    store: Store, collect: Collect
+) -> None:
     watching = asyncio.create_task(collect(store, after=1, upto=len(HISTORY) + 1))
     await asyncio.sleep(0)
     events = await written(store, *HISTORY)
@@ -440,7 +442,7 @@ async def test_events_written_together_arrive_together(store: Store) -> None:
     assert batch.events[-1].revision == batch.revision
 
 
-async def test_a_watch_of_a_prefix_leaves_out_the_rest_and_tells_progress(store: Store) -> None:
+async def test_a_watch_of_a_prefix_skips_other_keys_and_reports_progress(store: Store) -> None:
     watch = store.watch(Prefix("example.com/things", "default/"), after=1)
     await store.put(thing("a", "other/"), b"1", expected=0)
     assert await anext(watch) == Batch([], 2)
@@ -448,7 +450,7 @@ async def test_a_watch_of_a_prefix_leaves_out_the_rest_and_tells_progress(store:
     assert await anext(watch) == Batch([Event(A, 3, b"1", None)], 3)
 
 
-async def test_watches_of_all_kinds_at_once_agree(store: Store, collect: Collect) -> None:
+async def test_concurrent_watches_of_all_kinds_agree(store: Store, collect: Collect) -> None:
     upto = len(HISTORY) + 1
     prefixes = [EVERYTHING, THINGS, Prefix("example.com/zones"), Prefix("example.com/things", "other/"), Prefix("none")]
     watching = [
@@ -462,7 +464,7 @@ async def test_watches_of_all_kinds_at_once_agree(store: Store, collect: Collect
         assert outcome == [event for event in events if prefix.covers(event.key) and event.revision > after]
 
 
-async def test_a_watch_from_a_revision_to_come_waits_for_it(store: Store) -> None:
+async def test_a_watch_from_a_future_revision_waits_for_it(store: Store) -> None:
     watch = store.watch(after=4)
     waiting = asyncio.ensure_future(anext(watch))
     for name in "abc":
@@ -474,7 +476,7 @@ async def test_a_watch_from_a_revision_to_come_waits_for_it(store: Store) -> Non
     assert (list(batch.events), batch.revision) == ([Event(D, 5, b"v", None)], 5)
 
 
-async def test_a_watch_given_up_while_it_waits_can_be_taken_up_again(store: Store) -> None:
+async def test_a_watch_that_was_cancelled_while_it_waited_can_be_resumed(store: Store) -> None:
     watch = store.watch(after=1)
     for _ in range(3):
         with pytest.raises(TimeoutError):
@@ -484,7 +486,7 @@ async def test_a_watch_given_up_while_it_waits_can_be_taken_up_again(store: Stor
     assert (await anext(watch)).revision == 2
 
 
-async def test_a_watch_cannot_begin_before_what_is_compacted(store: Store) -> None:
+async def test_a_watch_cannot_start_before_the_compacted_revision(store: Store) -> None:
     await written(store, *HISTORY)
     await store.compact(5)
     for after in range(5):
@@ -493,7 +495,7 @@ async def test_a_watch_cannot_begin_before_what_is_compacted(store: Store) -> No
         assert gone.value.revision == 5
 
 
-async def test_a_running_watch_is_not_cut_off_by_compaction_while_it_is_near(store: Store) -> None:
+async def test_compaction_does_not_end_a_watch_that_is_near_the_end_of_the_log(store: Store) -> None:
     watch = store.watch(after=1)
     events = await written(store, *HISTORY)
     await store.compact(store.revision)
@@ -503,7 +505,7 @@ async def test_a_running_watch_is_not_cut_off_by_compaction_while_it_is_near(sto
 # Closing.
 
 
-async def test_closing_finishes_the_writes_that_were_asked_for(store: Store) -> None:
+async def test_closing_finishes_pending_writes(store: Store) -> None:
     writes = [asyncio.create_task(store.put(thing(f"n{number}"), b"v", expected=0)) for number in range(20)]
     watching = asyncio.create_task(_revisions(store))
     for _ in range(5):
@@ -518,7 +520,7 @@ async def _revisions(store: Store) -> list[Revision]:
     return [event.revision async for batch in store.watch(after=1) for event in batch.events]
 
 
-async def test_closing_ends_watches_after_what_was_written(store: Store) -> None:
+async def test_closing_ends_watches_after_the_last_event(store: Store) -> None:
     late = store.watch(after=1)
     waiting = asyncio.create_task(_revisions(store))
     await asyncio.sleep(0)
@@ -530,7 +532,7 @@ async def test_closing_ends_watches_after_what_was_written(store: Store) -> None
         await anext(late)
 
 
-async def test_closing_twice_and_at_once_is_closing(store: Store) -> None:
+async def test_closing_twice_or_concurrently_is_allowed(store: Store) -> None:
     await asyncio.gather(store.close(), store.close())
     await store.close()
 
@@ -548,14 +550,14 @@ CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-async def test_a_closed_store_refuses(store: Store, call: str) -> None:
+async def test_a_closed_store_raises_closed(store: Store, call: str) -> None:
     await store.put(A, b"1", expected=0)
     await store.close()
     with pytest.raises(Closed):
         await CALLS[call](store)
 
 
-async def test_the_status_tells_where_the_store_is(store: Store) -> None:
+async def test_the_status_describes_the_store(store: Store) -> None:
     await written(store, *HISTORY)
     await store.compact(3)
     status = await store.status()

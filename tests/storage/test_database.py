@@ -1,4 +1,4 @@
-"""What is asked of the file, and that SQLite answers it from the index; why a file is refused."""
+"""The queries, which SQLite has to answer from the index, and the errors."""
 
 from __future__ import annotations
 
@@ -10,17 +10,27 @@ from typing import Any
 
 import pytest
 
-from storage import database, migrations
-from storage.database import changes, count, covered, keys, refusal, result_code, rows, states, unreadable
-from storage.rows import decode, row
-from storage.types import EVERYTHING, Corrupt, Key, Prefix, Revision, Unavailable
+from noxu.storage import database, migrations
+from noxu.storage.database import (
+    count_keys,
+    key_range,
+    open_error,
+    read_error,
+    result_code,
+    select_changes,
+    select_keys,
+    select_rows,
+    select_states,
+)
+from noxu.storage.rows import decode_text, row
+from noxu.storage.types import EVERYTHING, Corrupt, Key, Prefix, Revision, Unavailable
 
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(migrations.upgrade(0))
-        connection.text_factory = decode
+        connection.executescript(migrations.upgrade_script(0))
+        connection.text_factory = decode_text
         at: dict[Key, Revision] = {}
         for revision in range(2, 2002):
             key = Key(f"g/c{revision % 2}", f"p{revision % 3}/", f"n{revision % 501:03}")
@@ -38,53 +48,53 @@ def plan(connection: sqlite3.Connection, sql: str, parameters: list[Any]) -> lis
     ]
 
 
-PAGE = Key("g/c1", "p1/", "n100")
+AFTER = Key("g/c1", "p1/", "n100")
 
 
 @pytest.mark.parametrize(
     ("prefix", "after", "used"),
     [
         (EVERYTHING, None, "SCAN log USING INDEX log_by_key"),
-        (EVERYTHING, PAGE, "SEARCH log USING INDEX log_by_key ((collection,partition,name)>(?,?,?))"),
+        (EVERYTHING, AFTER, "SEARCH log USING INDEX log_by_key ((collection,partition,name)>(?,?,?))"),
         (Prefix("g/c1"), None, "SEARCH log USING INDEX log_by_key (collection=?)"),
-        (Prefix("g/c1"), PAGE, "SEARCH log USING INDEX log_by_key (collection=? AND (partition,name)>(?,?))"),
+        (Prefix("g/c1"), AFTER, "SEARCH log USING INDEX log_by_key (collection=? AND (partition,name)>(?,?))"),
         (Prefix("g/c1", "p1/"), None, "SEARCH log USING INDEX log_by_key (collection=? AND partition=?)"),
-        (Prefix("g/c1", "p1/"), PAGE, "SEARCH log USING INDEX log_by_key (collection=? AND partition=? AND name>?)"),
+        (Prefix("g/c1", "p1/"), AFTER, "SEARCH log USING INDEX log_by_key (collection=? AND partition=? AND name>?)"),
     ],
 )
-@pytest.mark.parametrize("query", [keys, states, count])
+@pytest.mark.parametrize("query", [select_keys, select_states, count_keys])
 def test_a_list_reads_a_range_of_the_index(
     connection: sqlite3.Connection, prefix: Prefix, after: Key | None, used: str, query: Any
 ) -> None:
-    condition, parameters = covered(prefix, after)
-    steps = plan(connection, query(condition), [*parameters, 1000, *([] if query is count else [10])])
+    condition, parameters = key_range(prefix, after)
+    steps = plan(connection, query(condition), [*parameters, 1000, *([] if query is count_keys else [10])])
     assert steps[0].replace("COVERING ", "") == used
-    if query is states:
+    if query is select_states:
         assert steps[1].startswith("SEARCH log USING INTEGER PRIMARY KEY (rowid=?)")
 
 
 @pytest.mark.parametrize(
     ("sql", "parameters", "used"),
     [
-        (database.CURRENT, [*PAGE, 9], "SEARCH log USING INDEX log_by_key (collection=? AND partition=? AND name=? AND revision<?)"),
-        (rows(2), [2, 3], "SEARCH log USING INTEGER PRIMARY KEY (rowid=?)"),
-        (changes(EVERYTHING)[0], [2, 9], "SEARCH new USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
-        (changes(Prefix("g/c1"))[0], ["g/c1", 2, 9], "SEARCH new USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+        (database.SELECT_CURRENT, [*AFTER, 9], "SEARCH log USING INDEX log_by_key (collection=? AND partition=? AND name=? AND revision<?)"),
+        (select_rows(2), [2, 3], "SEARCH log USING INTEGER PRIMARY KEY (rowid=?)"),
+        (select_changes(EVERYTHING)[0], [2, 9], "SEARCH new USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+        (select_changes(Prefix("g/c1"))[0], ["g/c1", 2, 9], "SEARCH new USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
         (database.SWEEP, {"first": 2, "last": 9}, "SEARCH log USING INTEGER PRIMARY KEY (rowid=?)"),
     ],
 )  # fmt: skip
-def test_other_questions_go_straight_to_the_rows(
+def test_other_queries_read_rows_by_revision(
     connection: sqlite3.Connection, sql: str, parameters: Any, used: str
 ) -> None:
     assert plan(connection, sql, parameters)[0] == used
 
 
-def test_no_query_sorts_what_it_reads(connection: sqlite3.Connection) -> None:
+def test_no_query_sorts(connection: sqlite3.Connection) -> None:
     for prefix in (EVERYTHING, Prefix("g/c1"), Prefix("g/c1", "p1/")):
-        condition, parameters = covered(prefix)
-        history, given = changes(prefix)
+        condition, parameters = key_range(prefix)
+        history, given = select_changes(prefix)
         for sql, values in (
-            (keys(condition), [*parameters, 9, 9]), (count(condition), [*parameters, 9]), (history, [*given, 2, 9]),
+            (select_keys(condition), [*parameters, 9, 9]), (count_keys(condition), [*parameters, 9]), (history, [*given, 2, 9]),
         ):  # fmt: skip
             steps = [step for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
             assert not [step for step in steps if "B-TREE" in step]
@@ -97,7 +107,7 @@ def test_no_query_sorts_what_it_reads(connection: sqlite3.Connection) -> None:
     "prefix", [EVERYTHING, Prefix("g/c1"), Prefix("g/c0", "p2/"), Prefix(None, "p0/"), Prefix("g")]
 )
 @pytest.mark.parametrize("revision", [1, 2, 700, 2001])
-def test_what_is_asked_is_what_is_meant(
+def test_queries_select_the_keys_of_the_prefix(
     connection: sqlite3.Connection, prefix: Prefix, after: Key | None, revision: Revision
 ) -> None:
     state: dict[Key, Revision] = {}
@@ -106,16 +116,18 @@ def test_what_is_asked_is_what_is_meant(
         [revision],
     ):
         state[Key(collection, partition, name)] = 0 if deleted else at
-    wanted = [(*k, at) for k, at in sorted(state.items()) if at and prefix.covers(k) and (after is None or k > after)]
-    condition, parameters = covered(prefix, after)
-    assert [each[:4] for each in connection.execute(keys(condition), [*parameters, revision, 9999])] == wanted
-    assert [each[:4] for each in connection.execute(states(condition), [*parameters, revision, 5])] == wanted[:5]
-    assert connection.execute(count(condition), [*parameters, revision]).fetchone() == (len(wanted),)
+    expected = [(*k, at) for k, at in sorted(state.items()) if at and prefix.covers(k) and (after is None or k > after)]
+    condition, parameters = key_range(prefix, after)
+    assert [each[:4] for each in connection.execute(select_keys(condition), [*parameters, revision, 9999])] == expected
+    assert [each[:4] for each in connection.execute(select_states(condition), [*parameters, revision, 5])] == expected[
+        :5
+    ]
+    assert connection.execute(count_keys(condition), [*parameters, revision]).fetchone() == (len(expected),)
 
 
-def test_a_list_goes_on_behind_a_name_that_is_no_longer_text(connection: sqlite3.Connection) -> None:
-    condition, parameters = covered(Prefix("g/c1", "p1/"), Key("g/c1", "p1/", "n1\udcff"))
-    [first] = connection.execute(keys(condition), [*parameters, 2001, 1])
+def test_a_list_continues_after_a_name_that_is_not_unicode(connection: sqlite3.Connection) -> None:
+    condition, parameters = key_range(Prefix("g/c1", "p1/"), Key("g/c1", "p1/", "n1\udcff"))
+    [first] = connection.execute(select_keys(condition), [*parameters, 2001, 1])
     assert first[2] > "n1\udcff"
 
 
@@ -133,18 +145,18 @@ DECODING = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     [
         (an_error(sqlite3.SQLITE_BUSY), "f.db is in use by another process; stop that one, or name another data directory"),
         (an_error(sqlite3.SQLITE_NOTADB), "f.db is not a store; name another data directory, or restore a backup"),
-        (an_error(sqlite3.SQLITE_CORRUPT | 1 << 8), "f.db is damaged or cut short; `noxu check` says where, or restore a backup"),
-        (an_error(sqlite3.SQLITE_CANTOPEN | 2 << 8), "f.db cannot be opened; it has to be a file in a directory that this user may write to"),
-        (an_error(sqlite3.SQLITE_READONLY | 3 << 8), "f.db cannot be written; its file and directory have to be writable for this user"),
+        (an_error(sqlite3.SQLITE_CORRUPT | 1 << 8), "f.db is corrupt or truncated; `noxu check` says where, or restore a backup"),
+        (an_error(sqlite3.SQLITE_CANTOPEN | 2 << 8), "f.db cannot be opened; it must be a file in a directory that this user may write to"),
+        (an_error(sqlite3.SQLITE_READONLY | 3 << 8), "f.db cannot be written; the file and its directory must be writable for this user"),
         (an_error(sqlite3.SQLITE_FULL), "f.db cannot be written because the disk is full; make room"),
         (an_error(sqlite3.SQLITE_IOERR | 4 << 8), "f.db cannot be used: some text"),
         (sqlite3.ProgrammingError("no code at all"), "f.db cannot be used: no code at all"),
-        (DECODING, "f.db is damaged or cut short; `noxu check` says where, or restore a backup"),
+        (DECODING, "f.db is corrupt or truncated; `noxu check` says where, or restore a backup"),
         (PermissionError(13, "Permission denied"), "f.db cannot be used: [Errno 13] Permission denied"),
     ],
 )  # fmt: skip
-def test_a_refusal_says_what_to_do(error: Exception, message: str) -> None:
-    assert str(refusal(Path("f.db"), error)) == message
+def test_an_open_error_says_what_to_do(error: Exception, message: str) -> None:
+    assert str(open_error(Path("f.db"), error)) == message
 
 
 @pytest.mark.parametrize(
@@ -158,9 +170,9 @@ def test_a_refusal_says_what_to_do(error: Exception, message: str) -> None:
         (sqlite3.ProgrammingError("no code at all"), Unavailable),
     ],
 )
-def test_a_read_that_fails_is_damage_or_bad_luck(error: Exception, kind: type[Exception]) -> None:
-    assert type(unreadable(error)) is kind
+def test_a_failed_read_is_corrupt_or_unavailable(error: Exception, kind: type[Exception]) -> None:
+    assert type(read_error(error)) is kind
 
 
-def test_the_primary_code_is_told() -> None:
+def test_the_result_code_is_the_primary_code() -> None:
     assert result_code(an_error(sqlite3.SQLITE_IOERR | 4 << 8)) == sqlite3.SQLITE_IOERR

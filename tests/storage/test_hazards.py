@@ -1,6 +1,6 @@
-"""What has gone wrong in other stores: watches, revisions and compaction (etcd's track record, Jepsen's edge cases).
+"""Bugs of other stores in watches, revisions and compaction (etcd's track record, Jepsen's edge cases).
 
-The numbers are those of etcd's issues. A history is written once and looked at from every revision there is.
+The numbers are those of etcd's issues. A random history is written once, and watched from every revision.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from storage import log
-from storage.memory import MemoryStore
-from storage.sqlite import SqliteStore
-from storage.store import Store
-from storage.types import EVERYTHING, Compacted, Event, Key, KeyValue, Prefix, Revision
+from noxu.storage import log
+from noxu.storage.memory import MemoryStore
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.store import Store
+from noxu.storage.types import EVERYTHING, Compacted, Event, Key, KeyValue, Prefix, Revision
 
 Collect = Callable[..., Awaitable[list[Event]]]
 
@@ -50,7 +50,7 @@ async def record(store: Store, seed: int = 7, length: int = LENGTH) -> list[Even
 async def recorded(
     request: pytest.FixtureRequest, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Store, list[Event]]]:
-    """A store with a history, served from memory, from the file, and from both."""
+    """A store with a history that is served from memory, from the file, or from both."""
     if "tail" in request.param:
         monkeypatch.setattr(log, "TAIL_EVENTS", 30)
         monkeypatch.setattr(log, "HISTORY_SPAN", 23)
@@ -82,7 +82,7 @@ async def test_r7_a_watch_from_every_revision_delivers_the_exact_rest(
 
 
 @pytest.mark.parametrize("compacted", [1, 57, LENGTH, LENGTH + 1])
-async def test_r7_after_compaction_it_is_the_exact_rest_or_compacted(
+async def test_r7_after_compaction_a_watch_delivers_the_exact_rest_or_raises_compacted(
     recorded: tuple[Store, list[Event]], collect: Collect, compacted: Revision
 ) -> None:
     store, events = recorded
@@ -121,7 +121,7 @@ async def test_r8_15220_progress_is_never_ahead_of_events(recorded: tuple[Store,
             break
 
 
-async def test_r8_17247_no_event_twice_to_a_watch_that_is_opened_while_others_write(
+async def test_r8_17247_a_watch_that_is_opened_during_writes_gets_no_event_twice(
     recorded: tuple[Store, list[Event]], collect: Collect
 ) -> None:
     store, events = recorded
@@ -144,14 +144,14 @@ async def test_r8_17529_a_starved_watch_misses_nothing(recorded: tuple[Store, li
     seen: list[Revision] = []
     for number in range(200):
         await store.put(at(f"n{number}"), b"v", expected=0)
-        if number % 70 == 69:  # it comes round once in a while
+        if number % 70 == 69:  # it is scheduled rarely
             seen += [event.revision for event in (await anext(watch)).events]
     while not seen or seen[-1] < newest + 200:
         seen += [event.revision for event in (await anext(watch)).events]
     assert seen == list(range(newest + 1, newest + 201))
 
 
-async def test_r8_18089_compaction_at_a_delete_does_not_drop_its_event_for_who_waits(
+async def test_r8_18089_a_waiting_watch_gets_a_delete_that_is_compacted_at_once(
     recorded: tuple[Store, list[Event]],
 ) -> None:
     store, _ = recorded
@@ -174,12 +174,12 @@ async def test_r8_19179_a_watch_from_the_compacted_revision_misses_no_delete(
     await store.compact(created)
     assert (await collect(store, after=created, upto=later))[0] == delete
     await store.compact(deleted)
-    with pytest.raises(Compacted):  # the delete is gone: say so, rather than begin behind it
+    with pytest.raises(Compacted):  # the delete has been removed, so the watch must not start after it
         await anext(store.watch(after=created))
     assert [event.key.name for event in await collect(store, after=deleted, upto=later)] == ["y"]
 
 
-async def test_r8_an_event_after_the_compacted_revision_keeps_what_it_replaced(
+async def test_r8_an_event_after_the_compacted_revision_keeps_its_previous_value(
     recorded: tuple[Store, list[Event]], collect: Collect
 ) -> None:
     store, events = recorded
@@ -189,7 +189,7 @@ async def test_r8_an_event_after_the_compacted_revision_keeps_what_it_replaced(
         assert [event.previous for event in rest] == [event.previous for event in suffix(events, compacted)]
 
 
-async def test_r8_20221_a_watch_from_the_future_delivers_nothing_old(
+async def test_r8_20221_a_watch_from_the_future_delivers_no_older_event(
     recorded: tuple[Store, list[Event]], collect: Collect
 ) -> None:
     store, _ = recorded
@@ -228,7 +228,7 @@ async def test_r8_17780_the_revision_does_not_go_back_when_the_end_is_compacted_
     await store.close()
 
 
-async def test_a_reader_that_compaction_overtakes_is_told_so(
+async def test_a_reader_that_compaction_overtakes_gets_compacted(
     recorded: tuple[Store, list[Event]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log, "TAIL_EVENTS", 10)
@@ -244,8 +244,8 @@ async def test_a_reader_that_compaction_overtakes_is_told_so(
         await anext(watch)
 
 
-async def test_compaction_while_a_reader_is_at_the_same_history(file: Path, collect: Collect) -> None:
-    """The rows may go while they are being read: the reader gets all of them or is told that it is too late."""
+async def test_compaction_of_history_that_is_being_read(file: Path, collect: Collect) -> None:
+    """Rows may be removed while they are being read: the reader gets all of them, or Compacted."""
     store = await SqliteStore.open(file, "normal")
     events = await record(store)
     for compacted in range(20, LENGTH, 40):

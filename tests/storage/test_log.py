@@ -1,4 +1,4 @@
-"""The log in memory: what its tail keeps, and how watches read along it and behind it."""
+"""The log in memory: what its tail keeps, and how watches read the tail and history."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from storage import log as module
-from storage.log import Log
-from storage.types import EVERYTHING, Batch, Closed, Compacted, Event, FutureRevision, Key, KeyValue, Prefix, Revision
+from noxu.storage import log as module
+from noxu.storage.log import Log
+from noxu.storage.types import (
+    EVERYTHING,
+    Batch,
+    Closed,
+    Compacted,
+    Event,
+    FutureRevision,
+    Key,
+    KeyValue,
+    Prefix,
+    Revision,
+)
 
 
 def event(revision: Revision, size: int = 1, collection: str = "c", replaced: int = 0) -> Event:
@@ -22,15 +33,15 @@ def run(first: Revision, last: Revision, size: int = 1) -> list[Event]:
 
 
 class Backend:
-    """Older history, as a file would have it."""
+    """Serves history as a file would."""
 
     def __init__(self, *, delay: bool = False) -> None:
-        self.asked: list[tuple[Revision, Revision]] = []
+        self.requests: list[tuple[Revision, Revision]] = []
         self.delay = delay
         self.closed = False
 
     async def history(self, prefix: Prefix, after: Revision, upto: Revision) -> Sequence[Event]:
-        self.asked.append((after, upto))
+        self.requests.append((after, upto))
         if self.delay:
             await asyncio.sleep(0)
         if self.closed:
@@ -39,7 +50,7 @@ class Backend:
 
 
 async def seen(log: Log, after: Revision, prefix: Prefix = EVERYTHING) -> list[Revision]:
-    """What a watch delivers until there is nothing more."""
+    """The revisions that a watch delivers up to the end of the log."""
     revisions: list[Revision] = []
     watch = log.watch(prefix, after)
     while not revisions or revisions[-1] < log.revision:
@@ -48,19 +59,21 @@ async def seen(log: Log, after: Revision, prefix: Prefix = EVERYTHING) -> list[R
 
 
 @pytest.mark.parametrize(
-    ("asked", "shown"),
+    ("requested", "shown"),
     [(0, 9), (9, 9), (6, 6), (5, 5), (4, Compacted), (1, Compacted), (10, FutureRevision)],
 )
-def test_a_read_shows_the_newest_or_what_is_still_kept(asked: Revision, shown: Revision | type[Exception]) -> None:
+def test_a_read_shows_the_newest_revision_or_one_that_is_not_compacted(
+    requested: Revision, shown: Revision | type[Exception]
+) -> None:
     log = Log(9, compacted=5)
     if isinstance(shown, int):
-        assert log.at(asked) == shown
+        assert log.read_revision(requested) == shown
     else:
         with pytest.raises(shown):
-            log.at(asked)
+            log.read_revision(requested)
 
 
-def test_events_are_found_by_revision_while_the_tail_has_them() -> None:
+def test_events_in_the_tail_are_found_by_revision() -> None:
     log = Log(10)
     log.publish(run(11, 14))
     log.publish(run(15, 15))
@@ -68,7 +81,7 @@ def test_events_are_found_by_revision_while_the_tail_has_them() -> None:
     assert [log.find(revision) for revision in (0, 1, 10, 16)] == [None] * 4
 
 
-def test_publishing_nothing_is_nothing() -> None:
+def test_publishing_no_events_changes_nothing() -> None:
     log = Log(4)
     assert not log.publish([])
     assert log.revision == 4
@@ -80,8 +93,8 @@ def test_publishing_nothing_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("events", "kept"),
     [
-        pytest.param(20, 20, id="up to twice as much is kept"),
-        pytest.param(21, 10, id="then it is cut to what is promised"),
+        pytest.param(20, 20, id="up to twice the limit is kept"),
+        pytest.param(21, 10, id="then it is trimmed to the limit"),
         pytest.param(31, 20, id="and grows again"),
     ],
 )
@@ -98,10 +111,10 @@ def test_the_tail_is_bounded_by_events(monkeypatch: pytest.MonkeyPatch, events: 
     ("size", "replaced", "count", "kept"),
     [
         pytest.param(10, 0, 20, 20, id="up to twice the bytes"),
-        pytest.param(10, 0, 21, 10, id="then cut"),
-        pytest.param(5, 5, 21, 10, id="what was replaced counts"),
+        pytest.param(10, 0, 21, 10, id="then it is trimmed"),
+        pytest.param(5, 5, 21, 10, id="previous values count"),
         pytest.param(60, 0, 4, 1, id="whole events only"),
-        pytest.param(500, 0, 1, 0, id="an event larger than the tail is left to the back end"),
+        pytest.param(500, 0, 1, 0, id="an event larger than the limit is not kept"),
     ],
 )
 def test_the_tail_is_bounded_by_bytes(
@@ -114,7 +127,7 @@ def test_the_tail_is_bounded_by_bytes(
     assert sum(log.find(revision) is not None for revision in range(log.revision + 1)) == kept
 
 
-def test_without_a_back_end_the_tail_is_the_history_until_it_is_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_history_the_tail_grows_until_it_is_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TAIL_EVENTS", 10)
     log = Log()
     log.publish(run(2, 101))
@@ -130,26 +143,26 @@ def test_without_a_back_end_the_tail_is_the_history_until_it_is_trimmed(monkeypa
 # Watches.
 
 
-async def test_a_watch_reads_old_history_in_spans_and_then_the_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watch_reads_history_in_spans_and_then_the_tail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HISTORY_SPAN", 4)
     backend = Backend()
     log = Log(10, history=backend.history)
     log.publish(run(11, 13))
     assert await seen(log, 1) == list(range(2, 14))
-    assert backend.asked == [(1, 5), (5, 9), (9, 10)]
+    assert backend.requests == [(1, 5), (5, 9), (9, 10)]
 
 
-async def test_old_history_without_events_of_the_prefix_is_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_history_without_events_of_the_prefix_yields_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HISTORY_SPAN", 4)
     backend = Backend()
     log = Log(30, history=backend.history)
     log.publish([event(31, collection="d")])
     batch = await anext(log.watch(Prefix("d"), 1))
     assert (batch.events, batch.revision) == ([event(31, collection="d")], 31)
-    assert len(backend.asked) == 8
+    assert len(backend.requests) == 8
 
 
-async def test_readers_that_are_up_to_date_share_one_batch() -> None:
+async def test_readers_at_the_end_of_the_log_share_one_batch() -> None:
     log = Log()
     watches = [log.watch(EVERYTHING, 1) for _ in range(3)]
     waiting = [asyncio.ensure_future(anext(watch)) for watch in watches]
@@ -161,7 +174,7 @@ async def test_readers_that_are_up_to_date_share_one_batch() -> None:
     assert batches[0] == Batch(events, 5)
 
 
-async def test_publishing_says_whether_somebody_was_waiting() -> None:
+async def test_publishing_returns_whether_a_watch_was_waiting() -> None:
     log = Log()
     watch = log.watch(EVERYTHING, 1)
     assert not log.publish(run(2, 2))
@@ -172,7 +185,7 @@ async def test_publishing_says_whether_somebody_was_waiting() -> None:
     await waiting
 
 
-async def test_a_reader_that_gave_up_is_forgotten() -> None:
+async def test_a_cancelled_reader_is_removed_from_the_waiters() -> None:
     log = Log()
     for _ in range(10):
         waiting = asyncio.ensure_future(anext(log.watch(EVERYTHING, 1)))
@@ -183,7 +196,7 @@ async def test_a_reader_that_gave_up_is_forgotten() -> None:
     assert not log.publish(run(2, 2))
 
 
-async def test_what_happened_between_two_reads_is_one_batch() -> None:
+async def test_events_between_two_reads_arrive_in_one_batch() -> None:
     log = Log()
     watch = log.watch(EVERYTHING, 1)
     for revision in range(2, 6):
@@ -191,17 +204,17 @@ async def test_what_happened_between_two_reads_is_one_batch() -> None:
     assert await anext(watch) == Batch(run(2, 5), 5)
 
 
-async def test_compaction_during_a_read_of_old_history_ends_the_watch() -> None:
+async def test_compaction_during_a_read_of_history_ends_the_watch() -> None:
     backend = Backend(delay=True)
     log = Log(10, history=backend.history)
     reading = asyncio.ensure_future(anext(log.watch(EVERYTHING, 5)))
     await asyncio.sleep(0)
-    log.compacted = 6  # what was read may be half gone
+    log.compacted = 6  # what was read may be incomplete
     with pytest.raises(Compacted):
         await reading
 
 
-async def test_compaction_ends_a_watch_only_when_the_tail_does_not_reach_back_to_it() -> None:
+async def test_compaction_ends_a_watch_only_if_the_tail_lacks_its_next_event() -> None:
     log = Log(10, history=Backend().history)
     behind, near = log.watch(EVERYTHING, 9), log.watch(EVERYTHING, 10)
     log.publish(run(11, 12))
@@ -213,7 +226,7 @@ async def test_compaction_ends_a_watch_only_when_the_tail_does_not_reach_back_to
         log.watch(EVERYTHING, 11)
 
 
-async def test_closing_ends_a_watch_behind_what_was_published() -> None:
+async def test_closing_ends_a_watch_after_the_published_events() -> None:
     log = Log()
     watch, waiting = log.watch(EVERYTHING, 1), asyncio.ensure_future(anext(log.watch(EVERYTHING, 2)))
     await asyncio.sleep(0)
@@ -228,7 +241,7 @@ async def test_closing_ends_a_watch_behind_what_was_published() -> None:
         log.watch(EVERYTHING, 2)
 
 
-async def test_closing_ends_a_watch_in_old_history() -> None:
+async def test_closing_ends_a_watch_that_reads_history() -> None:
     backend = Backend(delay=True)
     log = Log(10, history=backend.history)
     reading = asyncio.ensure_future(anext(log.watch(EVERYTHING, 5)))

@@ -1,4 +1,4 @@
-"""Any sequence of calls, against a model of a few lines: an append-only list of events."""
+"""Random sequences of calls, compared with a model: an append-only list of events."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from storage import log, sqlite
-from storage.memory import MemoryStore
-from storage.sqlite import SqliteStore
-from storage.store import Store
-from storage.types import EVERYTHING, Compacted, Conflict, Event, FutureRevision, Key, KeyValue, Prefix, Revision
+from noxu.storage import log, sqlite
+from noxu.storage.memory import MemoryStore
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.store import Store
+from noxu.storage.types import EVERYTHING, Compacted, Conflict, Event, FutureRevision, Key, KeyValue, Prefix, Revision
+from tests.timing import hang_guard
 
 T = TypeVar("T")
 
@@ -28,11 +29,11 @@ PREFIXES = [EVERYTHING, Prefix("g/a"), Prefix("g/b"), Prefix("g/b", "p/"), Prefi
 keys = st.sampled_from(KEYS)
 prefixes = st.sampled_from(PREFIXES)
 values = st.binary(max_size=6)
-back = st.integers(0, 12)  # how far a revision lies before the newest, or an expectation before the truth
+back = st.integers(0, 12)  # how far a revision is behind the newest, or an expected revision behind the current one
 
 
 class Machine(RuleBasedStateMachine):
-    """The store beside its history."""
+    """A store and the list of its events."""
 
     store: Store
 
@@ -45,7 +46,7 @@ class Machine(RuleBasedStateMachine):
 
     def run(self, call: Awaitable[T]) -> T:
         async def within() -> T:
-            async with asyncio.timeout(2):
+            async with hang_guard():
                 return await call
 
         return self.runner.run(within())
@@ -173,7 +174,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.watches)
     @rule(which=st.integers(0, 3))
     def read(self, which: int) -> None:
-        """A watch delivers exactly what there is, or ends because compaction has overtaken it."""
+        """A watch delivers exactly the events after its start, or ends because compaction has overtaken it."""
         watch, prefix, after = self.watches.pop(which % len(self.watches))
         events: list[Event] = []
         while after < self.revision:
@@ -244,11 +245,13 @@ class SqliteMachine(Machine):
         shutil.rmtree(self.directory)
 
 
-EFFORT = settings(max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(
+    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @pytest.fixture(autouse=True)
-def _seams(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (log, "TAIL_EVENTS", 4), (log, "HISTORY_SPAN", 3), (sqlite, "PAGE_ROWS", 2), (sqlite, "PAGE_KEYS", 2),
         (sqlite, "SWEEP_SPAN", 3),
@@ -257,8 +260,8 @@ def _seams(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestMemory(MemoryMachine.TestCase):  # type: ignore[misc]
-    settings = EFFORT
+    settings = SETTINGS
 
 
 class TestSqlite(SqliteMachine.TestCase):  # type: ignore[misc]
-    settings = EFFORT
+    settings = SETTINGS

@@ -1,4 +1,4 @@
-"""What is particular to the store without a file: that it is there at once, and lets go of what is compacted."""
+"""The store without a file: it needs no opening, and compaction frees memory."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import tracemalloc
 
 import pytest
 
-from storage import log, memory
-from storage.memory import MemoryStore
-from storage.types import EVERYTHING, Key, Prefix
+from noxu.storage import log, memory
+from noxu.storage.memory import MemoryStore
+from noxu.storage.types import EVERYTHING, Key, Prefix
 
 
 def key(number: int) -> Key:
     return Key("c", "p", f"n{number:05}")
 
 
-async def test_it_is_ready_without_being_opened_and_outside_of_a_loop_too() -> None:
+async def test_it_can_be_created_without_an_event_loop() -> None:
     assert MemoryStore().revision == 1
 
 
-async def test_a_write_needs_no_turn_of_the_event_loop_when_nobody_watches() -> None:
+async def test_a_write_without_watchers_does_not_yield_to_the_event_loop() -> None:
     store = MemoryStore()
     writing = store.put(key(1), b"v", expected=0)
     with pytest.raises(StopIteration) as done:
@@ -29,7 +29,7 @@ async def test_a_write_needs_no_turn_of_the_event_loop_when_nobody_watches() -> 
     assert done.value.value == 2
 
 
-async def test_keys_come_in_order_whatever_was_added_and_removed_in_between() -> None:
+async def test_keys_are_in_order_after_any_additions_and_removals() -> None:
     store = MemoryStore()
     for number in (5, 3, 9, 1):
         await store.put(key(number), b"v", expected=0)
@@ -46,7 +46,7 @@ async def test_keys_come_in_order_whatever_was_added_and_removed_in_between() ->
     ]
 
 
-async def test_compaction_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_compaction_frees_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "TAIL_EVENTS", 10)
     store = MemoryStore()
     tracemalloc.start()
@@ -63,8 +63,8 @@ async def test_compaction_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> 
     assert after < 300_000  # seven values, and the tail of the log
 
 
-async def test_a_long_compaction_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "SLICE", 10)
+async def test_a_long_compaction_yields_to_other_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "COMPACTION_SPAN", 10)
     store = MemoryStore()
     for number in range(100):
         await store.put(key(number), b"v", expected=0)

@@ -1,4 +1,4 @@
-"""What is particular to the store in a file: group commit, what is visible when, the lock, the file itself."""
+"""The store in a file: group commit, visibility, paging, compaction, the lock, and the file itself."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from storage import database, log, migrations, sqlite, staging
-from storage.rows import row
-from storage.sqlite import SqliteStore
-from storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, Prefix, Unknown, Unusable
+from noxu.storage import database, group_commit, log, migrations, sqlite
+from noxu.storage.rows import row
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, OpenError, OutcomeUnknown, Prefix
+from tests.optional import skip_without_platform
+from tests.timing import HANGS_AFTER
 
 Collect = Callable[..., Awaitable[list[Event]]]
 
@@ -30,7 +32,7 @@ def key(number: int | str, collection: str = "g/things") -> Key:
 
 
 class Gate:
-    """Holds every COMMIT back until it is opened; counts them, and the rows that they bring."""
+    """Holds every COMMIT back until it is opened. Records the number of rows of each transaction."""
 
     def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open = asyncio.Event()
@@ -40,18 +42,18 @@ class Gate:
         assert connection is not None
         execute, executemany = connection.execute, connection.executemany
 
-        async def slow(sql: str, parameters: Any = None) -> Any:
+        async def execute_when_open(sql: str, parameters: Any = None) -> Any:
             if sql == "COMMIT":
                 self.held.set()
                 await self.open.wait()
             return await execute(sql, parameters)
 
-        async def counted(sql: str, rows: Any) -> Any:
+        async def record_size(sql: str, rows: Any) -> Any:
             self.sizes.append(len(rows))
             return await executemany(sql, rows)
 
-        monkeypatch.setattr(connection, "execute", slow)
-        monkeypatch.setattr(connection, "executemany", counted)
+        monkeypatch.setattr(connection, "execute", execute_when_open)
+        monkeypatch.setattr(connection, "executemany", record_size)
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ async def gate(sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 # Group commit.
 
 
-async def test_everything_queued_while_a_commit_is_made_is_the_next_commit(sqlite: SqliteStore, gate: Gate) -> None:
+async def test_writes_that_arrive_during_a_commit_form_the_next_transaction(sqlite: SqliteStore, gate: Gate) -> None:
     first = asyncio.create_task(sqlite.put(key(0), b"v", expected=0))
     await gate.held.wait()
     queued = [asyncio.create_task(sqlite.put(key(number), b"v", expected=0)) for number in range(1, 51)]
@@ -74,7 +76,7 @@ async def test_everything_queued_while_a_commit_is_made_is_the_next_commit(sqlit
     assert gate.sizes == [1, 50]
 
 
-async def test_writers_that_were_answered_together_write_together_again(sqlite: SqliteStore, gate: Gate) -> None:
+async def test_writers_that_are_answered_together_share_the_next_transaction(sqlite: SqliteStore, gate: Gate) -> None:
     gate.open.set()
     await sqlite.put(key("warm"), b"v", expected=0)
 
@@ -97,7 +99,7 @@ async def test_nothing_is_visible_before_it_is_committed(sqlite: SqliteStore, ga
         asyncio.create_task(sqlite.put(key(1), b"new", expected=2)),
         asyncio.create_task(sqlite.put(key(2), b"new", expected=0)),
     ]
-    await gate.held.wait()  # the rows are in the open transaction of the very connection that reads
+    await gate.held.wait()  # the rows are in the open transaction of the connection that reads
     assert await sqlite.get(key(1)) == KeyValue(key(1), b"old", 2)
     assert await sqlite.get(key(2)) is None
     assert await sqlite.list(EVERYTHING) == ([KeyValue(key(1), b"old", 2)], 2, 0)
@@ -108,9 +110,7 @@ async def test_nothing_is_visible_before_it_is_committed(sqlite: SqliteStore, ga
     assert len((await waiting).events) == 2
 
 
-async def test_a_conflict_with_a_write_that_is_not_committed_waits_for_its_outcome(
-    sqlite: SqliteStore, gate: Gate
-) -> None:
+async def test_a_conflict_with_a_pending_write_waits_for_its_outcome(sqlite: SqliteStore, gate: Gate) -> None:
     winner = asyncio.create_task(sqlite.put(key(1), b"1", expected=0))
     await gate.held.wait()
     loser = asyncio.create_task(sqlite.put(key(1), b"2", expected=0))
@@ -124,7 +124,9 @@ async def test_a_conflict_with_a_write_that_is_not_committed_waits_for_its_outco
     assert refused.value.current == KeyValue(key(1), b"1", 2)
 
 
-async def test_a_write_may_build_on_one_that_is_staged(sqlite: SqliteStore, gate: Gate, collect: Collect) -> None:
+async def test_a_write_may_expect_the_revision_of_a_pending_one(
+    sqlite: SqliteStore, gate: Gate, collect: Collect
+) -> None:
     first = asyncio.create_task(sqlite.put(key(1), b"1", expected=0))
     await gate.held.wait()
     chain = [
@@ -140,36 +142,36 @@ async def test_a_write_may_build_on_one_that_is_staged(sqlite: SqliteStore, gate
     ]  # fmt: skip
 
 
-async def test_a_transaction_that_sqlite_has_rolled_back_by_itself_is_not_taken_for_committed(
+async def test_a_transaction_that_sqlite_has_rolled_back_by_itself_does_not_count_as_committed(
     sqlite: SqliteStore, gate: Gate
 ) -> None:
-    """Any statement of the connection may cause that, when it fails for want of space or by an I/O error."""
+    """Any statement may cause that, if it fails for lack of space or with an I/O error."""
     writing = asyncio.create_task(sqlite.put(key(1), b"1", expected=0))
     await gate.held.wait()
     assert sqlite._connection is not None
     await sqlite._connection.rollback()
     gate.open.set()
-    with pytest.raises(Unknown, match="no transaction is active"):
+    with pytest.raises(OutcomeUnknown, match="no transaction is active"):
         await writing
     assert await sqlite.get(key(1)) is None
     assert await sqlite.put(key(1), b"2", expected=0) == 2
 
 
-async def test_writers_wait_when_too_much_is_staged(
+async def test_writers_wait_while_too_much_is_pending(
     sqlite: SqliteStore, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staging, "MAX_STAGED", 3)
+    monkeypatch.setattr(group_commit, "MAX_PENDING_WRITES", 3)
     writing = [asyncio.create_task(sqlite.put(key(number), b"v", expected=0)) for number in range(20)]
     await gate.held.wait()
     for _ in range(10):
         await asyncio.sleep(0)
-    assert gate.sizes[0] + len(sqlite._staging._collected.writes) == 3
+    assert gate.sizes[0] + len(sqlite._pending._collecting.writes) == 3
     gate.open.set()
     assert sorted(await asyncio.gather(*writing)) == list(range(2, 22))
     assert max(gate.sizes) <= 3
 
 
-async def test_an_update_of_what_memory_no_longer_has_carries_what_it_replaced(
+async def test_an_update_reads_the_previous_value_from_the_file_if_it_is_not_in_memory(
     file: Path, collect: Collect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "PAGE_ROWS", 7)
@@ -202,11 +204,11 @@ async def test_what_is_in_memory_is_not_read_from_the_file(
     monkeypatch.undo()
 
 
-# Long reads, a slice at a time.
+# Long reads, a page at a time.
 
 
 @pytest.fixture
-async def sliced(file: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SqliteStore]:
+async def paged(file: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SqliteStore]:
     monkeypatch.setattr(sqlite, "PAGE_ROWS", 4)
     monkeypatch.setattr(sqlite, "PAGE_KEYS", 4)
     monkeypatch.setattr(sqlite, "SWEEP_SPAN", 5)
@@ -217,49 +219,49 @@ async def sliced(file: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3, 4, 5, 8, 21, 22, 23])
-async def test_a_list_in_slices_is_one_list(sliced: SqliteStore, limit: int) -> None:
-    page = await sliced.list(Prefix("g/things"), limit=limit)
-    wanted = limit or 22
-    assert [item.key for item in page.items] == [key(number) for number in range(min(wanted, 22))]
-    assert page.remaining == max(22 - wanted, 0)
+async def test_a_list_that_is_read_in_pages_is_complete(paged: SqliteStore, limit: int) -> None:
+    page = await paged.list(Prefix("g/things"), limit=limit)
+    expected = limit or 22
+    assert [item.key for item in page.items] == [key(number) for number in range(min(expected, 22))]
+    assert page.remaining == max(22 - expected, 0)
 
 
-async def test_a_list_in_slices_shows_one_revision_while_others_write(sliced: SqliteStore) -> None:
-    listing = asyncio.create_task(sliced.list(EVERYTHING))
-    at = {item.key: item.revision for item in (await sliced.list(EVERYTHING)).items}
-    await asyncio.gather(*(sliced.delete(key(number), expected=at[key(number)]) for number in range(22)))
+async def test_a_list_that_is_read_in_pages_shows_one_revision_while_others_write(paged: SqliteStore) -> None:
+    listing = asyncio.create_task(paged.list(EVERYTHING))
+    at = {item.key: item.revision for item in (await paged.list(EVERYTHING)).items}
+    await asyncio.gather(*(paged.delete(key(number), expected=at[key(number)]) for number in range(22)))
     page = await listing
     assert (len(page.items), page.revision) == (22, 23)
 
 
 @pytest.mark.parametrize("revision", [0, 23])
-async def test_a_list_that_compaction_overtakes_begins_again_or_is_too_late(
-    sliced: SqliteStore, revision: int, monkeypatch: pytest.MonkeyPatch
+async def test_a_list_that_compaction_overtakes_starts_again_or_raises_compacted(
+    paged: SqliteStore, revision: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = sliced._fetch
-    slices = 0
+    fetch = paged._fetch
+    fetches = 0
 
     async def overtaken(sql: str, parameters: Any) -> Any:
-        nonlocal slices
-        slices += 1
-        if slices == 3:
+        nonlocal fetches
+        fetches += 1
+        if fetches == 3:
             monkeypatch.undo()
-            current = await sliced.get(key(21))
+            current = await paged.get(key(21))
             assert current is not None
-            await sliced.compact(await sliced.put(key(21), b"new", expected=current.revision))
+            await paged.compact(await paged.put(key(21), b"new", expected=current.revision))
         return await fetch(sql, parameters)
 
-    monkeypatch.setattr(sliced, "_fetch", overtaken)
+    monkeypatch.setattr(paged, "_fetch", overtaken)
     if revision:
         with pytest.raises(sqlite.Compacted):
-            await sliced.list(EVERYTHING, revision=revision)
+            await paged.list(EVERYTHING, revision=revision)
     else:
-        page = await sliced.list(EVERYTHING)
+        page = await paged.list(EVERYTHING)
         assert (page.revision, len(page.items), page.items[-1].value) == (24, 22, b"new")
 
 
-async def test_keys_are_taken_in_slices_before_the_first_write(sliced: SqliteStore, file: Path) -> None:
-    await sliced.close()
+async def test_keys_are_loaded_in_pages_before_the_first_write(paged: SqliteStore, file: Path) -> None:
+    await paged.close()
     store = await SqliteStore.open(file)
     for number in range(22):
         with pytest.raises(Conflict):
@@ -286,7 +288,7 @@ def revisions(file: Path) -> list[int]:
         ([6], [4, 6, 7, 8, 9]),
         ([7], [4, 7, 8, 9]),
         ([2, 4, 7], [4, 7, 8, 9]),
-        ([9], [4, 7, 9]),  # the newest row tells the revision: it stays, although it is a delete
+        ([9], [4, 7, 9]),  # the newest row holds the revision of the file, so it is kept although it is a delete
     ],
 )
 async def test_compaction_removes_rows(file: Path, compacted: list[int], left: list[int]) -> None:
@@ -305,7 +307,7 @@ async def test_compaction_removes_rows(file: Path, compacted: list[int], left: l
     assert revisions(file) == left
 
 
-async def test_a_delete_that_was_the_newest_row_goes_with_the_next_compaction(file: Path) -> None:
+async def test_a_delete_that_was_the_newest_row_is_removed_by_the_next_compaction(file: Path) -> None:
     store = await SqliteStore.open(file)
     await store.delete(key("a"), expected=await store.put(key("a"), b"1", expected=0))
     await store.compact(3)
@@ -315,16 +317,16 @@ async def test_a_delete_that_was_the_newest_row_goes_with_the_next_compaction(fi
     assert revisions(file) == [4]
 
 
-async def test_compaction_interrupted_is_finished_by_the_next(sliced: SqliteStore, file: Path) -> None:
-    at = {item.key: item.revision for item in (await sliced.list(EVERYTHING)).items}
-    await asyncio.gather(*(sliced.put(each, b"new", expected=at[each]) for each in at))
-    compacting = asyncio.create_task(sliced.compact(45))
-    while sliced._swept < 20:  # noqa: ASYNC110 — nothing tells how far it has come
+async def test_compaction_interrupted_is_finished_by_the_next(paged: SqliteStore, file: Path) -> None:
+    at = {item.key: item.revision for item in (await paged.list(EVERYTHING)).items}
+    await asyncio.gather(*(paged.put(each, b"new", expected=at[each]) for each in at))
+    compacting = asyncio.create_task(paged.compact(45))
+    while paged._swept < 20:  # noqa: ASYNC110 — the progress is not signalled
         await asyncio.sleep(0)
     compacting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await compacting
-    await sliced.close()
+    await paged.close()
     store = await SqliteStore.open(file)
     assert store.compacted == 45
     await store.compact(45)
@@ -332,12 +334,12 @@ async def test_compaction_interrupted_is_finished_by_the_next(sliced: SqliteStor
     assert revisions(file) == list(range(24, 46))
 
 
-async def test_a_writer_waits_for_no_more_than_one_span_of_compaction(sliced: SqliteStore) -> None:
-    compacting = asyncio.create_task(sliced.compact(23))
+async def test_a_writer_waits_for_at_most_one_span_of_compaction(paged: SqliteStore) -> None:
+    compacting = asyncio.create_task(paged.compact(23))
     await asyncio.sleep(0)
     done = []
     for number in range(4):
-        await sliced.put(key(f"between{number}"), b"v", expected=0)
+        await paged.put(key(f"between{number}"), b"v", expected=0)
         done.append(compacting.done())
     await compacting
     assert done[0] is False
@@ -346,7 +348,7 @@ async def test_a_writer_waits_for_no_more_than_one_span_of_compaction(sliced: Sq
 # The file.
 
 
-async def test_the_file_and_its_directory_are_made_for_their_owner_alone(tmp_path: Path) -> None:
+async def test_the_file_and_its_directory_are_accessible_to_their_owner_only(tmp_path: Path) -> None:
     file = tmp_path / "new" / "data" / "noxu.db"
     store = await SqliteStore.open(str(file))
     await store.put(key(1), b"v", expected=0)
@@ -392,21 +394,20 @@ async def test_durability_is_sqlites_synchronous(file: Path, durability: Any, le
 
 
 async def test_a_second_store_on_the_file_is_refused_within_a_second(sqlite: SqliteStore, file: Path) -> None:
-    began = time.monotonic()
-    with pytest.raises(Unusable, match="in use by another process; stop that one, or name another data directory"):
+    assert database.LOCK_TIMEOUT < 1
+    with pytest.raises(OpenError, match="in use by another process; stop that one, or name another data directory"):
         await SqliteStore.open(file)
-    assert time.monotonic() - began < 1
     await sqlite.put(key(1), b"v", expected=0)
 
 
 OPEN = """
 import asyncio, sys
-from storage.sqlite import SqliteStore
-from storage.types import Unusable
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.types import OpenError
 try:
     asyncio.run(SqliteStore.open(sys.argv[1]))
-except Unusable as error:
-    print("Unusable", error)
+except OpenError as error:
+    print("OpenError", error)
 """
 
 
@@ -415,7 +416,7 @@ async def test_a_second_process_on_the_file_is_refused(sqlite: SqliteStore, file
         sys.executable, "-c", OPEN, str(file), stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
     )
     output, _ = await process.communicate()
-    assert output.decode().startswith(f"Unusable {file} is in use")
+    assert output.decode().startswith(f"OpenError {file} is in use")
     await sqlite.put(key(1), b"v", expected=0)
 
 
@@ -429,7 +430,7 @@ async def test_the_file_is_free_when_its_server_has_been_killed(file: Path) -> N
     )  # fmt: skip
     assert process.stdout is not None
     assert await process.stdout.readline() == b"open\n"
-    with pytest.raises(Unusable, match="in use"):
+    with pytest.raises(OpenError, match="in use"):
         await SqliteStore.open(file)
     process.kill()
     await process.communicate()
@@ -443,20 +444,20 @@ def a_database(path: Path, script: str) -> None:
 
 
 FOREIGN: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "text": (lambda path: path.write_text("hello, this is no database\n" * 99), "is not a store"),
+    "text": (lambda path: path.write_text("hello, this is not a database\n" * 99), "is not a store"),
     "a few bytes": (lambda path: path.write_bytes(b"SQLite"), "is not a store"),
     "zeros": (lambda path: path.write_bytes(bytes(8192)), "is not a store"),
-    "a directory": (lambda path: path.mkdir(), "has to be a file in a directory that this user may write to"),
+    "a directory": (lambda path: path.mkdir(), "must be a file in a directory that this user may write to"),
     "another program's tables": (lambda path: a_database(path, "CREATE TABLE t (x)"), "of another program"),
-    "another program's mark": (lambda path: a_database(path, "PRAGMA application_id = 7"), "of another program"),
+    "another program's id": (lambda path: a_database(path, "PRAGMA application_id = 7"), "of another program"),
     "a newer format": (
-        lambda path: a_database(path, migrations.upgrade(0) + "PRAGMA user_version = 99"), "format 99 .* upgrade noxu",
+        lambda path: a_database(path, migrations.upgrade_script(0) + "PRAGMA user_version = 99"), "format 99 .* upgrade noxu",
     ),
     "a store without its log": (
-        lambda path: a_database(path, migrations.upgrade(0) + "DROP TABLE log"), "no such table: log",
+        lambda path: a_database(path, migrations.upgrade_script(0) + "DROP TABLE log"), "no such table: log",
     ),
-    "a store without its marks": (
-        lambda path: a_database(path, migrations.upgrade(0) + "DELETE FROM meta"), "is damaged: .*; restore a backup",
+    "a store without its watermarks": (
+        lambda path: a_database(path, migrations.upgrade_script(0) + "DELETE FROM meta"), "is corrupt: .*; restore a backup",
     ),
 }  # fmt: skip
 
@@ -466,11 +467,11 @@ def contents(file: Path) -> bytes | None:
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-async def test_what_is_no_store_is_refused_and_left_alone(file: Path, kind: str) -> None:
+async def test_a_file_that_is_not_a_store_is_refused_and_not_changed(file: Path, kind: str) -> None:
     make, message = FOREIGN[kind]
     make(file)
     before = contents(file)
-    with pytest.raises(Unusable, match=message) as refused:
+    with pytest.raises(OpenError, match=message) as refused:
         await SqliteStore.open(file)
     assert str(refused.value).startswith(str(file))
     if "store" not in kind:
@@ -478,42 +479,44 @@ async def test_what_is_no_store_is_refused_and_left_alone(file: Path, kind: str)
     assert [path.name for path in file.parent.iterdir()] == ["noxu.db"]
 
 
-async def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+async def test_a_directory_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Unusable, match="cannot be used"):
+    with pytest.raises(OpenError, match="cannot be used"):
         await SqliteStore.open(tmp_path / "file" / "data" / "noxu.db")
 
 
-def cut_short(file: Path) -> None:
+def truncate(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
 
-async def test_a_store_that_was_cut_short_is_refused(sqlite: SqliteStore, file: Path) -> None:
+async def test_a_truncated_store_is_refused(sqlite: SqliteStore, file: Path) -> None:
     await asyncio.gather(*(sqlite.put(key(number), bytes(3000), expected=0) for number in range(50)))
     await sqlite.close()
-    cut_short(file)
-    with pytest.raises(Unusable, match="is damaged or cut short; `noxu check` says where, or restore a backup"):
+    truncate(file)
+    with pytest.raises(OpenError, match="is corrupt or truncated; `noxu check` says where, or restore a backup"):
         await SqliteStore.open(file)
 
 
 @pytest.mark.parametrize(
-    "leave",
+    "create_remains",
     [
         pytest.param(lambda file: None, id="nothing"),
         pytest.param(Path.touch, id="an empty file"),
         pytest.param(lambda file: a_database(file, "PRAGMA journal_mode = WAL"), id="a file that is only a header"),
     ],
 )
-async def test_a_server_killed_while_it_made_its_file_can_be_started_again(
-    file: Path, leave: Callable[[Path], object]
+async def test_a_server_that_was_killed_while_it_created_its_file_can_be_restarted(
+    file: Path, create_remains: Callable[[Path], object]
 ) -> None:
-    leave(file)
+    create_remains(file)
     store = await SqliteStore.open(file)
     assert await store.put(key(1), b"v", expected=0) == 2
     await store.close()
 
 
-async def test_a_name_that_means_something_to_sqlite_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_with_a_meaning_to_sqlite_is_an_ordinary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name in (":memory:", "file:x?mode=ro", "a b%20c"):
         store = await SqliteStore.open(name)
@@ -522,16 +525,18 @@ async def test_a_name_that_means_something_to_sqlite_is_a_file(tmp_path: Path, m
         assert (tmp_path / name).stat().st_size > 0
 
 
-async def test_a_large_file_is_ready_within_a_second(file: Path) -> None:
+async def test_a_large_file_is_opened_without_reading_all_of_it(file: Path) -> None:
     value = os.urandom(3072)
-    a_database(file, f"PRAGMA page_size = {database.PAGE_SIZE}; PRAGMA journal_mode = WAL; {migrations.upgrade(0)}")
+    a_database(
+        file, f"PRAGMA page_size = {database.PAGE_SIZE}; PRAGMA journal_mode = WAL; {migrations.upgrade_script(0)}"
+    )
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.executemany(database.INSERT, (row(key(number), number, 0, value) for number in range(2, 10_002)))
-    began = time.monotonic()
+    began = time.process_time()
     store = await SqliteStore.open(file)
     assert await store.put(key(1), value, expected=0) == 10_002
     assert await store.get(key(5_000)) == KeyValue(key(5_000), value, 5_000)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1  # 0.03 s
     await store.close()
 
 
@@ -558,15 +563,16 @@ async def _follow(store: SqliteStore) -> int:
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("close", [True, False], ids=["closed", "left open when the loop ends"])
-def test_it_leaves_no_thread_and_no_lock_behind(file: Path, run: Callable[..., int], close: bool) -> None:
-    before = threading.active_count()
+def test_the_process_ends_without_a_thread_or_a_lock(file: Path, run: Callable[..., int], close: bool) -> None:
+    before = set(threading.enumerate())
     for _ in range(3):
         assert run(scenario(file.with_suffix(f".{time.monotonic_ns()}"), close=close)) == 30
     run(scenario(file, close=close))
     store = asyncio.run(_reopened(file))
     assert store >= 31
-    time.sleep(0.05)
-    assert threading.active_count() == before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(HANGS_AFTER)
+    assert set(threading.enumerate()) <= before
 
 
 async def _reopened(file: Path) -> int:
@@ -575,10 +581,10 @@ async def _reopened(file: Path) -> int:
     return store.revision
 
 
-def test_a_hundred_times_open_and_closed_leaves_no_descriptor(file: Path) -> None:
+def test_opening_and_closing_a_hundred_times_leaks_no_descriptor(file: Path) -> None:
     descriptors = Path("/proc/self/fd")
     if not descriptors.exists():
-        pytest.skip("no /proc here")
+        skip_without_platform("/proc")
     asyncio.run(_reopened(file))
     before = len(list(descriptors.iterdir()))
     for _ in range(100):

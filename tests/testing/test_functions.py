@@ -1,4 +1,4 @@
-"""Functions of a test as webhooks: what they may return, and what they may not."""
+"""Functions in the place of webhooks: what they may return and raise."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.errors import ApiError
-from apiserver.testing.functions import Denied
-from apiserver.testing.handle import Noxu
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.testing.functions import Denied
+from noxu.apiserver.testing.handle import Noxu
+from tests.timing import HANGS_AFTER
 
 GROUP = "example.com"
 SPEC = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -91,7 +92,7 @@ def test_a_validating_function_that_refuses(server: Noxu, function: Any, code: i
 
 
 @pytest.mark.parametrize("kind", ["mutating", "validating"])
-def test_a_function_may_raise_its_refusal(server: Noxu, kind: str) -> None:
+def test_a_function_may_raise_denied(server: Noxu, kind: str) -> None:
     @getattr(server, kind)("widgets.example.com")
     def hook(request: Any) -> None:
         raise Denied("not today", code=403, reason="Forbidden")
@@ -108,33 +109,33 @@ def test_a_validating_function_that_allows(server: Noxu, outcome: Any) -> None:
     assert server.apply(widget())
 
 
-def test_a_function_is_asked_about_what_it_names_only(server: Noxu) -> None:
-    asked: list[Any] = []
-    server.validating("widgets.example.com/status")(asked.append)
-    server.validating("gadgets.example.com")(asked.append)
-    server.validating("widgets.other.example.com")(asked.append)
-    server.validating("widgets.example.com", operations=["DELETE"])(asked.append)
+def test_a_function_is_called_only_for_its_resource_and_operations(server: Noxu) -> None:
+    requests: list[Any] = []
+    server.validating("widgets.example.com/status")(requests.append)
+    server.validating("gadgets.example.com")(requests.append)
+    server.validating("widgets.other.example.com")(requests.append)
+    server.validating("widgets.example.com", operations=["DELETE"])(requests.append)
     server.apply(widget())
-    assert asked == []
+    assert requests == []
 
 
-def test_a_function_sees_the_version_that_it_names(server: Noxu) -> None:
+def test_a_function_gets_objects_in_its_version(server: Noxu) -> None:
     seen: list[str] = []
     server.validating("widgets.example.com", version="v2")(lambda request: seen.append(request["object"]["apiVersion"]))
     server.apply(widget(), widget("b", "v2"))
     assert seen == ["example.com/v2", "example.com/v2"]
 
 
-def test_a_plain_function_may_ask_the_server(server: Noxu) -> None:
+def test_a_plain_function_may_send_requests_to_the_server(server: Noxu) -> None:
     @server.validating("widgets.example.com")
-    def ask(request: Any) -> bool:
-        with urllib.request.urlopen(f"{server.url}/apis/example.com/v1/widgets", timeout=5) as answer:
+    def send_request(request: Any) -> bool:
+        with urllib.request.urlopen(f"{server.url}/apis/example.com/v1/widgets", timeout=HANGS_AFTER) as answer:
             return bool(answer.status == 200)
 
     assert server.apply(widget())
 
 
-def test_a_plain_function_that_takes_its_time_does_not_stop_the_server(server: Noxu) -> None:
+def test_a_plain_function_may_block(server: Noxu) -> None:
     server.validating("widgets.example.com")(lambda request: time.sleep(0.2))
     began = time.monotonic()
     server.apply(widget())

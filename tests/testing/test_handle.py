@@ -1,4 +1,4 @@
-"""A server in this process: it starts, takes manifests in every form, and leaves nothing behind."""
+"""A server in this process: it starts, accepts manifests in every form, and frees its resources when it stops."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from apiserver.api.errors import ApiError
-from apiserver.manifests import LoadError
-from apiserver.server import StartError
-from apiserver.testing.handle import Noxu
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.manifests import LoadError
+from noxu.apiserver.server import StartError
+from noxu.apiserver.testing.handle import Noxu
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
 
@@ -30,13 +30,13 @@ def get(noxu: Noxu, path: str) -> Any:
         return json.load(answer)
 
 
-def test_it_answers_where_the_kubeconfig_says(noxu: Noxu) -> None:
+def test_the_kubeconfig_contains_the_url(noxu: Noxu) -> None:
     config = yaml.safe_load(noxu.kubeconfig.read_text())
     assert config["clusters"][0]["cluster"]["server"] == noxu.url
     assert get(noxu, "/version")["major"] == "1"
 
 
-def test_stopping_frees_everything(tmp_path: Path) -> None:
+def test_stopping_frees_all_resources(tmp_path: Path) -> None:
     threads = threading.active_count()
     with Noxu(tmp_path) as noxu:
         port = int(noxu.url.rpartition(":")[2])
@@ -57,7 +57,7 @@ def test_many_servers_one_after_the_other(tmp_path: Path) -> None:
     assert _open_files() <= before + 2
 
 
-def test_servers_side_by_side_do_not_share_objects(noxu: Noxu, tmp_path: Path) -> None:
+def test_concurrent_servers_do_not_share_objects(noxu: Noxu, tmp_path: Path) -> None:
     noxu.apply(CONFIG_MAP)
     with Noxu(tmp_path) as other:
         assert get(other, "/api/v1/namespaces/default/configmaps")["items"] == []
@@ -89,38 +89,38 @@ def test_applying_again_replaces(noxu: Noxu) -> None:
     assert second["data"] == {"c": "d"}
 
 
-def test_what_is_applied_is_not_changed(noxu: Noxu) -> None:
+def test_applying_does_not_change_the_argument(noxu: Noxu) -> None:
     before = json.dumps(CONFIG_MAP)
     noxu.apply(CONFIG_MAP)
     assert json.dumps(CONFIG_MAP) == before
 
 
-def test_refusals_are_the_servers(noxu: Noxu) -> None:
+def test_errors_are_those_of_the_server(noxu: Noxu) -> None:
     with pytest.raises(ApiError, match=r'ConfigMap "a" is invalid: data\[a/b\]: Invalid value: "a/b"') as error:
         noxu.apply({**CONFIG_MAP, "data": {"a/b": "c"}})
     assert (error.value.code, error.value.reason) == (422, "Invalid")
 
 
 UNREADABLE = {
-    "a file that is not there": ("nowhere.yaml", "no such file"),
+    "a missing file": ("nowhere.yaml", "no such file"),
     "text that is not YAML": ("a: [\n", "did not find"),
     "text without a kind": ("a: b\n", "no kind"),
 }
 
 
 @pytest.mark.parametrize(("source", "why"), UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_what_cannot_be_read_is_told(source: str, why: str, noxu: Noxu) -> None:
+def test_unreadable_sources_raise_load_error(source: str, why: str, noxu: Noxu) -> None:
     with pytest.raises(LoadError, match=why):
         noxu.apply(source)
 
 
-def test_what_cannot_be_loaded_at_the_start_is_told(tmp_path: Path) -> None:
+def test_sources_that_cannot_be_loaded_at_the_start_raise_start_error(tmp_path: Path) -> None:
     noxu = Noxu(tmp_path, [{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}])
     with pytest.raises(StartError, match='no matches for kind "Widget"'):
         noxu.start()
     assert not noxu.kubeconfig.exists()
 
 
-async def test_async_tests_may_wait_for_it(noxu: Noxu) -> None:
+async def test_it_can_be_used_from_async_tests(noxu: Noxu) -> None:
     await asyncio.to_thread(noxu.apply, CONFIG_MAP)
     assert (await asyncio.to_thread(get, noxu, "/api/v1/configmaps"))["items"][0]["metadata"]["name"] == "a"

@@ -37,7 +37,7 @@ WIDGETS = "/apis/example.com/v1/widgets"
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project of somebody else."""
+    """A project that uses the plugin."""
     pytester.makefile(".ini", pytest="[pytest]\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\n")
     pytester.makefile(".yaml", widgets=WIDGETS)
     return pytester
@@ -121,6 +121,6 @@ def test_marked(noxu): ...
 
 
 def test_importing_the_plugin_does_not_import_the_server(project: pytest.Pytester) -> None:
-    """Every pytest run on the machine imports the plugin, whether it needs a server or not."""
+    """Every pytest run imports the plugin, whether it uses a server or not."""
     project.makepyfile("import sys\ndef test_imports():\n    assert 'aiohttp' not in sys.modules\n")
     project.runpytest_subprocess("-p", "no:aiohttp", "-p", "no:pytest_aiohttp").assert_outcomes(passed=1)

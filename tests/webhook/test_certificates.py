@@ -1,8 +1,7 @@
-"""Why a certificate does not verify, in the words of Go."""
+"""Certificate verification errors, in the wording of Go."""
 
 from __future__ import annotations
 
-import shutil
 import ssl
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -10,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from apiserver.webhook.certificates import complaint, parse
+from noxu.apiserver.webhook.certificates import parse, verification_error
+from tests.optional import needs_program
 
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+pytestmark = needs_program("openssl")
 
 NOW = datetime.now(UTC) + timedelta(hours=12)
 VERIFY = "tls: failed to verify certificate: x509: "
@@ -44,18 +44,18 @@ NAMES: list[tuple[str, list[str], str, str]] = [
 
 
 @pytest.mark.parametrize(("made", "host", "why"), [row[1:] for row in NAMES], ids=[row[0] for row in NAMES])
-def test_a_certificate_for_somebody_else(tmp_path: Path, made: list[str], host: str, why: str) -> None:
+def test_a_certificate_for_another_host(tmp_path: Path, made: list[str], host: str, why: str) -> None:
     subject, names = made
     extension = ["-addext", f"subjectAltName={names}"] if names else []
     der, pem = certificate(tmp_path, "-subj", subject, *extension)
-    assert complaint(der, host, pem, NOW) == VERIFY + why
+    assert verification_error(der, host, pem, NOW) == VERIFY + why
 
 
 @pytest.mark.parametrize("host", ["a.example.com", "A.EXAMPLE.com", "x.w.example.com", "10.0.0.1", "::1"])
 def test_a_certificate_for_this_host_is_of_an_unknown_authority_then(tmp_path: Path, host: str) -> None:
     names = "subjectAltName=DNS:a.example.com,DNS:*.w.example.com,IP:10.0.0.1,IP:::1"
     der, _ = certificate(tmp_path, "-subj", "/CN=x", "-addext", names)
-    assert complaint(der, host, b"", NOW) == UNKNOWN
+    assert verification_error(der, host, b"", NOW) == UNKNOWN
 
 
 def test_a_certificate_out_of_its_time(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_a_certificate_out_of_its_time(tmp_path: Path) -> None:
     made = parse(der)
     late, early = made.not_after + timedelta(days=1), made.not_before - timedelta(days=1)
     time = "%Y-%m-%dT%H:%M:%SZ"
-    told = f"{VERIFY}certificate has expired or is not yet valid: current time"
-    assert complaint(der, "y", pem, late) == f"{told} {late:{time}} is after {made.not_after:{time}}"
-    assert complaint(der, "y", pem, early) == f"{told} {early:{time}} is before {made.not_before:{time}}"
+    messages = f"{VERIFY}certificate has expired or is not yet valid: current time"
+    assert verification_error(der, "y", pem, late) == f"{messages} {late:{time}} is after {made.not_after:{time}}"
+    assert verification_error(der, "y", pem, early) == f"{messages} {early:{time}} is before {made.not_before:{time}}"
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_an_authority_of_the_same_name_that_did_not_sign_it(tmp_path: Path, key:
     arguments = ["-subj", "/CN=hook", "-addext", "subjectAltName=DNS:hook"]
     (der, _), (_, other) = certificate(tmp_path, *arguments), certificate(tmp_path, *arguments, key=key)
     hint = f'(possibly because of "{why}" while trying to verify candidate authority certificate "hook")'
-    assert complaint(der, "hook", other, NOW) == f"{UNKNOWN} {hint}"
+    assert verification_error(der, "hook", other, NOW) == f"{UNKNOWN} {hint}"
 
 
 @pytest.mark.parametrize(("subject", "name"), [("/O=Makers/OU=x", "Makers"), ("/OU=x", "serial:77")])
 def test_authorities_without_a_common_name(tmp_path: Path, subject: str, name: str) -> None:
     arguments = ["-subj", subject, "-addext", "subjectAltName=DNS:hook", "-set_serial", "77"]
     (der, _), (_, other) = certificate(tmp_path, *arguments), certificate(tmp_path, *arguments)
-    assert complaint(der, "hook", other, NOW).endswith(f'candidate authority certificate "{name}")')
+    assert verification_error(der, "hook", other, NOW).endswith(f'candidate authority certificate "{name}")')
 
 
 @pytest.mark.parametrize("der", [b"", b"x", b"\x30\x82\xff\xff", b"\x30\x03\x02\x01\x01"])
-def test_what_is_no_certificate(der: bytes) -> None:
-    assert complaint(der, "hook", b"", NOW) == UNKNOWN
+def test_bytes_that_are_no_certificate(der: bytes) -> None:
+    assert verification_error(der, "hook", b"", NOW) == UNKNOWN

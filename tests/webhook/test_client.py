@@ -1,4 +1,4 @@
-"""What a webhook's configuration leads to, and what is made of its answers."""
+"""Calls of webhooks: where a clientConfig leads, and how answers are read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.api.structs import BOOL, STRING, Field, List, Struct, Write
-from apiserver.webhook.client import (
+from noxu.apiserver.go.structs import BOOL, STRING, Field, List, Struct, Write
+from noxu.apiserver.webhook.client import (
     CallFailed,
     Endpoint,
     Reply,
@@ -35,7 +35,7 @@ TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind s
 OTHER = "unknown conversion"
 
 ENDPOINTS: list[tuple[dict[str, Any], str]] = [
-    # the clientConfig, the URL as errors tell it
+    # the clientConfig, the URL as error messages show it
     ({"url": "https://127.0.0.1:8443/x"}, "https://127.0.0.1:8443/x"),
     ({"url": "https://hooks.example.com"}, "https://hooks.example.com/"),
     ({"url": "https://[::1]:8443/x"}, "https://[::1]:8443/x"),
@@ -86,7 +86,7 @@ async def test_without_a_network_nothing_can_be_called() -> None:
 
 
 ANSWERS: list[tuple[str, Reply, str]] = [
-    # what comes, and what upstream says of it
+    # the reply, and upstream's message
     ("nothing", Reply(200, None, b""), "0-length response with status code: 200 and content type: application/json"),
     ("no content", Reply(204, "text/x", b""), "0-length response with status code: 204 and content type: text/x"),
     ("no JSON", Reply(200, "", b"{nope"), f"{NO_KIND}: invalid character 'n' looking for beginning of object key string"),
@@ -143,7 +143,7 @@ REVIEWS: list[tuple[str, int, bytes, dict[str, Any]]] = [
     ("any success is one", 201, b'{"response":{"uid":"u"}}', {"response": {"uid": "u", "allowed": False}}),
     ("one that does not say what it is", 200, b"{}", {}),
     ("null", 200, b"null", {}),
-    ("unknown fields are nobody's business", 200, b'{"x":1,"response":{"y":2}}', {"response": {"uid": "", "allowed": False}}),
+    ("unknown fields are ignored", 200, b'{"x":1,"response":{"y":2}}', {"response": {"uid": "", "allowed": False}}),
     ("YAML", 200, b"kind: AdmissionReview\nresponse: {allowed: true}\n", {"kind": "AdmissionReview", "response": {"uid": "", "allowed": True}}),
 ]  # fmt: skip
 

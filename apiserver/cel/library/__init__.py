@@ -1,5 +1,5 @@
 """The functions of CEL: the language's own, its extensions, and those that Kubernetes adds.
 
-Each module is a table of `Overload`s: id, signature, what it does. An environment (`apiserver.cel.environment`) is
-made of some of them.
+Each module ends with a table of `Overload`s: id, signature, implementation. An environment
+(`noxu.apiserver.cel.checking.environment`) consists of some of them.
 """

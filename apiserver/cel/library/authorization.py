@@ -1,7 +1,9 @@
-"""Kubernetes' authorizer, for expressions of admission: who may do what.
+"""Kubernetes' authorizer in expressions of admission.
 
-Only the shape of the questions is known here. The `authorizer` variable is an `Authorizer` whose `ask` decides: it
-gets the question's attributes and answers (allowed, reason, error).
+    authorizer.group('apps').resource('deployments').namespace('x').check('get').allowed()
+
+Each call but the last adds an attribute to a question; `check` adds the verb and asks. This module only builds the
+questions: the function that the `authorizer` variable was made with decides.
 """
 
 from __future__ import annotations
@@ -9,50 +11,59 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from apiserver.api.names import dns1123_label, dns1123_subdomain
-from apiserver.cel.errors import CelError, no_such_overload
-from apiserver.cel.library.declarations import Overload, overload
-from apiserver.cel.types import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK, Type
-from apiserver.cel.values import Opaque, Value
+from noxu.apiserver.api.names import dns1123_label, dns1123_subdomain
+from noxu.apiserver.cel.errors import CelError, no_such_overload
+from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.types.types import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK, Type
+from noxu.apiserver.cel.values.values import Opaque, Value
 
 
-class Answer(NamedTuple):
+class AuthorizerDecision(NamedTuple):
+    """The answer to a question. `error` is set if it could not be decided."""
+
     allowed: bool
     reason: str = ""
     error: str = ""
 
 
-# Attributes: user (only for another service account), path | group, resource, subresource, namespace, name,
-# fieldSelector, labelSelector; and always verb.
-Ask: TypeAlias = Callable[[Mapping[str, str]], Answer]
+Authorize: TypeAlias = Callable[[Mapping[str, str]], AuthorizerDecision]
+"""Answers a question, given its attributes.
+
+They are `verb`; `user` for another service account; `path`, or `group`, `resource`, `subresource`, `namespace`, `name`,
+`fieldSelector` and `labelSelector`. Attributes that the expression does not give are missing.
+"""
 
 
 class _Question(Opaque):
-    """A question as far as it has been put."""
+    """An authorizer or a check: the attributes of a question so far."""
 
-    __slots__ = ("ask", "attributes", "type")
+    __slots__ = ("attributes", "authorize", "type")
 
-    def __init__(self, kind: Type, ask: Ask, attributes: Mapping[str, str]) -> None:
+    def __init__(self, kind: Type, authorize: Authorize, attributes: Mapping[str, str]) -> None:
         self.type = kind
-        self.ask = ask
+        self.authorize = authorize
         self.attributes = attributes
 
     def equals(self, other: Value) -> bool:
         raise no_such_overload()  # not even to itself
 
-    def narrowed(self, kind: Type, **more: str) -> _Question:
-        return _Question(kind, self.ask, {**self.attributes, **more})
+    def with_attributes(self, kind: Type, **added: str) -> _Question:
+        return _Question(kind, self.authorize, {**self.attributes, **added})
 
 
 class Authorizer(_Question):
+    """The value of the variable `authorizer`."""
+
     __slots__ = ()
 
-    def __init__(self, ask: Ask) -> None:
-        super().__init__(AUTHORIZER, ask, {})
+    def __init__(self, authorize: Authorize) -> None:
+        super().__init__(AUTHORIZER, authorize, {})
 
 
-def resource_check(ask: Ask, group: str, resource: str, subresource: str, namespace: str, name: str) -> Value:
-    """What `authorizer.group(…).resource(…)…` would give: questions about one object."""
+def resource_check(
+    authorize: Authorize, group: str, resource: str, subresource: str, namespace: str, name: str
+) -> Value:
+    """The value of `authorizer.group(…).resource(…)…`: questions about one object."""
     attributes = {
         "group": group,
         "resource": resource,
@@ -60,26 +71,26 @@ def resource_check(ask: Ask, group: str, resource: str, subresource: str, namesp
         "namespace": namespace,
         "name": name,
     }
-    return _Question(RESOURCE_CHECK, ask, attributes)
+    return _Question(RESOURCE_CHECK, authorize, attributes)
 
 
 class _Decision(Opaque):
-    __slots__ = ("answer",)
+    __slots__ = ("decision",)
     type = DECISION
 
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
+    def __init__(self, decision: AuthorizerDecision) -> None:
+        self.decision = decision
 
     def equals(self, other: Value) -> bool:
         raise no_such_overload()
 
 
 def _with(kind: Type, attribute: str) -> Callable[[_Question, str], _Question]:
-    return lambda question, value: question.narrowed(kind, **{attribute: value})
+    return lambda question, value: question.with_attributes(kind, **{attribute: value})
 
 
 def _check(question: _Question, verb: str) -> _Decision:
-    return _Decision(question.ask({**question.attributes, "verb": verb}))
+    return _Decision(question.authorize({**question.attributes, "verb": verb}))
 
 
 def _service_account(question: _Question, namespace: str, name: str) -> _Question:
@@ -87,7 +98,7 @@ def _service_account(question: _Question, namespace: str, name: str) -> _Questio
         raise CelError("Invalid service account name")
     if dns1123_label(namespace):
         raise CelError("Invalid service account namespace")
-    return question.narrowed(AUTHORIZER, user=f"system:serviceaccount:{namespace}:{name}")
+    return question.with_attributes(AUTHORIZER, user=f"system:serviceaccount:{namespace}:{name}")
 
 
 OVERLOADS: Final[list[tuple[str, Overload]]] = [
@@ -108,10 +119,10 @@ OVERLOADS: Final[list[tuple[str, Overload]]] = [
     overload("resourcecheck_name", "resourcecheck.name(string) -> resourcecheck", _with(RESOURCE_CHECK, "name")),
     overload("pathcheck_check", "pathcheck.check(string) -> decision", _check),
     overload("resourcecheck_check", "resourcecheck.check(string) -> decision", _check),
-    overload("decision_errored", "decision.errored() -> bool", lambda decision: bool(decision.answer.error)),
-    overload("decision_error", "decision.error() -> string", lambda decision: decision.answer.error),
-    overload("decision_allowed", "decision.allowed() -> bool", lambda decision: decision.answer.allowed),
-    overload("decision_reason", "decision.reason() -> string", lambda decision: decision.answer.reason),
+    overload("decision_errored", "decision.errored() -> bool", lambda value: bool(value.decision.error)),
+    overload("decision_error", "decision.error() -> string", lambda value: value.decision.error),
+    overload("decision_allowed", "decision.allowed() -> bool", lambda value: value.decision.allowed),
+    overload("decision_reason", "decision.reason() -> string", lambda value: value.decision.reason),
     overload(
         "authorizer_fieldselector",
         "resourcecheck.fieldSelector(string) -> resourcecheck",

@@ -1,21 +1,21 @@
-"""What the macros transformMap and transformMapEntry build their maps with (cel-go's ext/comprehensions.go)."""
+"""The functions that the macros transformMap and transformMapEntry expand to (cel-go's ext/comprehensions.go)."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.cel.conversions import go_value
-from apiserver.cel.errors import CelError
-from apiserver.cel.library.declarations import Overload, overload
-from apiserver.cel.values import ABSENT, JsonObject, MapValue, Value
+from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.values.conversions import go_value
+from noxu.apiserver.cel.values.values import ABSENT, JsonObject, MapValue, Value
 
 
 def insert(target: MapValue | JsonObject, key: Value, value: Value) -> MapValue:
-    """The map, with one more entry; the accumulator of a comprehension is changed in place."""
+    """The map with another entry. A map made by the comprehension is changed in place, a map of an object is copied."""
     if target.find(key) is not ABSENT:
         raise CelError(f"insert failed: key {go_value(key)} already exists")
     if not isinstance(target, MapValue):
-        target = MapValue((one, target.find(one)) for one in target)
+        target = MapValue((name, target.find(name)) for name in target)
     target.set(key, value)
     return target
 

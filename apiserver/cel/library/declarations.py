@@ -1,9 +1,11 @@
-"""How functions are declared: overloads with signatures, and what is called when an expression runs.
+"""Declarations of functions: overloads with their signatures, and which implementation a call runs.
 
-A signature is written as documentation writes it: `string.charAt(int) -> string`, `size(list(A)) -> int`; a single
-capital letter is a type parameter, and `optional::of` a function of a namespace (called `optional.of`). Which implementation runs follows cel-go's planner: with one overload in question
-its own, guarded by the types of the arguments; with several (dyn arguments) the first whose types match. Functions
-with a `singleton` do not look at overloads, only at a trait of their first argument.
+Signatures are written as in documentation: `string.charAt(int) -> string`, `size(list(A)) -> int`. A single capital letter
+is a type parameter; `optional::of` is a function of a namespace (called `optional.of`).
+
+As in cel-go's planner, a call that the checker resolved to one overload runs the implementation of this overload, which
+checks the types of its arguments. A call that may use several (with dyn arguments) runs the first whose types match. A
+function with a `singleton` has one implementation for all overloads, which checks only a trait of its first argument.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from apiserver.cel import types
-from apiserver.cel.errors import CelError, no_such_overload
-from apiserver.cel.types import Kind, Type
-from apiserver.cel.values import Value, type_of
+from noxu.apiserver.cel.errors import CelError, no_such_overload
+from noxu.apiserver.cel.types import types
+from noxu.apiserver.cel.types.types import Kind, Type
+from noxu.apiserver.cel.values.values import Value, type_of
 
 Implementation: TypeAlias = Callable[..., Value]
 
@@ -35,7 +37,7 @@ _RECEIVERS: Final = frozenset({"string", types.DURATION.name, types.TIMESTAMP.na
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Overload:
-    """`member`: called on a target, its first argument. Without `run` the language itself knows what to do."""
+    """`member`: called on a target, which is the first argument. Without `run`, the interpreter implements the function."""
 
     id: str
     args: tuple[Type, ...]
@@ -47,7 +49,10 @@ class Overload:
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """`traits`: the runtime types that the singleton takes as first argument (None: any)."""
+    """`traits`: the runtime types that the singleton accepts as its first argument (None: any).
+
+    Without `guarded`, implementations check the types of their arguments themselves.
+    """
 
     name: str
     overloads: list[Overload] = field(default_factory=list)
@@ -56,11 +61,11 @@ class Function:
     guarded: bool = True
 
     def implementation(self, overloads: Sequence[str]) -> Implementation:
-        """What runs a call for which the checker found these overloads."""
+        """What a call runs for which the checker found these overloads."""
         if self.singleton is not None:
             return self.singleton if self.traits is None else self._with_trait(self.singleton, self.traits)
         if len(overloads) == 1:
-            chosen = next(one for one in self.overloads if one.id == overloads[0])
+            chosen = next(overload for overload in self.overloads if overload.id == overloads[0])
             assert chosen.run is not None, chosen.id
             return self._guard(chosen, chosen.run)
         if len(self.overloads) == 1 and self.overloads[0].run is not None:
@@ -77,46 +82,49 @@ class Function:
         return call
 
     def _guard(self, overload: Overload, run: Implementation) -> Implementation:
-        wanted = overload.args
-        if not self.guarded or not wanted:
+        expected = overload.args
+        if not self.guarded or not expected:
             return run
 
         def call(*args: Value) -> Value:
-            if not all(map(accepts, wanted, args)):
-                raise self._refusal(args)
+            if not all(map(accepts, expected, args)):
+                raise self._no_overload(args)
             return run(*args)
 
         return call
 
     def _dispatch(self, *args: Value) -> Value:
-        for one in self.overloads:
-            if len(one.args) == len(args) and one.run is not None and all(map(accepts, one.args, args)):
-                return one.run(*args)
-        raise self._refusal(args)
+        for overload in self.overloads:
+            if len(overload.args) == len(args) and overload.run is not None and all(map(accepts, overload.args, args)):
+                return overload.run(*args)
+        raise self._no_overload(args)
 
-    def _refusal(self, args: Iterable[Value]) -> CelError:
-        names = ", ".join(type_of(one).name for one in args)
+    def _no_overload(self, args: Iterable[Value]) -> CelError:
+        names = ", ".join(type_of(arg).name for arg in args)
         return CelError(f"no such overload: {self.name}({names})")
 
 
-def accepts(wanted: Type, value: Value) -> bool:
-    """Is a value of that type? Of lists and maps the first element is looked at."""
-    if wanted.kind in (Kind.DYN, Kind.PARAM):
+def accepts(expected: Type, value: Value) -> bool:
+    """Whether a value is of a type. Of lists and maps only the first element is checked."""
+    if expected.kind in (Kind.DYN, Kind.PARAM):
         return True
-    if type_of(value).name != wanted.name:
+    if type_of(value).name != expected.name:
         return False
-    if wanted.kind is Kind.LIST:
-        return len(value) == 0 or accepts(wanted.params[0], next(iter(value)))
-    if wanted.kind is Kind.MAP:
+    if expected.kind is Kind.LIST:
+        return len(value) == 0 or accepts(expected.params[0], next(iter(value)))
+    if expected.kind is Kind.MAP:
         if len(value) == 0:
             return True
         key = next(iter(value))
-        return accepts(wanted.params[0], key) and accepts(wanted.params[1], value.find(key))
+        return accepts(expected.params[0], key) and accepts(expected.params[1], value.find(key))
     return True
 
 
 def overload(identifier: str, signature: str, run: Implementation | None = None) -> tuple[str, Overload]:
-    """A row of a library: (function name, overload)."""
+    """A row of a library: the name of the function, and the overload.
+
+    overload("list_join", "list(string).join() -> string", run)   →   "join", with the argument types (list(string),)
+    """
     found = _SIGNATURE.fullmatch(signature)
     assert found, signature
     args = [found["target"]] if found["target"] else []
@@ -128,14 +136,14 @@ def overload(identifier: str, signature: str, run: Implementation | None = None)
 
 
 def _params(all_types: Iterable[Type]) -> Iterable[str]:
-    for one in all_types:
-        if one.kind is Kind.PARAM:
-            yield one.name
-        yield from _params(one.params)
+    for type_ in all_types:
+        if type_.kind is Kind.PARAM:
+            yield type_.name
+        yield from _params(type_.params)
 
 
 def read_type(text: str) -> Type:
-    """`map(string, list(A))` as a type. Names with a dot are object types."""
+    """The type that a signature writes as `map(string, list(A))`. An unknown name is that of an object type."""
     text = text.strip()
     if text in _NAMED:
         return _NAMED[text]
@@ -157,7 +165,7 @@ def read_type(text: str) -> Type:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas outside parentheses."""
+    """Split at the commas outside parentheses: `map(K, V), K` → [`map(K, V)`, `K`]."""
     parts, depth = [""], 0
     for char in text:
         depth += {"(": 1, ")": -1}.get(char, 0)

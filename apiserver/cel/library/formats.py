@@ -1,4 +1,4 @@
-"""Kubernetes' named formats: `format.dns1123Label().validate(text)`, `format.named("uuid")`."""
+"""Kubernetes' named formats: `format.dns1123Label().validate(text)`, `format.named('uuid')`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from apiserver.api import gourl, names
-from apiserver.cel.errors import no_such_overload
-from apiserver.cel.library.declarations import Overload, overload
-from apiserver.cel.types import FORMAT
-from apiserver.cel.values import NONE, Opaque, Optional, Value
-from apiserver.schema import formats
+from noxu.apiserver.api import names
+from noxu.apiserver.cel.errors import no_such_overload
+from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.types.types import FORMAT
+from noxu.apiserver.cel.values.values import NONE, Opaque, Optional, Value
+from noxu.apiserver.go import url as go_url
+from noxu.apiserver.schema import formats
 
 
 class Format(Opaque):
-    """`complaints` tells what is wrong with a text; `pattern_size` is what its check counts in costs."""
+    """`find_errors` returns what is wrong with a text. `pattern_size` is the length of a pattern that would cost as much."""
 
-    __slots__ = ("complaints", "name", "pattern_size")
+    __slots__ = ("find_errors", "name", "pattern_size")
     type = FORMAT
 
-    def __init__(self, name: str, complaints: Callable[[str], list[str]], pattern_size: int) -> None:
+    def __init__(self, name: str, find_errors: Callable[[str], list[str]], pattern_size: int) -> None:
         self.name = name
-        self.complaints = complaints
+        self.find_errors = find_errors
         self.pattern_size = pattern_size
 
     def equals(self, other: Value) -> bool:
@@ -33,17 +34,19 @@ class Format(Opaque):
 
 def _uri(text: str) -> list[str]:
     try:
-        gourl.parse_request_uri(text)
+        go_url.parse_request_uri(text)
     except ValueError as error:
         return [str(error)]
     return []
 
 
-def _schema_format(name: str, complaint: str) -> Callable[[str], list[str]]:
+def _schema_format(name: str, message: str) -> Callable[[str], list[str]]:
+    """A format of schemas, which has one error."""
+
     def check(text: str) -> list[str]:
         is_valid = formats.checker(name)
         assert is_valid is not None
-        return [] if is_valid(text) else [complaint]
+        return [] if is_valid(text) else [message]
 
     return check
 
@@ -65,9 +68,9 @@ NAMED: Final[dict[str, Format]] = {
 }
 
 
-def validate(wanted: Format, text: str) -> Optional:
-    complaints = wanted.complaints(text)
-    return Optional(complaints) if complaints else NONE
+def validate(format_: Format, text: str) -> Optional:
+    errors = format_.find_errors(text)
+    return Optional(errors) if errors else NONE
 
 
 def named(name: str) -> Optional:

@@ -1,7 +1,9 @@
-"""`string.format(list)`: cel-go's first version (ext/formatting.go), printing in English as golang.org/x/text does.
+"""`string.format(list)`: cel-go's first version (ext/formatting.go), which prints in English as golang.org/x/text does.
 
-`%s %d %f %e %b %x %X %o`, `%.3f`; doubles are grouped by thousands (`1,234.50`), `%e` has six digits whatever the
-precision says — that is the width — and prints `1.5×10⁻⁰³`.
+    '%s has %d, %.2f'.format(['a', 3, 1234.5])   →   a has 3, 1,234.50
+
+The verbs are s, d, f, e, b, x, X and o. Doubles are grouped by thousands. `%e` always prints six digits, and takes the
+precision as the width: `%.12e` of 0.0015 is `1.500000×10⁻⁰³` (14 characters, so nothing is padded).
 """
 
 from __future__ import annotations
@@ -11,21 +13,22 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from apiserver.api.gotext import quote
-from apiserver.api.types import MAX_INT64
-from apiserver.cel import conversions
-from apiserver.cel.errors import CelError, check_patience
-from apiserver.cel.numbers import Uint
-from apiserver.cel.values import LISTS, MAPS, Value, type_of
+from noxu.apiserver.cel.cpu_budget import check_cpu_budget
+from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.values import conversions
+from noxu.apiserver.cel.values.numbers import Uint
+from noxu.apiserver.cel.values.values import LISTS, MAPS, Value, type_of
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.values import MAX_INT64
 
 Render: TypeAlias = Callable[[str, int | None, Value], str]  # (verb, precision, argument)
 
 _SUPERSCRIPT: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _DIGITS: Final = re.compile("[0-9]*")
-_MOST_DIGITS: Final = 1100  # no double has more after its point
+_MAX_FRACTION: Final = 1100  # digits; no double has more after its point
 _DOUBLE_NAMES: Final = ("NaN", "Infinity", "-Infinity")
 
-WRONG: Final = {  # what a clause says of an argument it cannot print
+_WRONG_TYPE: Final = {  # the error for an argument that a verb cannot print
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
     "timestamps, was given {}",
     "d": "decimal clause can only be used on integers, was given {}",
@@ -39,7 +42,7 @@ WRONG: Final = {  # what a clause says of an argument it cannot print
 
 
 class FormatError(ValueError):
-    """The message is cel-go's."""
+    """A format or an argument that is wrong. The message is cel-go's."""
 
 
 def format_string(text: str, args: Value) -> str:
@@ -48,7 +51,7 @@ def format_string(text: str, args: Value) -> str:
             raise FormatError(f"index {index} out of range")
         return args[index]
 
-    check_patience()
+    check_cpu_budget()
     try:
         return interpolate(text, pick, len(args), render)
     except FormatError as error:
@@ -56,7 +59,12 @@ def format_string(text: str, args: Value) -> str:
 
 
 def interpolate(text: str, pick: Callable[[int], Value], size: int, show: Render) -> str:
-    """The text with `show`'s answers in place of its clauses. Raises FormatError."""
+    """Replace the clauses of a format by what `show` returns for them. Raises FormatError.
+
+    `position` is after what was read, `used` counts the arguments, `size` is how many there are:
+
+        "a%.2fb"   text up to "%" (1), clause ".2f" (2 to 5), and again from "b"
+    """
     out: list[str] = []
     position, used = 0, 0
     while True:
@@ -89,7 +97,7 @@ def _during_formatting(error: FormatError) -> FormatError:
 
 
 def _clause(text: str, position: int) -> tuple[str, int | None, int]:
-    """Verb, precision, and where the text goes on."""
+    """The verb and precision of the clause at `position`, and the position after it: (".2f", 0) → ("f", 2, 3)."""
     bad = "could not parse formatting clause: "
     precision: int | None = None
     if text[position] == ".":
@@ -103,16 +111,16 @@ def _clause(text: str, position: int) -> tuple[str, int | None, int]:
             raise FormatError(
                 f"{bad_precision}error while converting precision to integer: strconv.Atoi: parsing {quote(digits)}: {why}"
             )
-        precision = int(digits)
+        precision = int(digits[-19:])
     verb = text[position]
-    if verb not in WRONG:
-        byte = verb.encode("utf-8", "surrogatepass")[:1].decode("latin-1")  # upstream reads bytes
+    if verb not in _WRONG_TYPE:
+        byte = verb.encode("utf-8", "surrogatepass")[:1].decode("latin-1")  # upstream reads a byte
         raise FormatError(f'{bad}unrecognized formatting clause "{byte}"')
     return verb, precision, position + 1
 
 
-def wrong(verb: str, type_name: str) -> FormatError:
-    return FormatError(WRONG[verb].format(type_name))
+def wrong_type(verb: str, type_name: str) -> FormatError:
+    return FormatError(_WRONG_TYPE[verb].format(type_name))
 
 
 def render(verb: str, precision: int | None, value: Value) -> str:
@@ -130,7 +138,7 @@ def render(verb: str, precision: int | None, value: Value) -> str:
             return f"{value:o}"
         case "x" | "X" if type(value) in (int, Uint, str, bytes):
             return _hex(verb, value)
-    raise wrong(verb, type_of(value).name)
+    raise wrong_type(verb, type_of(value).name)
 
 
 def _hex(verb: str, value: Value) -> str:
@@ -151,11 +159,11 @@ def to_text(value: Value) -> str:
     try:
         return conversions.to_string(value)
     except CelError:
-        raise wrong("s", type_of(value).name) from None
+        raise wrong_type("s", type_of(value).name) from None
 
 
 def _inner(value: Value) -> str:
-    """An element of a list or map."""
+    """`%s` of an element of a list or map."""
     kind = type_of(value).name
     match kind:
         case "string":
@@ -184,15 +192,15 @@ def _map(value: Value) -> str:
 
 
 def fixed(value: float, precision: int | None) -> str:
-    """`%f`: as many digits as wanted; beyond 255 zeros at the end are only kept modulo 256, as x/text has it."""
+    """`%f`. With a precision above 255, x/text pads the fraction with zeros to the precision modulo 256."""
     if not math.isfinite(value):
         return _not_finite(value)
-    wanted = 6 if precision is None else precision
-    text = f"{abs(value) if value == 0 else value:,.{min(wanted, _MOST_DIGITS)}f}"
-    if wanted < 256:
+    places = 6 if precision is None else precision
+    text = f"{abs(value) if value == 0 else value:,.{min(places, _MAX_FRACTION)}f}"
+    if places < 256:
         return text
     whole, _, fraction = text.partition(".")
-    fraction = fraction.rstrip("0").ljust(wanted % 256, "0")
+    fraction = fraction.rstrip("0").ljust(places % 256, "0")
     return f"{whole}.{fraction}" if fraction else whole
 
 
@@ -210,9 +218,11 @@ def _not_finite(value: float) -> str:
     return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
 
 
-def check(text: str, given: int, is_fine: Callable[[str, int], None]) -> int:
-    """Validate a literal format with its literal list of arguments: `is_fine(verb, index)` raises FormatError for an
-    argument that does not fit. Returns how many arguments are used."""
+def check(text: str, given: int, check_argument: Callable[[str, int], None]) -> int:
+    """Validate a literal format that has a literal list of `given` arguments. Returns how many of them it uses.
+
+    `check_argument(verb, index)` raises FormatError for an argument that the verb cannot print.
+    """
     used = 0
 
     def pick(index: int) -> int:
@@ -221,7 +231,7 @@ def check(text: str, given: int, is_fine: Callable[[str, int], None]) -> int:
         return index
 
     def show(verb: str, _: int | None, index: int) -> str:
-        is_fine(verb, index)
+        check_argument(verb, index)
         return ""
 
     interpolate(text, pick, given, show)

@@ -1,4 +1,4 @@
-"""Functions on lists: those of Kubernetes (sum, min, indexOf …) and cel-go's extension, version 3 (slice, sort …)."""
+"""Functions on lists: Kubernetes' (sum, min, indexOf …) and those of cel-go's extension, version 3 (slice, sort …)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Final
 
-from apiserver.cel import equality
-from apiserver.cel.errors import CelError, no_such_overload
-from apiserver.cel.library.declarations import Function, Implementation, Overload, overload
-from apiserver.cel.library.standard import ADDERS, COMPARERS, add, compare
-from apiserver.cel.numbers import Uint
-from apiserver.cel.times import Duration
-from apiserver.cel.values import LISTS, Value, type_of
+from noxu.apiserver.cel.errors import CelError, no_such_overload
+from noxu.apiserver.cel.library.declarations import Function, Implementation, Overload, overload
+from noxu.apiserver.cel.library.standard import ADDERS, COMPARERS, add, compare
+from noxu.apiserver.cel.values import equality
+from noxu.apiserver.cel.values.numbers import Uint
+from noxu.apiserver.cel.values.times import Duration
+from noxu.apiserver.cel.values.values import ABSENT, LISTS, Value, type_of
 
 MAX_RANGE: Final = 1_000_000
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-_EXTENSION_ORDER: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SUMMABLE: Final = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
 _RUNTIME_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
 
@@ -28,26 +27,26 @@ def _comparable(value: Value) -> Value:
 
 
 def is_sorted(items: Value) -> bool:
-    previous: list[Value] = []
-    for one in items:
-        _comparable(one)
-        if previous:
+    previous: Value = ABSENT
+    for item in items:
+        _comparable(item)
+        if previous is not ABSENT:
             try:
-                if compare(previous[0], one) > 0:
+                if compare(previous, item) > 0:
                     return False
-            except CelError:  # what has no order is no disorder
+            except CelError:  # neighbours without an order do not make a list unsorted
                 pass
-        previous = [one]
+        previous = item
     return True
 
 
 def _sum(zero: Value) -> Implementation:
     def run(items: Value) -> Value:
         total = zero
-        for one in items:
-            if type_of(one).name not in ADDERS:
+        for item in items:
+            if type_of(item).name not in ADDERS:
                 raise no_such_overload()
-            total = add(total, one)
+            total = add(total, item)
         return total
 
     return run
@@ -57,18 +56,18 @@ def _extreme(name: str, sign: int) -> Implementation:
     """min (sign 1) and max (sign -1)."""
 
     def run(items: Value) -> Value:
-        found: list[Value] = []
-        for one in items:
-            _comparable(one)
+        found: Value = ABSENT
+        for item in items:
+            _comparable(item)
             try:
-                better = not found or compare(found[0], one) == sign
+                better = found is ABSENT or compare(found, item) == sign
             except CelError:
                 better = False
             if better:
-                found = [one]
-        if not found:
+                found = item
+        if found is ABSENT:
             raise CelError(f"{name} called on empty list")
-        return found[0]
+        return found
 
     return run
 
@@ -81,7 +80,7 @@ def _same(left: Value, right: Value) -> bool:
 
 
 def index_of(items: Value, value: Value) -> int:
-    return next((n for n, one in enumerate(items) if _same(one, value)), -1)
+    return next((n for n, item in enumerate(items) if _same(item, value)), -1)
 
 
 def last_index_of(items: Value, value: Value) -> int:
@@ -89,20 +88,23 @@ def last_index_of(items: Value, value: Value) -> int:
 
 
 def slice_of(items: Value, start: int, end: int) -> list[Value]:
-    bad = f"cannot slice({start}, {end}), "
+    prefix = f"cannot slice({start}, {end}), "
     if start < 0 or end < 0:
-        raise CelError(f"{bad}negative indexes not supported")
+        raise CelError(f"{prefix}negative indexes not supported")
     if start > end:
-        raise CelError(f"{bad}start index must be less than or equal to end index")
+        raise CelError(f"{prefix}start index must be less than or equal to end index")
     if len(items) < end:
-        raise CelError(f"{bad}list is length {len(items)}")
+        raise CelError(f"{prefix}list is length {len(items)}")
     return [items[n] for n in range(start, end)]
 
 
 def flatten(items: Value, *depths: Value) -> list[Value]:
-    """One level, or as many as wanted."""
-    if not isinstance(items, LISTS) or any(type(one) is not int for one in depths):
-        names = ", ".join(type_of(one).name for one in depths)
+    """Lists in the list are replaced by their elements, down to `depths` levels (one if it is not given).
+
+    Does not recurse: `todo` is a stack of (rest of a list, how many levels below it are flattened).
+    """
+    if not isinstance(items, LISTS) or any(type(depth) is not int for depth in depths):
+        names = ", ".join(type_of(depth).name for depth in depths)
         raise CelError(f"no such overload: {type_of(items).name}.flatten({names})")
     depth = depths[0] if depths else 1
     if depth < 0:
@@ -110,12 +112,12 @@ def flatten(items: Value, *depths: Value) -> list[Value]:
     out: list[Value] = []
     todo = [(iter(items), depth)]
     while todo:
-        elements, left = todo[-1]
-        for one in elements:
-            if left and isinstance(one, LISTS):
-                todo.append((iter(one), left - 1))
+        elements, levels = todo[-1]
+        for element in elements:
+            if levels and isinstance(element, LISTS):
+                todo.append((iter(element), levels - 1))
                 break
-            out.append(one)
+            out.append(element)
         else:
             todo.pop()
     return out
@@ -126,7 +128,7 @@ def sort(items: Value) -> Value:
 
 
 def sort_by_keys(items: Value, keys: Value) -> Value:
-    """Sorted by the keys at the same places. Equal keys keep their order (upstream's may not, beyond 12 elements)."""
+    """The items sorted by the keys at the same indices. Stable, which upstream's sort is not beyond 12 elements."""
     if len(items) != len(keys):
         raise CelError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got "
@@ -138,15 +140,15 @@ def sort_by_keys(items: Value, keys: Value) -> Value:
     if kind not in COMPARERS:
         raise CelError("list elements must be comparable")
     ordered = list(keys)
-    if len(ordered) > 1 and any(type_of(one).name != kind for one in ordered):
+    if len(ordered) > 1 and any(type_of(key).name != kind for key in ordered):
         raise CelError("list elements must have the same type")
     pairs: list[tuple[Value, Value]] = list(zip(ordered, items, strict=True))
     pairs.sort(key=cmp_to_key(_by_key))
     return [item for _, item in pairs]
 
 
-def _by_key(one: tuple[Value, Value], other: tuple[Value, Value]) -> int:
-    return _order(one[0], other[0])
+def _by_key(left: tuple[Value, Value], right: tuple[Value, Value]) -> int:
+    return _order(left[0], right[0])
 
 
 def _order(left: Value, right: Value) -> int:
@@ -156,7 +158,7 @@ def _order(left: Value, right: Value) -> int:
         return 0
 
 
-def numbers_below(count: int) -> list[Value]:
+def range_of(count: int) -> list[Value]:
     if count < 0:
         raise CelError(f"lists.range: size must be non-negative, got {count}")
     if count > MAX_RANGE:
@@ -172,22 +174,22 @@ def distinct(items: Value) -> Value:
     if not len(items):
         return items
     unique: list[Value] = []
-    simple: set[Value] = set()  # strings are found at once
-    for one in items:
-        if type(one) is str:
-            if one in simple:
+    strings: set[Value] = set()  # strings need not be compared with every other element
+    for item in items:
+        if type(item) is str:
+            if item in strings:
                 continue
-            simple.add(one)
-        elif any(_same(one, other) for other in unique):
+            strings.add(item)
+        elif any(_same(item, other) for other in unique):
             continue
-        unique.append(one)
+        unique.append(item)
     return unique
 
 
 def includes(target: Value, value: Value) -> bool:
-    """Is the value in a list, or the very value that is no list?"""
+    """Whether a list contains the value, or a target that is no list equals it."""
     if isinstance(target, LISTS):
-        return any(_same(one, value) for one in target)
+        return any(_same(item, value) for item in target)
     return _same(target, value)
 
 
@@ -205,7 +207,8 @@ KUBERNETES: Final[list[tuple[str, Overload]]] = [
 ]
 
 
-def _named(kind: str) -> str:
+def _id_part(kind: str) -> str:
+    """How the ids of the extension's overloads name a type."""
     return _RUNTIME_NAMES.get(kind, kind)
 
 
@@ -219,7 +222,7 @@ FLATTEN: Final = Function(
 )
 SORT: Final = Function(
     "sort",
-    [overload(f"list_{_named(kind)}_sort", f"list({kind}).sort() -> list({kind})")[1] for kind in _EXTENSION_ORDER],
+    [overload(f"list_{_id_part(kind)}_sort", f"list({kind}).sort() -> list({kind})")[1] for kind in _COMPARABLE],
     sort,
     frozenset({"list"}),
 )
@@ -227,16 +230,16 @@ SORT_BY: Final = Function(
     "@sortByAssociatedKeys",
     [
         overload(
-            f"list_{_named(kind)}_sortByAssociatedKeys", f"list(T).@sortByAssociatedKeys(list({kind})) -> list(T)"
+            f"list_{_id_part(kind)}_sortByAssociatedKeys", f"list(T).@sortByAssociatedKeys(list({kind})) -> list(T)"
         )[1]
-        for kind in _EXTENSION_ORDER
+        for kind in _COMPARABLE
     ],
     sort_by_keys,
     frozenset({"list"}),
 )
 EXTENSION: Final[list[tuple[str, Overload]]] = [
     overload("list_slice", "list(T).slice(int, int) -> list(T)", slice_of),
-    overload("lists_range", "lists::range(int) -> list(int)", numbers_below),
+    overload("lists_range", "lists::range(int) -> list(int)", range_of),
     overload("list_reverse", "list(T).reverse() -> list(T)", reverse),
     overload("list_distinct", "list(T).distinct() -> list(T)", distinct),
 ]

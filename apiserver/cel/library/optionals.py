@@ -1,20 +1,22 @@
-"""Optional values (cel-go's cel/library.go). `or`, `orValue` and the selections look at their arguments lazily:
-whoever evaluates an expression does them."""
+"""Optional values (cel-go's cel/library.go).
+
+`or`, `orValue` and optional selections do not evaluate all their arguments: the interpreter implements them.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiserver.cel.conversions import go_value
-from apiserver.cel.errors import CelError
-from apiserver.cel.library.declarations import Implementation, Overload, overload
-from apiserver.cel.times import MIN_SECONDS as YEAR_ONE
-from apiserver.cel.times import Duration, Timestamp
-from apiserver.cel.values import ABSENT, NONE, MapValue, Optional, UntypedList, UntypedMap, Value
+from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.library.declarations import Implementation, Overload, overload
+from noxu.apiserver.cel.values.conversions import go_value
+from noxu.apiserver.cel.values.times import MIN_SECONDS as YEAR_ONE
+from noxu.apiserver.cel.values.times import Duration, Timestamp
+from noxu.apiserver.cel.values.values import ABSENT, NONE, MapValue, Optional, UntypedList, UntypedMap, Value
 
 
 def of_non_zero(value: Value) -> Optional:
-    """Empty for null, false, 0, "" and empty lists and maps that an expression made."""
+    """Empty for null, false, 0, "" and for empty lists and maps, unless these have a schema."""
     match value:
         case None | False | "" | b"":
             zero = True
@@ -35,15 +37,16 @@ def of_non_zero(value: Value) -> Optional:
 
 def unwrap(items: Value) -> list[Value]:
     out = []
-    for one in items:
-        if not isinstance(one, Optional):
-            raise CelError(f"value {go_value(one)} is not optional")
-        if one.value is not ABSENT:
-            out.append(one.value)
+    for item in items:
+        if not isinstance(item, Optional):
+            raise CelError(f"value {go_value(item)} is not optional")
+        if item.value is not ABSENT:
+            out.append(item.value)
     return out
 
 
 def _at(position: int) -> Implementation:
+    """The element at 0, or at -1 from the end; empty if the list is."""
     return lambda items: Optional(items[position if position >= 0 else len(items) - 1]) if len(items) else NONE
 
 
@@ -52,7 +55,7 @@ OVERLOADS: Final[list[tuple[str, Overload]]] = [
     overload("optional_ofNonZeroValue", "optional::ofNonZeroValue(V) -> optional(V)", of_non_zero),
     overload("optional_none", "optional::none() -> optional(V)", lambda: NONE),
     overload("optional_value", "optional(V).value() -> V", Optional.get),
-    overload("optional_hasValue", "optional(V).hasValue() -> bool", lambda one: one.value is not ABSENT),
+    overload("optional_hasValue", "optional(V).hasValue() -> bool", lambda optional: optional.value is not ABSENT),
     overload("optional_or_optional", "optional(V).or(optional(V)) -> optional(V)"),
     overload("optional_orValue_value", "optional(V).orValue(V) -> V"),
     overload("select_optional_field", "_?._(dyn, string) -> optional(V)"),

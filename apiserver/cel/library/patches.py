@@ -1,8 +1,7 @@
-"""What mutating admission policies write: `Object{…}`, `JSONPatch{…}`, and `jsonpatch.escapeKey`.
+"""The results of mutating admission policies: `Object{…}`, `JSONPatch{…}`, and the function `jsonpatch.escapeKey`.
 
-Upstream's apiserver/pkg/cel/mutation. `Object.spec.ports{…}` is an object whose type is named after where it belongs;
-its fields may be anything, only their names are compared with the place, once the expression has run. A patch's value
-is whatever can be written as JSON.
+Upstream's apiserver/pkg/cel/mutation. The type `Object.spec.ports` is named after the place of its objects in the apply
+configuration. The checker accepts any fields; `misplaced` compares names with places when the expression has run.
 """
 
 from __future__ import annotations
@@ -11,24 +10,24 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from apiserver.cel import types
-from apiserver.cel.environment import MessageType
-from apiserver.cel.equality import equal
-from apiserver.cel.errors import CelError
-from apiserver.cel.library.declarations import Function, overload
-from apiserver.cel.numbers import Uint
-from apiserver.cel.types import Kind, Type
-from apiserver.cel.values import ABSENT, MapValue, Opaque, UntypedList, UntypedMap, Value, type_of
+from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.library.declarations import Function, overload
+from noxu.apiserver.cel.library.messages import MessageType
+from noxu.apiserver.cel.types import types
+from noxu.apiserver.cel.types.types import Kind, Type
+from noxu.apiserver.cel.values.equality import equal
+from noxu.apiserver.cel.values.numbers import Uint
+from noxu.apiserver.cel.values.values import ABSENT, MapValue, Opaque, UntypedList, UntypedMap, Value, type_of
 
 OBJECT: Final = Type(Kind.STRUCT, "Object")
 JSON_PATCH: Final = Type(Kind.STRUCT, "JSONPatch")
-_TEXTS: Final = ("op", "from", "path")
+_TEXT_FIELDS: Final = ("op", "from", "path")
 _NO_TYPE: Final = Type(Kind.OPAQUE, "")
-"""Of the fields that a patch has not: upstream has none for them."""
+"""The type of fields that a JSONPatch does not have: the checker accepts them, and `_operation` refuses them."""
 
 
 class ObjectValue(Opaque):
-    """`Object.spec{…}`: a piece of an apply configuration."""
+    """`Object.spec{…}`: a part of an apply configuration."""
 
     __slots__ = ("fields", "type")
 
@@ -45,20 +44,20 @@ class ObjectValue(Opaque):
         return self.fields.get(name, ABSENT)
 
 
-def _same(one: Value, other: Value) -> bool:
+def _same(value: Value, other: Value) -> bool:
     try:
-        return type(one) is type(other) and equal(one, other)
+        return type(value) is type(other) and equal(value, other)
     except CelError:
         return False
 
 
 class Operation(NamedTuple):
-    """One operation of a JSON patch. `value` is the value in a tuple, or empty."""
+    """An operation of a JSON patch. `from_` is its `from`, "" if it has none; `value` is ABSENT if it has none."""
 
     op: str = ""
     path: str = ""
-    source: str = ""
-    value: tuple[Value, ...] = ()
+    from_: str = ""
+    value: Value = ABSENT
 
 
 class OperationValue(Opaque):
@@ -73,15 +72,15 @@ class OperationValue(Opaque):
     def equals(self, other: Value) -> bool:
         if not isinstance(other, OperationValue):
             return False
-        mine, its = self.operation, other.operation
-        if mine[:3] != its[:3] or len(mine.value) != len(its.value):
+        left, right = self.operation, other.operation
+        if left[:3] != right[:3] or (left.value is ABSENT) is not (right.value is ABSENT):
             return False
-        return not mine.value or equal(mine.value[0], its.value[0])
+        return left.value is ABSENT or equal(left.value, right.value)
 
     def field(self, name: Value) -> Value:
-        op, path, source, value = self.operation
-        known = {"op": op, "path": path, "from": source}
-        return next(iter(value), ABSENT) if name == "value" else known.get(name) or ABSENT
+        op, path, from_, value = self.operation
+        texts = {"op": op, "path": path, "from": from_}
+        return value if name == "value" else texts.get(name) or ABSENT
 
 
 _GO_NAMES: Final[dict[type, str]] = {
@@ -99,26 +98,25 @@ _GO_NAMES: Final[dict[type, str]] = {
 
 def _operation(fields: dict[str, Value]) -> OperationValue:
     texts = {}
-    for name in _TEXTS:
+    for name in _TEXT_FIELDS:
         value = fields.get(name, "")
         if type(value) is not str:
             given = _GO_NAMES.get(type(value), "[]ref.Val" if isinstance(value, list) else type_of(value).name)
             raise CelError(f"unexpected type {given} for JSONPatchType '{name}' field")
         texts[name] = value
-    value = (fields["value"],) if "value" in fields else ()
-    unknown = next((name for name in fields if name not in (*_TEXTS, "value")), None)
+    unknown = next((name for name in fields if name not in (*_TEXT_FIELDS, "value")), None)
     if unknown is not None:
         raise CelError(f"unexpected JSONPatchType field: {unknown}")
-    return OperationValue(Operation(texts["op"], texts["path"], texts["from"], value))
+    return OperationValue(Operation(texts["op"], texts["path"], texts["from"], fields.get("value", ABSENT)))
 
 
-_PATCH_FIELDS: Final = {**dict.fromkeys(_TEXTS, types.STRING), "value": types.DYN}
+_PATCH_FIELDS: Final = {**dict.fromkeys(_TEXT_FIELDS, types.STRING), "value": types.DYN}
 _PATCH_MESSAGE: Final = MessageType(JSON_PATCH, lambda name: _PATCH_FIELDS.get(name, _NO_TYPE), _operation)
 
 
 @lru_cache(1024)
 def find_message(name: str) -> MessageType | None:
-    """The types of this module."""
+    """The message types of this module."""
     if name == JSON_PATCH.name:
         return _PATCH_MESSAGE
     if name == OBJECT.name or name.startswith(f"{OBJECT.name}."):
@@ -128,7 +126,7 @@ def find_message(name: str) -> MessageType | None:
 
 
 def escape_key(key: str) -> str:
-    """A key as a part of a JSON pointer."""
+    """A key as a part of a JSON pointer: a/b~c → a~1b~0c."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
@@ -137,17 +135,20 @@ FUNCTIONS: Final[Mapping[str, Function]] = {_ESCAPE_KEY[0]: Function(_ESCAPE_KEY
 
 
 def misplaced(value: ObjectValue) -> Iterator[str]:
-    """Objects whose type says that they belong elsewhere."""
+    """The errors of objects whose type names another place than theirs.
+
+    Object{spec: Object.status{}}   →   unexpected type name "Object.status", expected "Object.spec", …
+    """
     todo: list[tuple[Value, str]] = [(value, value.type.name)]
     while todo:
-        one, place = todo.pop()
-        if isinstance(one, ObjectValue):
-            name = one.type.name
+        part, place = todo.pop()
+        if isinstance(part, ObjectValue):
+            name = part.type.name
             if name != place:
-                told = f'unexpected type name "{name}", expected "{place}", '
-                yield f"{told}which matches field name path from root Object type"
-            todo += [(inner, f"{place}.{field}") for field, inner in reversed(one.fields.items())]
-        elif isinstance(one, list):
-            todo += [(inner, place) for inner in reversed(one)]
-        elif isinstance(one, MapValue):
-            todo += [(one.find(key), place) for key in one]
+                prefix = f'unexpected type name "{name}", expected "{place}", '
+                yield f"{prefix}which matches field name path from root Object type"
+            todo += [(inner, f"{place}.{field}") for field, inner in reversed(part.fields.items())]
+        elif isinstance(part, list):
+            todo += [(inner, place) for inner in reversed(part)]
+        elif isinstance(part, MapValue):
+            todo += [(part.find(key), place) for key in part]

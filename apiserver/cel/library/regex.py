@@ -1,17 +1,18 @@
-"""Kubernetes' find and findAll."""
+"""Kubernetes' find and findAll: matches of RE2 patterns in strings."""
 
 from __future__ import annotations
 
 from itertools import islice
 from typing import Final
 
-from apiserver.cel.errors import CelError, check_patience
-from apiserver.cel.library.declarations import Overload, overload
-from apiserver.cel.library.standard import compile_pattern
-from apiserver.cel.values import Value
-from apiserver.schema.patterns import Pattern
+from noxu.apiserver.cel.cpu_budget import check_cpu_budget
+from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.library.standard import compile_pattern
+from noxu.apiserver.cel.values.values import Value
+from noxu.apiserver.schema.patterns import Pattern
 
-_AT_ONCE: Final = 16
+_MATCHES_PER_CHECK: Final = 16  # of the CPU budget
 
 
 def _compiled(pattern: str) -> Pattern:
@@ -30,8 +31,8 @@ def find_all(text: str, pattern: str, count: int = -1) -> list[Value]:
     found: list[Value] = []
     for match in matches if count < 0 else islice(matches, count):
         found.append(match)
-        if not len(found) % _AT_ONCE:  # each may have looked at all of the text
-            check_patience()
+        if not len(found) % _MATCHES_PER_CHECK:  # finding a match may have taken a pass over the whole text
+            check_cpu_budget()
     return found
 
 

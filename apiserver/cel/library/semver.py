@@ -1,40 +1,51 @@
-"""Kubernetes' semantic versions (github.com/blang/semver/v4), error texts included."""
+"""Kubernetes' semantic versions in expressions (github.com/blang/semver/v4), error messages included."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from apiserver.api.gotext import quote
-from apiserver.cel.errors import CelError, no_such_overload
-from apiserver.cel.library.declarations import Overload, overload
-from apiserver.cel.numbers import MAX_UINT64
-from apiserver.cel.types import SEMVER
-from apiserver.cel.values import Opaque, Value
+from noxu.apiserver.cel.errors import CelError, no_such_overload
+from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.types.types import SEMVER
+from noxu.apiserver.cel.values.numbers import MAX_UINT64
+from noxu.apiserver.cel.values.values import Opaque, Value
+from noxu.apiserver.go.text import quote
 
 _NUMBERS: Final = re.compile("[0-9]*")
 _WORDS: Final = re.compile("[0-9A-Za-z-]*")
 
 
 class Version(Opaque):
-    """A part of `prerelease` is (False, number) or (True, word): numbers come first."""
+    """`1.2.3-rc.1+build`.
 
-    __slots__ = ("numbers", "prerelease")
+    A part of `prerelease` is (False, number) or (True, word), so that numbers sort before words: rc.1 is
+    [(True, "rc"), (False, 1)].
+    """
+
+    __slots__ = ("build", "numbers", "prerelease")
     type = SEMVER
 
-    def __init__(self, numbers: tuple[int, int, int], prerelease: list[tuple[bool, Value]]) -> None:
+    def __init__(self, numbers: tuple[int, int, int], prerelease: list[tuple[bool, Value]], build: str) -> None:
         self.numbers = numbers
         self.prerelease = prerelease
+        self.build = build
 
     @property
     def order(self) -> tuple[object, ...]:
-        """What is sorted by. A release is later than its prereleases; build metadata does not matter."""
+        """The sort key. A release is later than its prereleases; build metadata does not count."""
         return (*self.numbers, not self.prerelease, self.prerelease)
 
     def equals(self, other: Value) -> bool:
         if not isinstance(other, Version):
             raise no_such_overload()
         return self.order == other.order
+
+    def __str__(self) -> str:
+        text = ".".join(map(str, self.numbers))
+        if self.prerelease:
+            text += "-" + ".".join(str(part) for _, part in self.prerelease)
+        return f"{text}+{self.build}" if self.build else text
 
 
 def _number(text: str, name: str) -> int:
@@ -66,7 +77,10 @@ def _prerelease(text: str) -> tuple[bool, Value]:
 
 
 def parse(text: str) -> Version:
-    """Raises ValueError with the library's message."""
+    """semver.Parse. Raises ValueError with the library's message.
+
+    1.2.3-rc.1+b.5   →   at the first two dots: 1, 2, rest 3-rc.1+b.5; at "+": build b.5; at "-": patch 3, rc.1
+    """
     if not text:
         raise ValueError("Version string empty")
     parts = text.split(".", 2)
@@ -76,22 +90,22 @@ def parse(text: str) -> Version:
     rest, plus, build = parts[2].partition("+")
     patch, dash, prerelease = rest.partition("-")
     number = _number(patch, "patch")
-    before = [_prerelease(one) for one in prerelease.split(".")] if dash else []
-    for one in build.split(".") if plus else ():
-        if not one:
+    prerelease_parts = [_prerelease(part) for part in prerelease.split(".")] if dash else []
+    for part in build.split(".") if plus else ():
+        if not part:
             raise ValueError("Build meta data is empty")
-        if not _WORDS.fullmatch(one):
-            raise ValueError(f"Invalid character(s) found in build meta data {quote(one)}")
-    return Version((major, minor, number), before)
+        if not _WORDS.fullmatch(part):
+            raise ValueError(f"Invalid character(s) found in build meta data {quote(part)}")
+    return Version((major, minor, number), prerelease_parts, build)
 
 
 def parse_normalized(text: str) -> Version:
-    """A leading v, leading zeros and missing numbers are allowed."""
+    """Like `parse`, but a leading v, leading zeros and missing numbers are allowed: v01.2 → 1.2.0."""
     parts = text.removeprefix("v").split(".", 2)
     for position, part in enumerate(parts):
         if len(part) > 1:
-            bare = part.lstrip("0")
-            parts[position] = bare if bare[:1].isascii() and bare[:1].isdigit() else f"0{bare}"
+            stripped = part.lstrip("0")
+            parts[position] = stripped if stripped[:1].isascii() and stripped[:1].isdigit() else f"0{stripped}"
     if len(parts) < 3:
         if "+" in parts[-1] or "-" in parts[-1]:
             raise ValueError("short version cannot contain PreRelease/Build meta data")

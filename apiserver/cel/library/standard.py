@@ -1,6 +1,6 @@
 """The language's own functions (cel-go's common/stdlib): operators, sizes, conversions, strings, times.
 
-Logic, conditionals, equality and indexing are only declared here: whoever evaluates an expression does them itself.
+Logic, conditionals, equality and indexing are only declared here: the interpreter implements them.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from apiserver.cel import conversions, equality, numbers, times
-from apiserver.cel.errors import CelError, no_such_overload
-from apiserver.cel.library.declarations import Function, Implementation, Overload, overload
-from apiserver.cel.numbers import int_in_range, uint_in_range
-from apiserver.cel.times import Duration, Timestamp
-from apiserver.cel.types import DURATION, TIMESTAMP
-from apiserver.cel.values import NUMBERS, Value, type_of
-from apiserver.schema import patterns
-from apiserver.schema.patternsyntax import PatternError
+from noxu.apiserver.cel.errors import CelError, no_such_overload
+from noxu.apiserver.cel.library.declarations import Function, Implementation, Overload, overload
+from noxu.apiserver.cel.types.types import DURATION, TIMESTAMP
+from noxu.apiserver.cel.values import conversions, equality, numbers, times
+from noxu.apiserver.cel.values.numbers import int_in_range, uint_in_range
+from noxu.apiserver.cel.values.times import Duration, Timestamp
+from noxu.apiserver.cel.values.values import NUMBERS, Value, type_of
+from noxu.apiserver.go.regexp_syntax import PatternError
+from noxu.apiserver.schema import patterns
 
 _DURATION: Final = DURATION.name
 _TIMESTAMP: Final = TIMESTAMP.name
@@ -102,7 +102,7 @@ def negate(value: Value) -> Value:
 
 
 def compare(left: Value, right: Value) -> int:
-    """-1, 0 or 1; raises CelError where the two have no order."""
+    """-1, 0 or 1. Raises CelError if the two have no order."""
     kind = type(left)
     if kind in NUMBERS and type(right) in NUMBERS:
         return numbers.compare(left, right)
@@ -182,11 +182,14 @@ def _declared(name: str, *rows: tuple[str, str]) -> Function:
 
 
 def _conversion(name: str, run: Implementation, *sources: tuple[str, str]) -> Function:
+    """`sources` are (type, overload id)."""
     rows = [overload(identifier, f"{name}({source}) -> {name}", run)[1] for source, identifier in sources]
     return Function(name, rows)
 
 
 def _part(name: str, identifier: str, with_zone: str, of_duration: str = "") -> Function:
+    """`getHours` …: the ids of the overloads without and with a time zone, and of that for durations."""
+
     def run(moment: Value, zone: str = "UTC") -> int:
         return moment.part(name, zone)  # type: ignore[no-any-return]
 
@@ -199,12 +202,12 @@ def _part(name: str, identifier: str, with_zone: str, of_duration: str = "") -> 
     return Function(name, rows)
 
 
-def _plain_parts() -> list[Function]:
+def _date_parts() -> list[Function]:
     names = {
         "getFullYear": "year", "getMonth": "month", "getDayOfYear": "day_of_year", "getDayOfMonth": "day_of_month",
         "getDate": "day_of_month_1_based", "getDayOfWeek": "day_of_week",
     }  # fmt: skip
-    return [_part(name, f"timestamp_to_{one}", f"timestamp_to_{one}_with_tz") for name, one in names.items()]
+    return [_part(name, f"timestamp_to_{part}", f"timestamp_to_{part}_with_tz") for name, part in names.items()]
 
 
 FUNCTIONS: Final[list[Function]] = [
@@ -259,9 +262,9 @@ FUNCTIONS: Final[list[Function]] = [
     Function(
         "size",
         [
-            one
+            row
             for kind, text in (("bytes", "bytes"), ("list", "list(A)"), ("map", "map(A, B)"), ("string", "string"))
-            for one in (
+            for row in (
                 overload(f"size_{kind}", f"size({text}) -> int")[1],
                 overload(f"{kind}_size", f"{text}.size() -> int")[1],
             )
@@ -320,7 +323,7 @@ FUNCTIONS: Final[list[Function]] = [
         search,
         frozenset({"string"}),
     ),
-    *_plain_parts(),
+    *_date_parts(),
     _part("getHours", "timestamp_to_hours", "timestamp_to_hours_with_tz", "duration_to_hours"),
     _part("getMinutes", "timestamp_to_minutes", "timestamp_to_minutes_with_tz", "duration_to_minutes"),
     _part("getSeconds", "timestamp_to_seconds", "timestamp_to_seconds_tz", "duration_to_seconds"),

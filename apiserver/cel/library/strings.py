@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from apiserver.cel.conversions import go_value
-from apiserver.cel.errors import CelError
-from apiserver.cel.library.declarations import Overload, overload
-from apiserver.cel.library.formatting import format_string
-from apiserver.cel.values import Value
+from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.library.formatting import format_string
+from noxu.apiserver.cel.values.conversions import go_value
+from noxu.apiserver.cel.values.values import Value
+from noxu.apiserver.go.text import trim_space
 
 _LOWER: Final = str.maketrans({chr(code): chr(code + 32) for code in range(ord("A"), ord("Z") + 1)})
 _UPPER: Final = str.maketrans({chr(code + 32): chr(code) for code in range(ord("A"), ord("Z") + 1)})
-_SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _QUOTED: Final = str.maketrans({
     "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"',
 })  # fmt: skip
@@ -46,7 +46,7 @@ def last_index_of(text: str, part: str) -> int:
 
 
 def last_index_before(text: str, part: str, start: int) -> int:
-    """The last place at or before `start`; nowhere if `start` is behind the end."""
+    """The last index of `part` at or before `start`; -1 if `start` is beyond the end of the text."""
     if start < 0:
         raise _out_of_range(start)
     if not part:
@@ -61,7 +61,7 @@ def replace(text: str, old: str, new: str, count: int = -1) -> str:
 
 
 def split(text: str, separator: str, count: int = -1) -> list[Value]:
-    """Go's SplitN: an empty separator splits between all characters."""
+    """Go's strings.SplitN: at most `count` parts, any number if it is negative. An empty separator splits characters."""
     if count == 0:
         return []
     if separator:
@@ -84,22 +84,17 @@ def substring(text: str, start: int, end: int | None = None) -> str:
     return text[start:end]
 
 
-def trim(text: str) -> str:
-    """Without the white space of Unicode at both ends."""
-    return text.strip(_SPACES)
-
-
 def quote(text: str) -> str:
     return f'"{text.translate(_QUOTED)}"'
 
 
 def join(parts: Iterable[Value], separator: str = "") -> str:
     out = []
-    for one in parts:
-        if type(one) is not str:
-            shown = 0 if one is None else go_value(one)
+    for part in parts:
+        if type(part) is not str:
+            shown = 0 if part is None else go_value(part)
             raise CelError(f"join: invalid input: {shown}")
-        out.append(one)
+        out.append(part)
     return separator.join(out)
 
 
@@ -116,7 +111,7 @@ OVERLOADS: Final[list[tuple[str, Overload]]] = [
     overload("string_split_string_int", "string.split(string, int) -> list(string)", split),
     overload("string_substring_int", "string.substring(int) -> string", substring),
     overload("string_substring_int_int", "string.substring(int, int) -> string", substring),
-    overload("string_trim", "string.trim() -> string", trim),
+    overload("string_trim", "string.trim() -> string", trim_space),
     overload("string_upper_ascii", "string.upperAscii() -> string", lambda text: text.translate(_UPPER)),
     overload("string_format", "string.format(list(dyn)) -> string", format_string),
     overload("strings_quote", "strings::quote(string) -> string", quote),

@@ -1,4 +1,4 @@
-"""Kubernetes' URL functions, on URLs as Go's net/url parses them."""
+"""Kubernetes' URLs in expressions, as Go's net/url parses them."""
 
 from __future__ import annotations
 
@@ -7,45 +7,48 @@ from typing import Final
 from urllib.parse import quote as percent_encode
 from urllib.parse import unquote_plus
 
-from apiserver.api import gourl
-from apiserver.cel.errors import CelError, no_such_overload
-from apiserver.cel.library.declarations import Overload, overload
-from apiserver.cel.types import URL
-from apiserver.cel.values import MapValue, Opaque, Value
+from noxu.apiserver.cel.errors import CelError, no_such_overload
+from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.types.types import URL
+from noxu.apiserver.cel.values.values import MapValue, Opaque, Value
+from noxu.apiserver.go import url as go_url
 
 _PORT: Final = re.compile(r":[0-9]*\Z")
 _RAW_PATH: Final = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?(?://[^/?#]*)?([^?#]*)")
 _ENCODED: Final = re.compile(r"[A-Za-z0-9\-_.~$&+,/:;=@!'()*\[\]%]*")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
-_MAX_PARAMETERS: Final = 10_000  # net/url reads no query with more
+_MAX_PARAMETERS: Final = 10_000  # net/url ignores a query with more
 
 
 class Url(Opaque):
     __slots__ = ("parts", "text")
     type = URL
 
-    def __init__(self, text: str, parts: gourl.Url) -> None:
+    def __init__(self, text: str, parts: go_url.Url) -> None:
         self.text = text
         self.parts = parts
 
     def equals(self, other: Value) -> bool:
         if not isinstance(other, Url):
             raise no_such_overload()
-        mine, theirs = self.parts, other.parts
-        return mine._replace(path="") == theirs._replace(path="") and escaped_path(self) == escaped_path(other)
+        left, right = self.parts, other.parts
+        return left._replace(path="") == right._replace(path="") and escaped_path(self) == escaped_path(other)
+
+    def __str__(self) -> str:
+        return self.text
 
 
-def read(text: str) -> Url:
+def parse(text: str) -> Url:
     try:
-        gourl.parse_request_uri(text)
-        return Url(text, gourl.parse(text))
+        go_url.parse_request_uri(text)
+        return Url(text, go_url.parse(text))
     except ValueError as error:
         raise CelError(f"URL parse error during conversion from string: {error}") from None
 
 
 def is_url(text: str) -> bool:
     try:
-        gourl.parse_request_uri(text)
+        go_url.parse_request_uri(text)
     except ValueError:
         return False
     return True
@@ -62,7 +65,7 @@ def port(url: Url) -> str:
 
 
 def escaped_path(url: Url) -> str:
-    """As it was written, if it was well escaped."""
+    """URL.EscapedPath: the path as it was written, if it was escaped correctly; else the path escaped anew."""
     if url.parts.path == "*" or not url.parts.path:
         return url.parts.path
     written = _RAW_PATH.match(url.text)[1]  # type: ignore[index]
@@ -72,6 +75,7 @@ def escaped_path(url: Url) -> str:
 
 
 def query(url: Url) -> MapValue:
+    """URL.Query: the values of each parameter. Parameters with a wrong escape or a semicolon are ignored."""
     text = url.parts.query
     found: dict[str, list[Value]] = {}
     if text.count("&") < _MAX_PARAMETERS:
@@ -83,7 +87,7 @@ def query(url: Url) -> MapValue:
 
 
 OVERLOADS: Final[list[tuple[str, Overload]]] = [
-    overload("string_to_url", "url(string) -> url", read),
+    overload("string_to_url", "url(string) -> url", parse),
     overload("url_get_scheme", "url.getScheme() -> string", lambda url: url.parts.scheme),
     overload("url_get_host", "url.getHost() -> string", lambda url: url.parts.host),
     overload("url_get_hostname", "url.getHostname() -> string", hostname),

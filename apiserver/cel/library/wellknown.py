@@ -1,9 +1,8 @@
-"""Protocol buffers' well-known messages, which cel-go brings along: `google.protobuf.Int32Value{value: 1}`.
+"""Protocol buffers' well-known messages, which cel-go includes: `google.protobuf.Int32Value{value: 1}`.
 
-Nothing in a custom resource needs them, but upstream takes them. A message becomes the value that it stands for:
-wrappers a scalar, Timestamp and Duration what they are, Struct, ListValue and Value JSON, in which all numbers are
-doubles. `Any` and `Empty` are left out: no value of a rule is either. Some types that are no messages pass as such
-until they are made.
+A message evaluates to the value that it represents: wrappers to a scalar, Timestamp and Duration to a CEL timestamp and
+duration, Struct, ListValue and Value to JSON, in which all numbers are doubles. `Any` and `Empty` are not supported: no
+other value has these types. The checker accepts some names of other types as messages; making such a message fails.
 """
 
 from __future__ import annotations
@@ -12,27 +11,36 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from apiserver.api import gobase64
-from apiserver.api.types import MAX_INT64, MIN_INT64
-from apiserver.cel import types
-from apiserver.cel.conversions import to_string
-from apiserver.cel.environment import MessageType
-from apiserver.cel.errors import CelError
-from apiserver.cel.numbers import Uint
-from apiserver.cel.times import SECOND, Duration, Timestamp
-from apiserver.cel.types import Type, wrapper_of
-from apiserver.cel.values import LISTS, MAPS, JsonList, JsonObject, MapValue, Optional, Value, type_of
+from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.library.messages import MessageType
+from noxu.apiserver.cel.types import types
+from noxu.apiserver.cel.types.types import Type, wrapper_of
+from noxu.apiserver.cel.values.conversions import to_string
+from noxu.apiserver.cel.values.numbers import Uint
+from noxu.apiserver.cel.values.times import SECOND, Duration, Timestamp
+from noxu.apiserver.cel.values.values import (
+    LISTS,
+    MAPS,
+    JsonList,
+    JsonObject,
+    MapValue,
+    Optional,
+    Value,
+    type_of,
+)
+from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.values import MAX_INT64, MIN_INT64
 
-_EXACT: Final = 2**53  # integers from here on are texts in JSON
+_EXACT: Final = 2**53  # integers from here on are strings in protobuf's JSON
 _JSON_MAP: Final = types.map_of(types.STRING, types.DYN)
 _JSON_LIST: Final = types.list_of(types.DYN)
 _PREFIX: Final = "google.protobuf."
 
-_Reader = Callable[[Value], Value]  # raises CelError, with what keeps a value from being of a field's type
+_Reader = Callable[[Value], Value]  # converts a value to the type of a field, or raises CelError
 
 
 def _native(kind: type, go_type: str, fit: _Reader = lambda value: value) -> _Reader:
-    """Values of that class, or optional ones; as they fit."""
+    """Accepts values of that class, and optionals of them; `fit` checks or rounds them."""
 
     def read(value: Value) -> Value:
         if isinstance(value, Optional):
@@ -64,7 +72,7 @@ def _float32(value: Value) -> Value:
 
 
 def _mismatch(value: Value, go_type: str) -> str:
-    """The words differ from type to type, as their authors did."""
+    """cel-go's error for a value of another type; each type has a wording of its own."""
     match value:
         case str():
             return f"unsupported native conversion from string to '{go_type}'"
@@ -74,16 +82,16 @@ def _mismatch(value: Value, go_type: str) -> str:
             return f"unsupported type conversion from '{type_of(value).name}' to {go_type}"
         case Type():
             return "type conversion not supported for 'type'"
-    told = {
+    names = {
         float: "Double", bytes: "Bytes", type(None): "'null_type'", Timestamp: "'Timestamp'", Duration: "'Duration'",
         JsonList: "'list(dyn)'", JsonObject: "'map(dyn, dyn)'", MapValue: "map",
     }  # fmt: skip
-    name = told.get(type(value)) or ("list" if isinstance(value, LISTS) else f"'{type_of(value).name}'")
+    name = names.get(type(value)) or ("list" if isinstance(value, LISTS) else f"'{type_of(value).name}'")
     return f"type conversion error from {name} to '{go_type}'"
 
 
 def _json(value: Value) -> Value:
-    """A value as JSON has it."""
+    """A value as protobuf's Value represents it."""
     match value:
         case Optional():
             return _json(value.get())
@@ -92,7 +100,7 @@ def _json(value: Value) -> Value:
         case int():
             return float(value) if -_EXACT < value < _EXACT else int.__repr__(value)
         case bytes():
-            return gobase64.encode(value)
+            return go_base64.encode(value)
         case Timestamp():
             return str(Timestamp(value.seconds, value.nanos))
         case Duration():
@@ -100,7 +108,7 @@ def _json(value: Value) -> Value:
         case JsonList() | JsonObject():
             raise CelError(_mismatch(value, "*structpb.Value"))
         case list():
-            return [_json(one) for one in value]
+            return [_json(item) for item in value]
         case MapValue():
             return _json_map(value)
     raise CelError(_mismatch(value, "*structpb.Value"))
@@ -112,7 +120,7 @@ def _json_map(value: Value) -> MapValue:
 
 
 def _inside(go_type: str, of: tuple[type, ...], read: _Reader) -> _Reader:
-    """JSON that is a field of its own."""
+    """Accepts lists or maps (`of`) that have no schema, and optionals of them."""
 
     def checked(value: Value) -> Value:
         if isinstance(value, Optional):
@@ -155,7 +163,7 @@ def _duration(fields: dict[str, Value]) -> Duration:
 
 
 def _container(name: str, kind: Type, field: str, of: tuple[type, ...], read: _Reader, empty: _Reader) -> MessageType:
-    """Struct and ListValue: their only field is what they are."""
+    """Struct and ListValue: a message with one field evaluates to the value of that field."""
 
     def make(given: dict[str, Value]) -> Value:
         if field not in given:

@@ -1,7 +1,7 @@
-// applying uses server-side apply as controllers do, with client-go: typed and untyped configurations, conflicts that
-// are conflicts to its errors package, extracting what one has applied, and the status subresource.
+// applying uses server-side apply through client-go, as controllers do: typed and untyped configurations, conflicts as
+// its errors package recognizes them, extracting the applied configuration, and the status subresource.
 //
-// applying KUBECONFIG NAMESPACE stops at the first thing that goes wrong.
+// applying KUBECONFIG NAMESPACE panics at the first unexpected result.
 package main
 
 import (
@@ -26,7 +26,7 @@ var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 func main() {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[1])
 	check(err)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	namespace := os.Args[2]
 	customResources(ctx, dynamic.NewForConfigOrDie(config).Resource(widgets).Namespace(namespace))
@@ -40,18 +40,18 @@ func customResources(ctx context.Context, client dynamic.ResourceInterface) {
 	_, err := client.Apply(ctx, "a", widget("spec", map[string]any{"size": int64(1), "colour": "red"}), by("one", false))
 	check(err)
 	_, err = client.Apply(ctx, "a", widget("spec", map[string]any{"size": int64(2)}), by("two", false))
-	must(apierrors.IsConflict(err), "a conflict, not %v", err)
+	must(apierrors.IsConflict(err), "a conflict, got %v", err)
 	causes := err.(apierrors.APIStatus).Status().Details.Causes
-	must(len(causes) == 1 && causes[0].Type == metav1.CauseTypeFieldManagerConflict, "its cause, not %v", causes)
-	must(causes[0].Field == ".spec.size", "its field, not %v", causes[0].Field)
+	must(len(causes) == 1 && causes[0].Type == metav1.CauseTypeFieldManagerConflict, "one conflict cause, got %v", causes)
+	must(causes[0].Field == ".spec.size", "the field .spec.size, got %v", causes[0].Field)
 	forced, err := client.Apply(ctx, "a", widget("spec", map[string]any{"size": int64(2)}), by("two", true))
 	check(err)
-	must(len(forced.GetManagedFields()) == 2, "two managers, not %v", forced.GetManagedFields())
+	must(len(forced.GetManagedFields()) == 2, "two managers, got %v", forced.GetManagedFields())
 	_, err = client.ApplyStatus(ctx, "a", widget("status", map[string]any{"size": int64(2)}), by("one", false))
 	check(err)
-	left, err := client.Apply(ctx, "a", widget("spec", map[string]any{"size": int64(2)}), by("one", false))
+	remaining, err := client.Apply(ctx, "a", widget("spec", map[string]any{"size": int64(2)}), by("one", false))
 	check(err)
-	must(fmt.Sprint(left.Object["spec"], left.Object["status"]) == "map[size:2] map[size:2]", "the rest, not %v", left)
+	must(fmt.Sprint(remaining.Object["spec"], remaining.Object["status"]) == "map[size:2] map[size:2]", "the spec and status without colour, got %v", remaining)
 }
 
 func widget(part string, value map[string]any) *unstructured.Unstructured {
@@ -66,18 +66,18 @@ func widget(part string, value map[string]any) *unstructured.Unstructured {
 func builtInKinds(ctx context.Context, client kubernetes.Interface, namespace string) {
 	options := metav1.ApplyOptions{FieldManager: "one"}
 	maps := client.CoreV1().ConfigMaps(namespace)
-	wanted := core.ConfigMap("c", namespace).WithData(map[string]string{"a": "1"}).WithLabels(map[string]string{"l": "m"})
-	applied, err := maps.Apply(ctx, wanted, options)
+	configuration := core.ConfigMap("c", namespace).WithData(map[string]string{"a": "1"}).WithLabels(map[string]string{"l": "m"})
+	applied, err := maps.Apply(ctx, configuration, options)
 	check(err)
-	mine, err := core.ExtractConfigMap(applied, "one")
+	own, err := core.ExtractConfigMap(applied, "one")
 	check(err)
-	must(fmt.Sprint(mine.Data, mine.Labels) == "map[a:1] map[l:m]", "what I applied, not %v", mine)
-	others, err := core.ExtractConfigMap(applied, "two")
+	must(fmt.Sprint(own.Data, own.Labels) == "map[a:1] map[l:m]", "the applied data and labels, got %v", own)
+	other, err := core.ExtractConfigMap(applied, "two")
 	check(err)
-	must(others.Data == nil, "nothing of others, not %v", others.Data)
-	changed, err := maps.Apply(ctx, mine.WithData(map[string]string{"b": "2"}), options)
+	must(other.Data == nil, "no data of another manager, got %v", other.Data)
+	changed, err := maps.Apply(ctx, own.WithData(map[string]string{"b": "2"}), options)
 	check(err)
-	must(fmt.Sprint(changed.Data) == "map[a:1 b:2]", "both, not %v", changed.Data)
+	must(fmt.Sprint(changed.Data) == "map[a:1 b:2]", "both entries, got %v", changed.Data)
 
 	lease := coordination.Lease("l", namespace).WithSpec(coordination.LeaseSpec().WithHolderIdentity("me"))
 	_, err = client.CoordinationV1().Leases(namespace).Apply(ctx, lease, options)
@@ -89,8 +89,8 @@ func builtInKinds(ctx context.Context, client kubernetes.Interface, namespace st
 	check(err)
 }
 
-func must(true bool, expected string, arguments ...any) {
-	if !true {
+func must(condition bool, expected string, arguments ...any) {
+	if !condition {
 		panic("expected " + fmt.Sprintf(expected, arguments...))
 	}
 }

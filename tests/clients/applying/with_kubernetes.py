@@ -1,4 +1,4 @@
-"""Applying with `kubernetes`, whose dynamic client can."""
+"""Server-side apply with the dynamic client of `kubernetes`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubernetes.dynamic.exceptions import ConflictError
 
 
 def conflict(call: Any, *arguments: Any) -> str:
-    """What is told of it; nothing if there is none."""
+    """The message of the conflict, or an empty string if the call succeeds."""
     try:
         call(*arguments)
     except ConflictError as error:
@@ -18,8 +18,8 @@ def conflict(call: Any, *arguments: Any) -> str:
     return ""
 
 
-def owners(one: Any) -> list[str]:
-    return sorted(f"{entry.operation} {entry.manager}" for entry in one.metadata.managedFields)
+def owners(applied: Any) -> list[str]:
+    return sorted(f"{entry.operation} {entry.manager}" for entry in applied.metadata.managedFields)
 
 
 def custom_resources(client: Any, namespace: str) -> None:

@@ -1,4 +1,4 @@
-"""Applying with `lightkube`."""
+"""Server-side apply with `lightkube`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def widget(**spec: Any) -> Any:
 
 
 def conflict(call: Any, *arguments: Any, **options: Any) -> str:
-    """What is told of it; nothing if there is none."""
+    """The message of the conflict, or an empty string if the call succeeds."""
     try:
         call(*arguments, **options)
     except ApiError as error:
@@ -27,8 +27,8 @@ def conflict(call: Any, *arguments: Any, **options: Any) -> str:
     return ""
 
 
-def owners(one: Any) -> list[str]:
-    return sorted(f"{entry.operation} {entry.manager}" for entry in one.metadata.managedFields)
+def owners(applied: Any) -> list[str]:
+    return sorted(f"{entry.operation} {entry.manager}" for entry in applied.metadata.managedFields)
 
 
 def custom_resources(client: Any) -> None:
@@ -47,10 +47,10 @@ def custom_resources(client: Any) -> None:
 
 
 def built_in_kinds(client: Any) -> None:
-    one = ConfigMap(metadata=ObjectMeta(name="c"), data={"a": "1"})
-    assert owners(client.apply(one)) == ["Apply me"]
-    two = ConfigMap(metadata=ObjectMeta(name="c"), data={"b": "2"})
-    assert client.apply(two, field_manager="other").data == {"a": "1", "b": "2"}
+    first = ConfigMap(metadata=ObjectMeta(name="c"), data={"a": "1"})
+    assert owners(client.apply(first)) == ["Apply me"]
+    second = ConfigMap(metadata=ObjectMeta(name="c"), data={"b": "2"})
+    assert client.apply(second, field_manager="other").data == {"a": "1", "b": "2"}
     assert client.apply(ConfigMap(metadata=ObjectMeta(name="c"))).data == {"b": "2"}
 
 

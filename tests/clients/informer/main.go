@@ -1,7 +1,7 @@
-// informer uses a server as controllers do, with client-go: an informer, which lists and watches or has the list streamed
-// (WatchList), typed clients and a client of metadata, which speak protobuf, and leader election by a Lease.
+// informer uses a server through client-go, as controllers do: an informer over list and watch or over a streamed list
+// (WatchList), typed clients and a metadata client in protobuf, and leader election by a Lease.
 //
-// informer KUBECONFIG NAMESPACE prints one line for each thing it did, and stops at the first that goes wrong.
+// informer KUBECONFIG NAMESPACE prints one line after each part and exits at the first unexpected result.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[1])
 	check(err)
 	config.QPS, config.Burst = 1000, 1000
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	namespace := os.Args[2]
 	inform(ctx, config, namespace)
@@ -58,13 +58,13 @@ func check(err error) {
 	}
 }
 
-func expect(what, found, wanted string) {
-	if found != wanted {
-		check(fmt.Errorf("%s: %s instead of %s", what, found, wanted))
+func expect(name, actual, expected string) {
+	if actual != expected {
+		check(fmt.Errorf("%s: expected %s, got %s", name, expected, actual))
 	}
 }
 
-// inform sees what was there before, and everything that changes later, in order.
+// inform receives the existing objects, then every later change in order.
 func inform(ctx context.Context, config *rest.Config, namespace string) {
 	client := dynamic.NewForConfigOrDie(config)
 	objects := client.Resource(widgets).Namespace(namespace)
@@ -78,42 +78,42 @@ func inform(ctx context.Context, config *rest.Config, namespace string) {
 	informer := factory.ForResource(widgets).Informer()
 	var lock sync.Mutex
 	var seen []string
-	note := func(what string) func(any) {
+	record := func(event string) func(any) {
 		return func(object any) {
 			lock.Lock()
 			defer lock.Unlock()
-			one := object.(*unstructured.Unstructured)
-			size, _, _ := unstructured.NestedInt64(one.Object, "spec", "size")
-			seen = append(seen, fmt.Sprintf("%s %s %d", what, one.GetName(), size))
+			widget := object.(*unstructured.Unstructured)
+			size, _, _ := unstructured.NestedInt64(widget.Object, "spec", "size")
+			seen = append(seen, fmt.Sprintf("%s %s %d", event, widget.GetName(), size))
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    note("add"),
-		UpdateFunc: func(_, object any) { note("update")(object) },
-		DeleteFunc: note("delete"),
+		AddFunc:    record("add"),
+		UpdateFunc: func(_, object any) { record("update")(object) },
+		DeleteFunc: record("delete"),
 	})
 	check(err)
 	factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		check(fmt.Errorf("the informer does not synchronize"))
+		check(fmt.Errorf("the informer does not sync"))
 	}
-	expect("what is known", fmt.Sprint(len(informer.GetStore().List())), "2")
+	expect("the number of known objects", fmt.Sprint(len(informer.GetStore().List())), "2")
 	patch := []byte(`{"spec":{"size":2}}`)
 	_, err = objects.Patch(ctx, "a", types.MergePatchType, patch, metav1.PatchOptions{})
 	check(err)
 	_, err = objects.Create(ctx, widget("c", 3), metav1.CreateOptions{})
 	check(err)
 	check(objects.Delete(ctx, "b", metav1.DeleteOptions{}))
-	wanted := "update a 2; add c 3; delete b 1"
-	until(func() bool {
+	expected := "update a 2; add c 3; delete b 1"
+	waitUntil(func() bool {
 		lock.Lock()
 		defer lock.Unlock()
 		return len(seen) >= 5
 	})
-	expect("what was seen", strings.Join(seen[2:], "; "), wanted)
+	expect("the events", strings.Join(seen[2:], "; "), expected)
 }
 
-// typed writes built-in kinds: namespaces, config maps, events, in protobuf.
+// typed writes built-in kinds in protobuf.
 func typed(ctx context.Context, config *rest.Config, namespace string) {
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
@@ -143,7 +143,7 @@ func typed(ctx context.Context, config *rest.Config, namespace string) {
 	watch.Stop()
 }
 
-// watchMetadata sees nothing but metadata, as protobuf.
+// watchMetadata lists and watches only the metadata of objects, in protobuf.
 func watchMetadata(ctx context.Context, config *rest.Config, namespace string) {
 	objects := metadata.NewForConfigOrDie(config).Resource(widgets).Namespace(namespace)
 	list, err := objects.List(ctx, metav1.ListOptions{})
@@ -169,7 +169,7 @@ func mapping(config *rest.Config) {
 	expect("the resource", found.Resource.String(), widgets.String())
 }
 
-// elect has a leader that lets go, and another one that takes over at once because it did.
+// elect has a leader that releases the Lease, so that the next candidate takes over immediately.
 func elect(ctx context.Context, config *rest.Config, namespace string) {
 	client := kubernetes.NewForConfigOrDie(config)
 	for _, name := range []string{"one", "two"} {
@@ -206,12 +206,12 @@ func widget(name string, size int64) *unstructured.Unstructured {
 	}}
 }
 
-func until(done func() bool) {
-	for range 300 {
-		if done() {
+func waitUntil(condition func() bool) {
+	for range 3000 {
+		if condition() {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	check(fmt.Errorf("it does not come to that"))
+	check(fmt.Errorf("the condition does not hold after 60 s"))
 }

@@ -1,4 +1,4 @@
-"""An operator made with `kopf`: it gives every widget a status, and has a last word when one is deleted."""
+"""An operator written with `kopf`: it sets the status of every widget and records deletions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import kopf
 import kubernetes
 
 WIDGETS = "example.com", "v1"
-farewells: list[str] = []
+deleted_names: list[str] = []
 
 
 @kopf.on.startup()
@@ -28,31 +28,33 @@ def reconcile(spec: dict[str, Any], body: dict[str, Any], patch: Any, **_: Any) 
 
 
 @kopf.on.delete("example.com", "v1", "widgets")
-def bid_farewell(name: str, **_: Any) -> None:
-    farewells.append(name)
+def record_deletion(name: str, **_: Any) -> None:
+    deleted_names.append(name)
 
 
 def use(namespace: str) -> None:
     api, widgets = kubernetes.client.CustomObjectsApi(), (*WIDGETS, namespace, "widgets")
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 3}}
     api.create_namespaced_custom_object(*widgets, body)
-    _until(lambda: api.get_namespaced_custom_object(*widgets, "a").get("status", {}).get("size") == 3)
+    wait_until(lambda: api.get_namespaced_custom_object(*widgets, "a").get("status", {}).get("size") == 3)
     api.patch_namespaced_custom_object(*widgets, "a", {"spec": {"size": 4}})
-    _until(lambda: api.get_namespaced_custom_object(*widgets, "a")["status"]["size"] == 4)
+    wait_until(lambda: api.get_namespaced_custom_object(*widgets, "a")["status"]["size"] == 4)
     assert api.get_namespaced_custom_object(*widgets, "a")["metadata"]["finalizers"]
     api.delete_namespaced_custom_object(*widgets, "a")
-    _until(lambda: not api.list_namespaced_custom_object(*widgets)["items"])
-    assert farewells == ["a"]
+    wait_until(lambda: not api.list_namespaced_custom_object(*widgets)["items"])
+    assert deleted_names == ["a"]
     events = kubernetes.client.CoreV1Api()
-    _until(lambda: {"size 3", "size 4"} <= {one.message for one in events.list_namespaced_event(namespace).items})
+    wait_until(
+        lambda: {"size 3", "size 4"} <= {event.message for event in events.list_namespaced_event(namespace).items}
+    )
 
 
-def _until(done: Any) -> None:
-    for _ in range(300):
-        if done():
+def wait_until(condition: Any) -> None:
+    for _ in range(600):
+        if condition():
             return
         threading.Event().wait(0.1)
-    raise AssertionError("it does not come to that")
+    raise AssertionError("the condition does not hold after 60 s")
 
 
 def main(kubeconfig: str, namespace: str) -> None:
@@ -65,7 +67,7 @@ def main(kubeconfig: str, namespace: str) -> None:
     )
     operator.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(60)
         use(namespace)
     finally:
         stop.set()

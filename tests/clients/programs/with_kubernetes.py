@@ -27,13 +27,14 @@ def widget(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def refused(code: int, call: Any, *arguments: Any) -> None:
-    told = 0
+def assert_refused(code: int, call: Any, *arguments: Any) -> None:
+    """Assert that the call fails with this status code."""
+    status = 0
     try:
         call(*arguments)
     except client.ApiException as error:
-        told = error.status
-    assert told == code
+        status = error.status
+    assert status == code
 
 
 def create_get_update_patch_delete(namespace: str) -> None:
@@ -42,7 +43,7 @@ def create_get_update_patch_delete(namespace: str) -> None:
     assert created["metadata"]["uid"]
     created["spec"]["size"] = 2
     assert api.replace_namespaced_custom_object(*widgets, "a", created)["metadata"]["generation"] == 2
-    refused(409, api.replace_namespaced_custom_object, *widgets, "a", created)
+    assert_refused(409, api.replace_namespaced_custom_object, *widgets, "a", created)
     assert api.patch_namespaced_custom_object(*widgets, "a", {"spec": {"size": 3}})["spec"] == {"size": 3}
     operations = [{"op": "replace", "path": "/spec/size", "value": 4}]
     patched = api.patch_namespaced_custom_object(*widgets, "a", operations, _content_type=OPERATIONS)
@@ -55,8 +56,8 @@ def create_get_update_patch_delete(namespace: str) -> None:
     assert scaled["spec"] == {"replicas": 5}
     assert api.get_namespaced_custom_object(*widgets, "a")["spec"] == {"size": 5}
     assert api.delete_namespaced_custom_object(*widgets, "a")["status"] == "Success"
-    refused(404, api.get_namespaced_custom_object, *widgets, "a")
-    refused(422, api.create_namespaced_custom_object, *widgets, widget("a", size=-1))
+    assert_refused(404, api.get_namespaced_custom_object, *widgets, "a")
+    assert_refused(422, api.create_namespaced_custom_object, *widgets, widget("a", size=-1))
 
 
 def lists_with_selectors_and_in_pages(namespace: str) -> None:
@@ -66,8 +67,8 @@ def lists_with_selectors_and_in_pages(namespace: str) -> None:
         api.create_namespaced_custom_object(*widgets, widget(f"w{size}", size=size, colour=colour))
 
     def names(**options: Any) -> tuple[list[str], str]:
-        found = api.list_namespaced_custom_object(*widgets, **options)
-        return [one["metadata"]["name"] for one in found["items"]], found["metadata"].get("continue", "")
+        listed = api.list_namespaced_custom_object(*widgets, **options)
+        return [item["metadata"]["name"] for item in listed["items"]], listed["metadata"].get("continue", "")
 
     assert names(label_selector="parity=odd")[0] == ["w1", "w3"]
     assert names(field_selector="spec.colour=red")[0] == ["w0", "w1"]
@@ -80,7 +81,7 @@ def lists_with_selectors_and_in_pages(namespace: str) -> None:
     assert names()[0] == []
 
 
-def a_watch_goes_on_where_it_was(namespace: str) -> None:
+def a_watch_resumes_from_the_last_revision(namespace: str) -> None:
     api, widgets = client.CustomObjectsApi(), (*GROUP, namespace, "widgets")
     api.create_namespaced_custom_object(*widgets, widget("a", size=1))
     start = api.list_namespaced_custom_object(*widgets)["metadata"]["resourceVersion"]
@@ -115,21 +116,23 @@ def definitions(namespace: str) -> None:
     )
     api.create_custom_resource_definition(crd)
     stored = api.read_custom_resource_definition(crd.metadata.name)
-    assert {one.type: one.status for one in stored.status.conditions} == {
+    assert {condition.type: condition.status for condition in stored.status.conditions} == {
         "NamesAccepted": "True",
         "Established": "True",
     }
-    assert crd.metadata.name in [one.metadata.name for one in api.list_custom_resource_definition().items]
+    assert crd.metadata.name in [item.metadata.name for item in api.list_custom_resource_definition().items]
     api.delete_custom_resource_definition(crd.metadata.name)
 
 
 def built_in_kinds(namespace: str) -> None:
     api = client.CoreV1Api()
-    api.create_namespaced_config_map(namespace, {"metadata": {"name": "c"}, "data": {"a": "b"}})  # without its kind
+    api.create_namespaced_config_map(
+        namespace, {"metadata": {"name": "c"}, "data": {"a": "b"}}
+    )  # without apiVersion and kind
     assert api.patch_namespaced_config_map("c", namespace, {"data": {"c": "d"}}).data == {"a": "b", "c": "d"}
     secret = client.V1Secret(metadata={"name": "s"}, string_data={"a": "b"})
     assert api.create_namespaced_secret(namespace, secret).data == {"a": "Yg=="}
-    assert [one.metadata.name for one in api.list_namespaced_config_map(namespace).items] == ["c"]
+    assert [item.metadata.name for item in api.list_namespaced_config_map(namespace).items] == ["c"]
     api.delete_namespaced_config_map("c", namespace)
     assert api.list_namespaced_config_map(namespace).items == []
     assert client.VersionApi().get_code().major == "1"
@@ -145,33 +148,36 @@ def the_dynamic_client(namespace: str) -> None:
     assert applied.spec.size == 2
     patch, merge = {"spec": {"colour": "red"}}, "application/merge-patch+json"
     assert resource.patch(body=patch, name="a", namespace=namespace, content_type=merge).spec.colour == "red"
-    assert [one.metadata.name for one in resource.get(namespace=namespace, label_selector="parity=odd").items] == ["a"]
+    assert [item.metadata.name for item in resource.get(namespace=namespace, label_selector="parity=odd").items] == [
+        "a"
+    ]
     resource.delete(name="a", namespace=namespace)
     assert resource.get(namespace=namespace).items == []
 
 
 def leader_election(namespace: str) -> None:
-    """By a Lease: the first candidate leads while it renews, then the second one."""
+    """By a Lease: a candidate takes over when it has seen no renewal for its lease duration."""
 
-    def candidate(name: str) -> LeaderElection:
+    def candidate(name: str, seconds: int) -> LeaderElection:
         lock = LeaseLock("lock", namespace, name)
-        return LeaderElection(Config(lock, 2, 1.5, 1, onstarted_leading=str, onstopped_leading=None))
+        return LeaderElection(Config(lock, seconds, 1.5, 1, onstarted_leading=str, onstopped_leading=None))
 
-    one, two = candidate("one"), candidate("two")
-    assert one.try_acquire_or_renew()
-    assert not two.try_acquire_or_renew()
-    assert one.try_acquire_or_renew()
-    assert not two.try_acquire_or_renew()
+    first, second, third = candidate("first", 2), candidate("second", 300), candidate("third", 2)
+    assert first.try_acquire_or_renew()
+    assert not second.try_acquire_or_renew()
+    assert first.try_acquire_or_renew()
+    assert not second.try_acquire_or_renew()
+    assert not third.try_acquire_or_renew()
     time.sleep(2.2)
-    assert two.try_acquire_or_renew()
-    assert client.CoordinationV1Api().read_namespaced_lease("lock", namespace).spec.holder_identity == "two"
+    assert third.try_acquire_or_renew()
+    assert client.CoordinationV1Api().read_namespaced_lease("lock", namespace).spec.holder_identity == "third"
 
 
 if __name__ == "__main__":
     kubernetes.config.load_kube_config(sys.argv[1])
     create_get_update_patch_delete(sys.argv[2])
     lists_with_selectors_and_in_pages(sys.argv[2])
-    a_watch_goes_on_where_it_was(sys.argv[2])
+    a_watch_resumes_from_the_last_revision(sys.argv[2])
     definitions(sys.argv[2])
     built_in_kinds(sys.argv[2])
     the_dynamic_client(sys.argv[2])

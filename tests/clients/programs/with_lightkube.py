@@ -22,6 +22,7 @@ def widget(name: str, size: int) -> Any:
 
 
 def refusal(call: Any, *arguments: Any) -> str:
+    """The message of the ApiError, or an empty string if the call succeeds."""
     try:
         call(*arguments)
     except ApiError as error:
@@ -50,21 +51,21 @@ def create_get_update_patch_delete(client: Any) -> None:
 def lists_with_selectors_and_in_pages(client: Any) -> None:
     for size in range(5):
         client.create(widget(f"w{size}", size))
-    assert [one.metadata.name for one in client.list(Widget, labels={"parity": "odd"})] == ["w1", "w3"]
-    assert [one.metadata.name for one in client.list(Widget, fields={"metadata.name": "w4"})] == ["w4"]
-    assert [one.metadata.name for one in client.list(Widget, chunk_size=2)] == ["w0", "w1", "w2", "w3", "w4"]
+    assert [item.metadata.name for item in client.list(Widget, labels={"parity": "odd"})] == ["w1", "w3"]
+    assert [item.metadata.name for item in client.list(Widget, fields={"metadata.name": "w4"})] == ["w4"]
+    assert [item.metadata.name for item in client.list(Widget, chunk_size=2)] == ["w0", "w1", "w2", "w3", "w4"]
     client.deletecollection(Widget)
     assert list(client.list(Widget)) == []
 
 
-def a_watch_goes_on_where_it_was(client: Any) -> None:
+def a_watch_resumes_from_the_last_revision(client: Any) -> None:
     version = client.create(widget("a", 1)).metadata.resourceVersion
     client.patch(Widget, "a", {"spec": {"size": 2}}, patch_type=PatchType.MERGE)
     later = threading.Timer(0.2, client.delete, (Widget, "a"))
     later.start()
     seen = []
-    for event, one in client.watch(Widget, resource_version=version, server_timeout=30):
-        seen.append((event, one.spec["size"]))
+    for event, changed in client.watch(Widget, resource_version=version, server_timeout=30):
+        seen.append((event, changed.spec["size"]))
         if event == "DELETED":
             break
     later.join()
@@ -94,6 +95,6 @@ if __name__ == "__main__":
     )
     create_get_update_patch_delete(client)
     lists_with_selectors_and_in_pages(client)
-    a_watch_goes_on_where_it_was(client)
+    a_watch_resumes_from_the_last_revision(client)
     waiting_for_a_condition(client)
     built_in_kinds(client)

@@ -1,0 +1,45 @@
+"""Host names in URLs and Host headers: which ones certainly mean this machine.
+
+Plain HTTP is allowed to loopback only, and a request from a web page may try to pass for one from this machine (DNS
+rebinding). So the answer depends on the text alone, never on a name server, and anything malformed is not loopback.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final
+
+_AUTHORITY: Final = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
+
+
+def split_host(authority: str) -> str:
+    """The host of `host`, `host:port`, `[address]` or `[address]:port`, without brackets and in lower case.
+
+    Anything else is returned whole, in lower case: a bare IPv6 address, and malformed text such as `[::1]evil.com`,
+    which therefore never equals a known host.
+    """
+    found = _AUTHORITY.fullmatch(authority)
+    if found is None:
+        return authority.lower()
+    address, name = found.groups()
+    return (name if address is None else address).lower()
+
+
+def is_loopback(authority: str) -> bool:
+    """Whether a host, with or without port, is this machine.
+
+    These are `localhost`, names below it (RFC 6761) and literal addresses in 127.0.0.0/8, `::1` and the IPv4-mapped
+    form of the former, `::ffff:127.0.0.1`. Other spellings of an address (`127.1`, `::1%eth0`) do not count.
+    """
+    host = split_host(authority)
+    if host == "localhost" or (host.endswith(".localhost") and not host.startswith(".")):
+        return True
+    if "%" in host:  # an IPv6 zone
+        return False
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback

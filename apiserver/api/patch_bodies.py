@@ -1,0 +1,133 @@
+"""Patches and apply configurations in request bodies: decoded, checked, and with upstream's refusals.
+
+Reading a JSON or merge patch has two halves, as upstream: `read_patch` parses the body before the object is looked up;
+`json_patch` and `merge_patch` check it afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import NoneType
+from typing import Final, NamedTuple
+
+from noxu.apiserver.api.codec import (
+    UNCERTAIN,
+    Decoded,
+    check_size,
+    decode_fast,
+    decode_yaml,
+    duplicate_field_messages,
+)
+from noxu.apiserver.api.errors import ApiError, bad_request, too_large
+from noxu.apiserver.go import json as go_json
+from noxu.apiserver.go.json import JsonSyntaxError
+from noxu.apiserver.go.structs import JSON as JSON_VALUE
+from noxu.apiserver.go.structs import STRING, Field, List, Struct, decode, json_type
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.values import Json
+
+MAX_JSON_PATCH_OPERATIONS: Final = 10_000
+
+
+class PatchBody(NamedTuple):
+    """A parsed JSON body. `error` is about a number that no float64 holds; `duplicates` are the paths of repeated keys."""
+
+    value: Json
+    error: str
+    duplicates: Sequence[str]
+
+
+class Patch(NamedTuple):
+    """A patch that can be applied, and the errors of strict decoding (unknown and repeated fields)."""
+
+    value: Json
+    strict: Sequence[str]
+
+
+def read_patch(body: bytes) -> PatchBody:
+    """Parse the body of a JSON or merge patch. Raises ApiError."""
+    check_size(body)
+    value = decode_fast(body)
+    if value is not UNCERTAIN:
+        return PatchBody(value, "", ())
+    try:
+        document = go_json.read(body)
+    except JsonSyntaxError:
+        raise bad_request("invalid JSON patch") from None
+    return PatchBody(document.value, document.error, document.duplicates)
+
+
+_JSON_PATCH_OP: Final = Struct("jsonPatchOp", package="handlers").define(
+    Field("op", STRING), Field("path", STRING), Field("from", STRING), Field("value", JSON_VALUE)
+)
+
+
+def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
+    """The operations of a JSON patch, unchanged. Raises ApiError.
+
+    Without `strict` (fieldValidation=Ignore) operations are only required to be objects.
+    """
+    operations = [] if patch.value is None else patch.value
+    strict_errors: list[str] = []
+    if strict:
+        decoded = decode(List(_JSON_PATCH_OP), operations)
+        error = decoded.error or patch.error.replace("Go value", "Go struct field jsonPatchOp.value")
+        if error:
+            raise bad_request(f"error decoding patch: {error}")
+        known = [path for path in patch.duplicates if _operation_field(path) in _JSON_PATCH_OP.fields]
+        strict_errors = [f"json patch {message}" for message in duplicate_field_messages(known)]
+        strict_errors += [f"json patch unknown field {quote(path)}" for path in decoded.unknown]
+    elif type(operations) is not list:
+        raise bad_request(_no_go_value(operations, "jsonpatch.Patch"))
+    for operation in operations:
+        if operation is not None and type(operation) is not dict:
+            raise bad_request(_no_go_value(operation, "jsonpatch.Operation"))
+    if len(operations) > MAX_JSON_PATCH_OPERATIONS:
+        limit = f"is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
+        raise too_large(f"The allowed maximum operations in a JSON patch {limit}")
+    return Patch([operation or {} for operation in operations], strict_errors)
+
+
+def merge_patch(patch: PatchBody, *, strict: bool) -> Patch:
+    """A merge patch: an object, or without `strict` also a list. Raises ApiError."""
+    if strict and (patch.error or type(patch.value) not in (dict, NoneType)):
+        raise bad_request(f"error decoding patch: {patch.error or _no_go_value(patch.value, _GO_MAP)}")
+    if type(patch.value) not in (dict, list):
+        raise bad_request("Invalid JSON Patch")
+    return Patch(patch.value, duplicate_field_messages(patch.duplicates) if strict else ())
+
+
+def read_apply(body: bytes) -> Decoded:
+    """The body of a server-side apply, an object in YAML or JSON; null is an empty object. Raises ApiError."""
+    check_size(body)
+    try:
+        decoded = decode_yaml(body)
+    except JsonSyntaxError as error:
+        raise bad_request(f"error decoding patch: {_NO_OBJECT}: {error}") from None
+    except ValueError as error:
+        if body.lstrip().startswith(b"{"):
+            raise bad_request(f"error decoding patch: error converting YAML to JSON: {error}") from None
+        raise bad_request(f"error encoding patch: {error}") from None
+    if decoded.value is None:
+        return Decoded({}, (), decoded.yaml)
+    if type(decoded.value) is not dict:
+        raise bad_request(f"error decoding patch: {_NO_OBJECT}: {_no_go_value(decoded.value, _GO_MAP)}")
+    return decoded
+
+
+def refuse_repeated_keys(applied: Decoded) -> ApiError:
+    """The error of fieldValidation=Strict for an apply configuration with `duplicates`."""
+    return bad_request(f"error strict decoding patch: error converting YAML to JSON: {applied.strict[0]}")
+
+
+_GO_MAP: Final = "map[string]interface {}"
+_NO_OBJECT: Final = "error unmarshaling JSON: while decoding JSON"
+
+
+def _no_go_value(value: Json, go: str) -> str:
+    return f"json: cannot unmarshal {json_type(value)} into Go value of type {go}"
+
+
+def _operation_field(path: str) -> str:
+    """The field of an operation that a path leads into: `value` for `[0].value.a`."""
+    return path.partition(".")[2].partition(".")[0].partition("[")[0]

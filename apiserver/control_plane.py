@@ -1,0 +1,191 @@
+"""The control plane over a store: registry, admission, controllers, wired together. Nobody is served yet.
+
+What is read, what is written and the catalog are three things (`Reader`, `Writer`, `LiveCatalog`); each part gets those that
+it needs. This is the only place that has them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from noxu.apiserver.admission import plugins
+from noxu.apiserver.admission.chain import GROUP as ADMISSION_GROUP
+from noxu.apiserver.admission.chain import Chain
+from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
+from noxu.apiserver.containment import Contained
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.definition_approval import ApprovalController
+from noxu.apiserver.controllers.definition_finalizer import DefinitionFinalizer
+from noxu.apiserver.controllers.definitions import DefinitionController
+from noxu.apiserver.controllers.expiry import ExpiryController
+from noxu.apiserver.controllers.namespaces import NamespaceController
+from noxu.apiserver.controllers.policy_status import PolicyStatusController
+from noxu.apiserver.crd import types as crd
+from noxu.apiserver.features import Features
+from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.cache import WatchCache
+from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
+from noxu.apiserver.registry.conversion.converters import Conversions, InProcess
+from noxu.apiserver.registry.definition import definitions_resource
+from noxu.apiserver.registry.draft import Environment
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.security.reviews import Reviews
+from noxu.apiserver.security.tokens import Tokens
+from noxu.apiserver.webhook.client import Caller, no_caller
+from noxu.storage.store import Store
+
+RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
+
+
+@dataclass(eq=False)
+class ControlPlane:
+    """Everything that works on one store."""
+
+    store: Store
+    features: Features
+    clock: Clock
+    cache: WatchCache
+    reader: Reader
+    persistence: Persistence
+    catalog: LiveCatalog
+    conversions: Conversions
+    admission: Chain
+    tokens: Tokens
+    writer: Writer
+    controllers: list[Controller[Any]]
+    log_failure: str = field(default="", init=False)
+    """Why the log is not followed at the moment; empty if it is."""
+
+    async def follow_log(self) -> None:
+        """Keep the watch cache up to date until the store is closed; after a failure begin anew."""
+        delay = RESTART_DELAY
+        while True:
+            with Contained("the watch cache") as contained:
+                await self.cache.follow()
+                return
+            self.log_failure = repr(contained.error)
+            self.cache.reset(self.store.revision)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 1.0)
+            self.log_failure = ""
+
+    async def store_health(self) -> str:
+        """What is wrong with the store; empty if everything can be read and written."""
+        return (await self.store.status()).fault
+
+    async def log_health(self) -> str:
+        """What is wrong with the watch cache; empty if it follows the log."""
+        return self.log_failure
+
+    def convert_in_process(self, definition: str, convert: InProcess | None) -> None:
+        """Convert the objects of a definition with a function, whatever the definition says (None: as it says)."""
+        self.conversions.in_process.pop(definition, None)
+        if convert is not None:
+            self.conversions.in_process[definition] = convert
+        versions = self.catalog.current.defined.get(definition)
+        if versions is not None:
+            versions.converter = self.conversions.of(definition)
+            self.cache.end_watches(versions.collection)
+
+
+def assemble(
+    store: Store,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    identifiers: Identifiers = SYSTEM_IDENTIFIERS,
+    features: Features = Features(),
+    caller: Caller | None = None,
+    event_ttl: float | None = None,
+) -> ControlPlane:
+    """Wire the parts together; nothing runs yet.
+
+    `caller` reaches webhooks; without one those of admission are not called, and those of conversion fail. `event_ttl` is
+    the lifetime of Events in seconds; None: that of their kind.
+    """
+    catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()]))
+    cache = WatchCache(store)
+    reader, persistence = Reader(store, cache), Persistence(store, cache)
+    conversions = Conversions(caller or no_caller, identifiers=identifiers)
+    chain = admission_chain(catalog.current, caller)
+    tokens = Tokens()
+    environment = Environment(
+        reader, persistence, catalog, chain, clock=clock, identifiers=identifiers, reviewer=Reviews(tokens, clock)
+    )
+    writer = Writer(environment)
+    definitions = resource_of(catalog, crd.GROUP, crd.RESOURCE)
+    namespaces = resource_of(catalog, "", "namespaces")
+    policies = resource_of(catalog, ADMISSION_GROUP, "validatingadmissionpolicies")
+    establishing = DefinitionController(reader, persistence, catalog, conversions, definitions, clock)
+    environment.followers[definitions.collection] = establishing
+    controllers: list[Controller[Any]] = [
+        establishing,
+        ApprovalController(reader, persistence, definitions, clock),
+        DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
+        NamespaceController(reader, writer, persistence, catalog, namespaces, clock),
+        PolicyStatusController(reader, persistence, catalog, policies, clock),
+        *_expiry(reader, persistence, catalog, clock, event_ttl),
+    ]
+    return ControlPlane(
+        store, features, clock, cache, reader, persistence, catalog, conversions, chain, tokens, writer, controllers
+    )
+
+
+def admission_chain(catalog: Catalog, caller: Caller | None) -> Chain:
+    """All admission plug-ins; without a caller no webhooks."""
+    chain = Chain(catalog)
+    chain.mutating = [plugins.mutating_policies(catalog)]
+    chain.validating = [plugins.validating_policies(catalog)]
+    if caller is not None:
+        chain.mutating.append(plugins.mutating_webhooks(catalog, caller, chain.local_mutating))
+        chain.validating.append(plugins.validating_webhooks(catalog, caller, chain.local_validating))
+    return chain
+
+
+def _expiry(
+    reader: Reader, persistence: Persistence, catalog: LiveCatalog, clock: Clock, event_ttl: float | None
+) -> list[Controller[Any]]:
+    """One controller for each collection whose objects have a lifetime."""
+    stored = {one.collection: one.versions.storage for one in catalog.current.resources if one.is_stored}
+    return [
+        ExpiryController(reader, persistence, one, one.table.lifetime if event_ttl is None else event_ttl, clock)
+        for one in stored.values()
+        if one.table is not None and one.table.lifetime
+    ]
+
+
+def resource_of(catalog: LiveCatalog, group: str, plural: str) -> Resource:
+    """A built-in resource."""
+    resource = catalog.current.find(group, "v1", plural)
+    assert resource is not None
+    return resource
+
+
+@contextlib.asynccontextmanager
+async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
+    """Follow the log and run the controllers; at the end stop them and close the store. Raises StoreError, ApiError."""
+    async with contextlib.AsyncExitStack() as closing:
+        closing.push_async_callback(plane.store.close)
+        await in_background(closing, plane.follow_log(), "watch cache")
+        for controller in plane.controllers:
+            closing.push_async_callback(controller.stop)
+            await controller.start()
+        yield plane
+
+
+async def in_background(closing: contextlib.AsyncExitStack, work: Any, name: str) -> None:
+    """Run a coroutine until `closing` is closed."""
+    task = asyncio.create_task(work, name=name)
+
+    async def stop() -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    closing.push_async_callback(stop)

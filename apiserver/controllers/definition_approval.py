@@ -1,0 +1,54 @@
+"""The condition KubernetesAPIApprovalPolicyConformant of definitions in protected groups (upstream's apiapproval).
+
+Another approval annotation gives another condition, some time after the answer. The condition says nothing about what is
+served, and a client that updates a definition twice in a row keeps the resourceVersion that the first answer gave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.definition_status import now, with_status
+from noxu.apiserver.crd import conditions
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.entry import key_of, object_at
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+
+DELAY: Final = 0.004  # seconds after a change
+
+
+class ApprovalController(Controller[str]):
+    """Keeps the condition up to date. Keys are names."""
+
+    name = "crd-api-approval-controller"
+
+    def __init__(self, reader: Reader, persistence: Persistence, resource: Resource, clock: Clock) -> None:
+        super().__init__(reader, resource, clock)
+        self.persistence = persistence
+
+    def observe(self, change: Change) -> Iterable[str]:
+        if change.entry is not None and conditions.APPROVED.encode() in change.entry.stored:
+            self.queue.add_after(change.key.name, DELAY)
+        return ()
+
+    def resync(self) -> Iterable[str]:
+        return [key.name for key in self.collection.keys]
+
+    async def reconcile(self, name: str) -> None:
+        while (entry := self.collection.entries.get(key_of(self.resource, "", name))) is not None:
+            crd = await offload(len(entry.stored), object_at, entry, self.resource)
+            approved = conditions.approved(crd)
+            if approved is None or conditions.find(crd, conditions.APPROVED) is None:
+                return  # the establishing controller sets it first
+            if conditions.is_set(crd, approved):
+                return
+            conditions.set_condition(crd, approved, now(self.clock))
+            updated = await offload(len(entry.stored), with_status, entry, self.resource, crd, self.clock)
+            if await self.persistence.replace(entry, updated):
+                return

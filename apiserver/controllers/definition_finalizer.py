@@ -1,0 +1,120 @@
+"""Deletes the custom resources of a definition that is being deleted, and lets it go (upstream's crd finalizer).
+
+While some of them wait for finalizers, so does the definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.definition_status import now, with_status
+from noxu.apiserver.controllers.emptiness import EmptinessWatch
+from noxu.apiserver.crd import conditions
+from noxu.apiserver.crd.conditions import Condition
+from noxu.apiserver.registry.catalog import LiveCatalog
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.deletion import delete_all
+from noxu.apiserver.registry.entry import Entry, key_of, object_at
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.values import Object
+
+
+class DefinitionFinalizer(Controller[str]):
+    """Finishes the deletion of definitions. Keys are names."""
+
+    name = "crd-finalizer-controller"
+    workers = 4
+
+    def __init__(
+        self,
+        reader: Reader,
+        writer: Writer,
+        persistence: Persistence,
+        catalog: LiveCatalog,
+        resource: Resource,
+        clock: Clock,
+    ) -> None:
+        super().__init__(reader, resource, clock)
+        self.writer = writer
+        self.persistence = persistence
+        self.catalog = catalog
+        self._waiting: dict[str, EmptinessWatch] = {}
+
+    def observe(self, change: Change) -> Iterable[str]:
+        if change.entry is None:
+            self._stop_waiting(change.key.name)
+            return ()
+        return [change.key.name] if _may_be_terminating(change.entry) else ()
+
+    def resync(self) -> Iterable[str]:
+        for name in list(self._waiting):
+            self._stop_waiting(name)
+        return [key.name for key, entry in self.collection.entries.items() if _may_be_terminating(entry)]
+
+    async def reconcile(self, name: str) -> None:
+        crd = await self._terminating(name)
+        if crd is None:
+            return
+        versions = self.catalog.current.defined.get(name)
+        if versions is None:
+            await self._mark(name, conditions.NEVER_ESTABLISHED, done=True)
+            return
+        if conditions.is_set(crd, conditions.DELETION_PENDING):
+            await self._mark(name, conditions.DELETION_IN_PROGRESS)
+        try:
+            await delete_all(self.reader, self.writer, self.persistence, versions.storage, None)
+        except ApiError as error:  # a conversion webhook does not answer, for example
+            await self._mark(name, conditions.deletion_failed(error.message))
+            raise
+        collection = await self.reader.collection(versions.storage)
+        self._stop_waiting(name)
+        if collection.keys:
+            self._waiting[name] = EmptinessWatch(collection, None, lambda: self.queue.add(name))
+        else:
+            await self._mark(name, conditions.DELETION_COMPLETED, done=True)
+
+    def _stop_waiting(self, name: str) -> None:
+        if (watch := self._waiting.pop(name, None)) is not None:
+            watch.cancel()
+
+    async def _terminating(self, name: str) -> Object | None:
+        """The definition, if it is being deleted and waits for this controller."""
+        entry = self.collection.entries.get(key_of(self.resource, "", name))
+        if entry is None:
+            return None
+        crd = await offload(len(entry.stored), object_at, entry, self.resource)
+        metadata = crd["metadata"]
+        waits = conditions.CLEANUP_FINALIZER in (metadata.get("finalizers") or ())
+        return crd if metadata.get("deletionTimestamp") and waits else None
+
+    async def _mark(self, name: str, condition: Condition, *, done: bool = False) -> None:
+        """Set the Terminating condition; when `done`, take our finalizer away, and with the last one the definition."""
+        while (entry := self.collection.entries.get(key_of(self.resource, "", name))) is not None:
+            crd = await offload(len(entry.stored), object_at, entry, self.resource)
+            if not done and conditions.is_set(crd, condition):
+                return
+            conditions.set_condition(crd, condition, now(self.clock))
+            if done and not _release(crd["metadata"]):
+                if await self.persistence.remove(entry):
+                    return
+                continue
+            updated = await offload(len(entry.stored), with_status, entry, self.resource, crd, self.clock)
+            if await self.persistence.replace(entry, updated):
+                return
+
+
+def _may_be_terminating(entry: Entry) -> bool:
+    return b'"deletionTimestamp":' in entry.stored
+
+
+def _release(metadata: Object) -> list[str]:
+    """Take our finalizer away, in place; those that are left."""
+    metadata["finalizers"] = [one for one in metadata.get("finalizers") or () if one != conditions.CLEANUP_FINALIZER]
+    return list(metadata["finalizers"])

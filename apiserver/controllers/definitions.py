@@ -1,0 +1,163 @@
+"""Definitions: names accepted, established, served, withdrawn (upstream's apiextensions controllers).
+
+A definition is served when its POST answers: the conditions are set in upstream's order, each with its event, and the
+catalog is swapped before the answer leaves. One worker settles one definition after the other, so two that want the same
+name are told apart by the order of their writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.definition_status import now, with_status
+from noxu.apiserver.crd import conditions
+from noxu.apiserver.crd.conditions import Condition
+from noxu.apiserver.registry.catalog import LiveCatalog
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.conversion.converters import Conversions
+from noxu.apiserver.registry.custom import versions_of
+from noxu.apiserver.registry.entry import Entry, key_of, object_at
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.values import Object, equal
+
+
+class _Parsed(NamedTuple):
+    """A definition, what is served of it (None: nothing), and the versions; None if these are served already."""
+
+    crd: Object
+    served: Object | None = None
+    versions: Versions | None = None
+
+
+class DefinitionController(Controller[str]):
+    """Keeps the catalog and the conditions of definitions up to date. Keys are names."""
+
+    name = "crd-establishing-controller"
+
+    def __init__(
+        self,
+        reader: Reader,
+        persistence: Persistence,
+        catalog: LiveCatalog,
+        conversions: Conversions,
+        resource: Resource,
+        clock: Clock,
+    ) -> None:
+        super().__init__(reader, resource, clock)
+        self.persistence = persistence
+        self.catalog = catalog
+        self.conversions = conversions
+        self._served: dict[str, Object] = {}  # by name: what is served, to see whether a change concerns it
+        self._names: dict[str, Object] = {}  # by name: group and accepted names, of all definitions
+        self._unread: dict[str, None] = {}  # definitions whose names are not known yet
+
+    def observe(self, change: Change) -> Iterable[str]:
+        name = change.key.name
+        if change.entry is not None:
+            return [name]
+        group = self._names.get(name, {}).get("group")  # its names are free again
+        return [name, *(other for other, known in self._names.items() if known["group"] == group and other != name)]
+
+    def resync(self) -> Iterable[str]:
+        names = [key.name for key in self.collection.keys]
+        for gone in self._names.keys() - set(names):
+            self._withdraw(gone)
+            del self._names[gone]
+        self._unread = dict.fromkeys(names)
+        return names
+
+    async def reconcile(self, name: str) -> None:
+        """Serve a definition as it is stored, and set the conditions that are due, one after the other."""
+        while self._unread:  # after a start: nobody's names are granted before everybody's are known
+            await self._read(next(iter(self._unread)))
+        while (read := await self._read(name)) is not None:
+            entry, crd = read
+            group = crd["spec"]["group"]
+            others = [known for other, known in self._names.items() if other != name and known["group"] == group]
+            if not advance(crd, others, now(self.clock)):
+                return
+            updated = await offload(len(entry.stored), with_status, entry, self.resource, crd, self.clock)
+            await self.persistence.replace(entry, updated)  # if another writer was faster that is read next
+
+    async def _read(self, name: str) -> tuple[Entry, Object] | None:
+        """Bring the catalog up to date with the newest state of a definition; None: it does not exist any more."""
+        while True:
+            entry = self.collection.entries.get(key_of(self.resource, "", name))
+            if entry is None:
+                self._unread.pop(name, None)
+                self._withdraw(name)
+                self._names.pop(name, None)
+                return None
+            parsed = await offload(len(entry.stored), self._parse, entry)
+            if self.collection.entries.get(entry.key) is entry:
+                self._unread.pop(name, None)
+                self._serve(entry, parsed)
+                return entry, parsed.crd
+
+    def _parse(self, entry: Entry) -> _Parsed:
+        crd = object_at(entry, self.resource)
+        if not conditions.is_true(crd, conditions.ESTABLISHED):
+            return _Parsed(crd)
+        served = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
+        if equal(self._served.get(entry.key.name), served):
+            return _Parsed(crd, served)
+        versions = versions_of(crd, entry.revision)
+        if (
+            len(entry.stored) > LOOP_LIMIT
+        ):  # this is the thread: what is large is made here, not when it is first needed
+            for one in versions.all:
+                one.prepare()
+        return _Parsed(crd, served, versions)
+
+    def _serve(self, entry: Entry, parsed: _Parsed) -> None:
+        name, (crd, served, versions) = entry.key.name, parsed
+        accepted = crd["status"]["acceptedNames"]
+        self._names[name] = {"group": crd["spec"]["group"], "status": {"acceptedNames": accepted}}
+        if served is None:
+            self._withdraw(name)
+            return
+        if versions is not None:
+            versions.converter = self.conversions.define(name, crd["spec"])
+            self._served[name] = served
+            self.catalog.current = self.catalog.current.with_definition(name, versions)
+            self.reader.cache.end_watches(versions.collection)
+        self.catalog.current.defined[name].terminating = conditions.is_true(crd, conditions.TERMINATING)
+
+    def _withdraw(self, name: str) -> None:
+        """Serve a definition no longer."""
+        if self._served.pop(name, None) is not None:
+            collection = self.catalog.current.defined[name].collection
+            self.catalog.current = self.catalog.current.with_definition(name, None)
+            self.reader.cache.end_watches(collection)
+
+
+def advance(crd: Object, others: Iterable[Object], time: str) -> bool:
+    """Set the conditions that are due next, in place; False if none are. `others`: the group's definitions.
+
+    First come the names and what follows from them, then Established: each is an event of its own, as upstream's.
+    """
+    naming = conditions.names_conditions(crd, others)
+    due: list[Condition] = []
+    if not conditions.is_set(crd, naming.names_accepted) or naming.accepted != crd["status"]["acceptedNames"]:
+        due += [naming.names_accepted, naming.established]
+    if conditions.find(crd, conditions.APPROVED) is None and (approved := conditions.approved(crd)):
+        due.append(approved)
+    wanted = [one for one in due if not conditions.is_set(crd, one)]
+    if due and (wanted or naming.accepted != crd["status"]["acceptedNames"]):
+        crd["status"]["acceptedNames"] = naming.accepted
+        for condition in wanted:
+            conditions.set_condition(crd, condition, time)
+        return True
+    if naming.names_accepted.status != "True" or conditions.is_true(crd, conditions.ESTABLISHED):
+        return False
+    established = conditions.established(crd)
+    if conditions.is_set(crd, established):
+        return False
+    conditions.set_condition(crd, established, time)
+    return True

@@ -1,0 +1,33 @@
+"""Watches whether collections become empty: what is being deleted waits for what it contains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from noxu.apiserver.registry.cache import Collection
+from noxu.apiserver.registry.change import Change
+from noxu.storage.types import Revision
+
+
+class EmptinessWatch:
+    """Calls back when an object of a collection (in one partition) was deleted and none is left, or when it cannot know.
+
+    A `Watcher` of the cache.
+    """
+
+    def __init__(self, collection: Collection, partition: str | None, call: Callable[[], None]) -> None:
+        """`partition` None: all of the collection."""
+        self._collection = collection
+        self._partition = partition
+        self._call = call
+        collection.watchers[self] = None
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
+        if not self._collection.select(self._partition):
+            self._call()
+
+    def end(self) -> None:
+        self._call()
+
+    def cancel(self) -> None:
+        self._collection.watchers.pop(self, None)

@@ -1,0 +1,95 @@
+"""Deletes objects whose lifetime is over: Events live for an hour after their last write (`--event-ttl`).
+
+Upstream gives them a lease in etcd: they vanish without admission and without finalizers, and watches see DELETED. When
+an object was last written is known of those that were written since the start; of others it is the newest of the times
+that they carry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.go.time import unix_nanos
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.entry import Entry, object_at
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
+from noxu.storage.types import Key, Revision
+
+_TIMES: Final = (
+    ("metadata", "creationTimestamp"), ("firstTimestamp",), ("lastTimestamp",), ("eventTime",), ("deprecatedFirstTimestamp",),
+    ("deprecatedLastTimestamp",), ("series", "lastObservedTime"),
+)  # fmt: skip
+
+
+class ExpiryController(Controller[Key]):
+    """Deletes the objects of one collection when their lifetime is over."""
+
+    name = "event-ttl-controller"
+
+    def __init__(
+        self, reader: Reader, persistence: Persistence, resource: Resource, lifetime: float, clock: Clock
+    ) -> None:
+        """`lifetime` is in seconds after the last write."""
+        super().__init__(reader, resource, clock)
+        self.persistence = persistence
+        self.lifetime = lifetime
+        self._written: dict[Key, tuple[Revision, float]] = {}  # the revision, and its time in seconds since 1970
+
+    def observe(self, change: Change) -> Iterable[Key]:
+        if change.entry is None:
+            self._written.pop(change.key, None)
+            return ()
+        self._written[change.key] = change.revision, self._now()
+        return [change.key]
+
+    def resync(self) -> Iterable[Key]:
+        for gone in self._written.keys() - self.collection.entries.keys():
+            del self._written[gone]
+        return list(self.collection.keys)
+
+    async def reconcile(self, key: Key) -> float | None:
+        entry = self.collection.entries.get(key)
+        if entry is None:
+            return None
+        left = self._last_write(entry) + self.lifetime - self._now()
+        if left > 0:
+            return left
+        await self.persistence.remove(entry)  # if it was written meanwhile that is observed
+        return None
+
+    def _now(self) -> float:
+        return self.clock.now().timestamp()
+
+    def _last_write(self, entry: Entry) -> float:
+        revision, written = self._written.get(entry.key, (0, 0.0))
+        if revision != entry.revision:
+            written = min(last_write(object_at(entry, self.resource)), self._now())
+            self._written[entry.key] = entry.revision, written
+        return written
+
+
+def last_write(value: Object) -> float:
+    """The newest time that an object carries, in seconds since 1970; infinite if it carries none."""
+    return max(_times(value), default=math.inf)
+
+
+def _times(value: Object) -> Iterator[float]:
+    texts = [_at(value, path) for path in _TIMES]
+    texts += [one.get("time") for one in value["metadata"].get("managedFields") or ()]
+    for text in texts:
+        if isinstance(text, str) and text:
+            yield unix_nanos(text) / 1e9
+
+
+def _at(value: Object, path: tuple[str, ...]) -> object:
+    found: object = value
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found

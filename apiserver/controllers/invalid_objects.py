@@ -1,0 +1,223 @@
+"""Annotates stored objects that their CRD refuses since it was changed (`noxu serve --annotate-invalid`).
+
+The proposal for validation of custom resources (2017) leaves it to a controller to find and annotate them. Such an
+object carries the annotation INVALID with its errors; once it is valid again, because it was corrected or the CRD was
+changed back, the annotation is removed. A valid object is never written, except to remove the annotation.
+
+The annotation is not written through the pipeline: ratcheting does not excuse what validation refuses at the root of an
+object, and a write through the pipeline would drop for good what pruning hides. So only metadata changes: annotations and
+who owns this one.
+
+It never loops. An object is validated when its CRD changes, and when it changes itself and is, or says it is, invalid; it
+is written only if the annotation is not what it should be, which that write makes true. One object is validated at a
+time; after SLICE seconds other tasks run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import aggregate
+from noxu.apiserver.api.field import ROOT, FieldError
+from noxu.apiserver.api.meta import validate_annotations
+from noxu.apiserver.apply import manager
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.go.time import format_time
+from noxu.apiserver.registry import ownership, reading
+from noxu.apiserver.registry.cache import Collection
+from noxu.apiserver.registry.catalog import LiveCatalog
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.draft import Follower
+from noxu.apiserver.registry.entry import Entry, new_entry
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry.revalidation import revalidate
+from noxu.apiserver.values import Json, Object, copy
+from noxu.storage.types import Key, Revision
+
+INVALID: Final = "noxu.dev/invalid"
+MANAGER: Final = "noxu-annotator"
+SLICE: Final = 0.002  # seconds of validation without a pause
+MAX_ERRORS: Final = 10  # in an annotation
+MAX_ERROR_TEXT: Final = 500  # characters of each
+
+_QUOTED: Final = f'"{INVALID}"'.encode()
+
+log = logging.getLogger("noxu")
+
+
+class Due(NamedTuple):
+    """What has to be looked at: one object of a definition, or all of its objects (`key` None)."""
+
+    definition: str
+    key: Key | None = None
+
+
+class InvalidObjectController(Controller[Due]):
+    """Follows all definitions, and the objects of each."""
+
+    name = "invalid-object-controller"
+
+    def __init__(
+        self,
+        reader: Reader,
+        persistence: Persistence,
+        catalog: LiveCatalog,
+        definitions: Follower,
+        resource: Resource,
+        clock: Clock,
+    ) -> None:
+        """`definitions` keeps the catalog up to date; `resource` is theirs."""
+        super().__init__(reader, resource, clock)
+        self._definitions = definitions
+        self.persistence = persistence
+        self.catalog = catalog
+        self._objects: dict[str, _Objects] = {}
+        self._since = 0.0  # when other tasks last ran
+
+    def observe(self, change: Change) -> Iterable[Due]:
+        return [Due(change.key.name)]
+
+    def resync(self) -> Iterable[Due]:
+        return [Due(key.name) for key in self.collection.keys]
+
+    async def reconcile(self, due: Due) -> None:
+        name, key = due
+        await self._definitions.settled(name)  # the catalog then knows of the change
+        versions = self.catalog.current.defined.get(name)
+        if versions is None:
+            if (gone := self._objects.pop(name, None)) is not None:
+                gone.stop()
+        elif key is None:
+            await self._check_all(name, versions)
+        elif (objects := self._objects.get(name)) is not None:
+            await self._check(objects, versions, key)
+
+    async def _check_all(self, name: str, versions: Versions) -> None:
+        """Check every object of a definition, unless that was done under the schema that it has now."""
+        objects = self._objects.get(name)
+        collection = await self.reader.collection(versions.storage)
+        if objects is not None:
+            if objects.versions is versions and self in self.collection.watchers and objects in collection.watchers:
+                return
+            objects.stop()
+        objects = self._objects[name] = _Objects(self, name, versions, collection)
+        for key in list(collection.keys):
+            await self._check(objects, versions, key)
+            if self.catalog.current.defined.get(name) is not versions:
+                return  # the schema has changed again, and all objects are due again
+        if objects.invalid:
+            log.info("%s: %d of %d objects do not validate", name, len(objects.invalid), len(collection.keys))
+
+    async def _check(self, objects: _Objects, versions: Versions, key: Key) -> None:
+        """Make the annotation of one object right."""
+        invalid = objects.invalid
+        while True:
+            await self._pause()
+            entry = (await self.reader.collection(versions.storage)).entries.get(key)
+            if entry is None or invalid.get(key) == entry.revision:
+                return
+            now = format_time(self.clock.now())
+            valid, annotated = await offload(len(entry.stored), _annotated, entry, versions, now)
+            if valid:
+                invalid.pop(key, None)
+            else:
+                invalid[key] = entry.revision
+            if annotated is None:
+                return
+            if await self.persistence.replace(entry, annotated):
+                if not valid:
+                    invalid[key] = annotated.revision
+                return
+
+    async def _pause(self) -> None:
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._since > SLICE:
+            await asyncio.sleep(0)
+            self._since = loop.time()
+
+
+class _Objects:
+    """The objects of one definition: `invalid` are those that do not validate, with the revisions that were checked.
+
+    A `Watcher` of the cache.
+    """
+
+    def __init__(
+        self, controller: InvalidObjectController, definition: str, versions: Versions, collection: Collection
+    ) -> None:
+        self.versions = versions
+        self.invalid: dict[Key, Revision] = {}
+        self._controller = controller
+        self._definition = definition
+        self._collection = collection
+        collection.watchers[self] = None
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
+        for change in changes:
+            if change.entry is None:
+                self.invalid.pop(change.key, None)
+            elif change.key in self.invalid or _QUOTED in change.entry.stored:
+                self._controller.queue.add(Due(self._definition, change.key))
+
+    def end(self) -> None:
+        """Another schema, or none any more."""
+        self._controller.queue.add(Due(self._definition))
+
+    def stop(self) -> None:
+        self._collection.watchers.pop(self, None)
+
+
+# -- pure -------------------------------------------------------------------------------------------------------------
+
+
+def _annotated(entry: Entry, versions: Versions, now: str) -> tuple[bool, Entry | None]:
+    """Whether the object is valid, and what to store in its place; None if its annotation is right."""
+    errors = revalidate(codec.decode_stored(entry.stored), versions).errors
+    if not errors and _QUOTED not in entry.stored:
+        return True, None
+    value: Object = codec.decode_stored(entry.stored)
+    metadata = value["metadata"]
+    annotations = metadata.get("annotations") or {}
+    wanted = message(errors)
+    if annotations.get(INVALID, "") == wanted or metadata.get("deletionTimestamp"):
+        return not errors, None
+    annotations = {name: text for name, text in annotations.items() if name != INVALID}
+    if wanted:
+        annotations[INVALID] = wanted
+        if validate_annotations(annotations, ROOT):
+            return False, None  # there are so many that one more would be refused in every later write
+    value = _with_annotations(value, annotations, versions, now)
+    return not errors, new_entry(entry.key, versions.storage, value, served_as_stored=False)
+
+
+def message(errors: list[FieldError]) -> str:
+    """The text of the annotation; empty if there are no errors."""
+    if not errors:
+        return ""
+    texts = (f"{text[:MAX_ERROR_TEXT]}…" if len(text) > MAX_ERROR_TEXT else text for text in map(str, errors))
+    return aggregate(islice(texts, MAX_ERRORS), more=len(errors) - MAX_ERRORS)
+
+
+def _with_annotations(value: Object, annotations: dict[str, str], versions: Versions, now: str) -> Object:
+    """A stored object with these annotations, and with MANAGER as the owner of what it changed."""
+    resource = versions.of(value)
+    before: Object = copy(value)
+    reading.read(resource, before)
+    after = _replaced(before, annotations=annotations)
+    owned = manager.update(before, after, ownership.tracker(resource, ""), manager=MANAGER, now=now)
+    return _replaced(value, annotations=annotations, managedFields=owned["metadata"].get("managedFields"))
+
+
+def _replaced(value: Object, **fields: Json) -> Object:
+    """The object with these fields of metadata; without those that are empty."""
+    metadata = {name: one for name, one in value["metadata"].items() if name not in fields}
+    return {**value, "metadata": metadata | {name: one for name, one in fields.items() if one}}

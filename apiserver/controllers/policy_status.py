@@ -1,0 +1,68 @@
+"""The status of ValidatingAdmissionPolicies, as upstream's controller writes it.
+
+The status says which generation of the policy was looked at, and warns of expressions that do not fit the schemas of
+what it is about. A policy is looked at when it changes, not when a schema does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from noxu.apiserver.apply import manager
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.go.time import format_time
+from noxu.apiserver.registry import ownership
+from noxu.apiserver.registry.catalog import LiveCatalog
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.entry import Entry, new_entry, object_at
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
+from noxu.storage.types import Key
+
+MANAGER: Final = "validatingadmissionpolicy-status"
+
+
+class PolicyStatusController(Controller[Key]):
+    """Keeps the status of policies up to date."""
+
+    name = "validatingadmissionpolicy-status-controller"
+
+    def __init__(
+        self, reader: Reader, persistence: Persistence, catalog: LiveCatalog, resource: Resource, clock: Clock
+    ) -> None:
+        super().__init__(reader, resource, clock)
+        self.persistence = persistence
+        self.catalog = catalog
+
+    def observe(self, change: Change) -> Iterable[Key]:
+        return () if change.entry is None else [change.key]
+
+    def resync(self) -> Iterable[Key]:
+        return list(self.collection.keys)
+
+    async def reconcile(self, key: Key) -> None:
+        while (entry := self.collection.entries.get(key)) is not None:
+            updated = await offload(len(entry.stored), self._with_status, entry)
+            if updated is None or await self.persistence.replace(entry, updated):
+                return
+
+    def _with_status(self, entry: Entry) -> Entry | None:
+        """The entry with its status, None if that is up to date."""
+        policy = object_at(entry, self.resource)
+        generation = policy["metadata"].get("generation", 0)
+        status: Object = policy.get("status") or {}
+        if generation <= status.get("observedGeneration", 0):
+            return None
+        from noxu.apiserver.admission.typechecking import warnings  # large, and few need it
+
+        found = warnings(policy, self.catalog.current)
+        checking = {"expressionWarnings": found} if found else {}
+        new = {**policy, "status": {**status, "observedGeneration": generation, "typeChecking": checking}}
+        tracker = ownership.tracker(self.resource, "status")
+        now = format_time(self.clock.now())
+        return new_entry(entry.key, self.resource, manager.update(policy, new, tracker, manager=MANAGER, now=now))

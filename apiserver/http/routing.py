@@ -1,0 +1,126 @@
+"""From a request to its handler: which resource a path names, which verb on which subresource is answered by whom.
+
+Upstream serves custom resources with one handler that interprets any path. Built-in groups are go-restful web services:
+they have a route for each path and method, so what has none is refused before anything is looked up, in words of its own,
+and HEAD is no GET.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from noxu.apiserver.api import errors
+from noxu.apiserver.http import handlers, scale, tokens
+from noxu.apiserver.http.handlers import Handler
+from noxu.apiserver.http.request import RequestInfo
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.resource import Resource
+
+HANDLERS: Final[dict[tuple[str, str], Handler]] = {
+    ("", "get"): handlers.get,
+    ("", "list"): handlers.list_,
+    ("", "create"): handlers.create,
+    ("", "update"): handlers.update,
+    ("", "patch"): handlers.patch,
+    ("", "delete"): handlers.delete,
+    ("", "deletecollection"): handlers.delete_collection,
+    ("status", "get"): handlers.get,
+    ("status", "update"): handlers.update,
+    ("status", "patch"): handlers.patch,
+    ("scale", "get"): scale.get,
+    ("scale", "update"): scale.update,
+    ("scale", "patch"): scale.patch,
+    ("finalize", "update"): handlers.update,
+    ("token", "create"): tokens.create,
+}
+"""By subresource and verb. Watches are streams, and not here."""
+
+_DOCUMENT: Final = frozenset({"GET"})
+_NOTHING: Final[frozenset[str]] = frozenset()
+_OF_ALL: Final = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_OF_ONE: Final = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+
+
+def find_resource(catalog: Catalog, method: str, path: str, info: RequestInfo) -> Resource:
+    """The resource that a path names. Raises ApiError NotFound, MethodNotAllowed.
+
+    A path of the wrong scope names nothing (CVE-2019-11247).
+    """
+    resource = catalog.by_path.get((info.group, info.version, info.resource))
+    if resource is None or not resource.is_custom:
+        check_route(catalog, method, path, info)
+    if resource is None:
+        raise errors.page_not_found()
+    if info.in_namespace and not resource.namespaced:
+        raise errors.page_not_found()
+    if resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
+        raise errors.page_not_found()
+    return resource
+
+
+def handler_of(resource: Resource, info: RequestInfo) -> Handler:
+    """Raises ApiError NotFound, MethodNotAllowed."""
+    subresource, verb = info.subresource, info.verb
+    if subresource and subresource not in resource.subresources:
+        raise errors.not_found(resource.group_resource, info.name)
+    handler = HANDLERS.get((subresource, verb))
+    if handler is None or (not subresource and verb not in resource.verbs):
+        raise errors.method_not_allowed(resource.group_resource, verb)
+    return handler if resource.is_stored else handlers.review
+
+
+# -- web services -----------------------------------------------------------------------------------------------------
+
+
+def check_route(catalog: Catalog, method: str, path: str, info: RequestInfo) -> None:
+    """Raises ApiError NotFound or MethodNotAllowed for a path that a web service has, but not with this method."""
+    methods = methods_of(catalog, path, info)
+    if methods is None or method in methods:
+        return
+    raise errors.no_route_with_method() if methods else errors.no_route()
+
+
+def methods_of(catalog: Catalog, path: str, info: RequestInfo) -> frozenset[str] | None:
+    """The methods of a path; None if it is no web service's."""
+    if not info.is_resource:
+        return _of_document(catalog, path)
+    if info.group not in catalog.built_in_groups:
+        return None
+    resource = catalog.find(info.group, info.version, info.resource)
+    if resource is None:
+        return _NOTHING
+    if resource.is_custom:
+        return None  # a custom resource in a built-in group
+    found = _of_resource(resource, info)
+    if info.watching:
+        return found & _DOCUMENT if not info.subresource and "watch" in resource.verbs else _NOTHING
+    return found
+
+
+def _of_document(catalog: Catalog, path: str) -> frozenset[str] | None:
+    """/version, and the discovery documents of built-in groups."""
+    match path.rstrip("/").split("/"):
+        case ["", "version", *rest]:
+            return _NOTHING if rest else _DOCUMENT
+        case ["", "api", *rest]:
+            group = ""
+        case ["", "apis", group, *rest] if group:
+            pass
+        case _:
+            return None
+    if group not in catalog.built_in_groups:
+        return None
+    return _DOCUMENT if not rest or rest[0] in catalog.groups[group] else _NOTHING
+
+
+def _of_resource(resource: Resource, info: RequestInfo) -> frozenset[str]:
+    if info.more or (info.in_namespace and not resource.namespaced):
+        return _NOTHING
+    if resource.namespaced and not info.in_namespace:  # all namespaces, which can only be listed
+        return _DOCUMENT if not info.name and "list" in resource.verbs else _NOTHING
+    if info.subresource:
+        known = info.subresource in resource.subresources
+        return frozenset(_OF_ONE[verb] for name, verb in HANDLERS if known and name == info.subresource)
+    if info.name:
+        return frozenset(_OF_ONE[verb] for verb in resource.verbs if verb in _OF_ONE and verb != "create")
+    return frozenset(_OF_ALL[verb] for verb in resource.verbs if verb in _OF_ALL)

@@ -1,0 +1,101 @@
+"""Answers on the wire: headers, gzip, bodies that are made while they are sent, and errors as a Status."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterable
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web_request, web_response
+from multidict import CIMultiDict
+
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http import negotiation, responses
+from noxu.apiserver.http.answer import Answer, text_answer
+from noxu.apiserver.http.exchange import Exchange
+from noxu.apiserver.http.request import first, parse_query, split_target
+
+_REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
+
+
+def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
+    """The headers that every answer has, and those that filters have added."""
+    headers = CIMultiDict(exchange.headers)
+    headers["Content-Type"] = content_type
+    headers["Audit-Id"] = exchange.id
+    return headers
+
+
+async def send(exchange: Exchange, answer: Answer) -> web_response.StreamResponse:
+    """The response for aiohttp: made whole, or sent already."""
+    request = exchange.request
+    headers = headers_of(exchange, answer.content_type)
+    headers.extend(answer.headers)
+    accept_encoding = request.headers.get("Accept-Encoding", "")
+    if not isinstance(answer.body, bytes):
+        return await _send_chunks(request, answer.body, headers, gzip=negotiation.accepts_gzip(accept_encoding))
+    body = answer.body
+    if len(body) > negotiation.GZIP_THRESHOLD and negotiation.compresses(accept_encoding, len(body)):
+        headers["Content-Encoding"] = "gzip"
+        headers.add("Vary", "Accept-Encoding")  # some documents vary with Accept, too
+        body = await asyncio.to_thread(_gzip, body)
+    reason = _REASONS.get(answer.status, "")
+    response = web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
+    if headers.get("Connection") == "close":
+        response.force_close()
+    return response
+
+
+async def _send_chunks(
+    request: web_request.BaseRequest, chunks: AsyncIterable[bytes], headers: CIMultiDict[str], *, gzip: bool
+) -> web_response.StreamResponse:
+    """A body that is made while it is sent; other tasks run between two chunks."""
+    compressor = zlib.compressobj(1, wbits=31) if gzip else None
+    if gzip:
+        headers["Content-Encoding"] = "gzip"
+        headers.add("Vary", "Accept-Encoding")
+    response = web_response.StreamResponse(headers=headers)
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    if request.method != "HEAD":
+        async for chunk in chunks:
+            await response.write(compressor.compress(chunk) if compressor else chunk)
+            await asyncio.sleep(0)
+        if compressor:
+            await response.write(compressor.flush())
+    await response.write_eof()
+    return response
+
+
+def _gzip(body: bytes) -> bytes:
+    compressor = zlib.compressobj(1, wbits=31)
+    return compressor.compress(body) + compressor.flush()
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:
+    """A Status in the format asked for, or the bare text of errors that upstream writes so."""
+    extra = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
+    if error.text is not None:
+        return text_answer(error.text, error.code, extra)
+    query = parse_query(split_target(request.raw_path)[1])
+    accepted = negotiation.negotiate_error(
+        request.headers.get("Accept", ""),
+        pretty=first(query, "pretty"),
+        user_agent=request.headers.get("User-Agent", ""),
+    )
+    headers = (("Cache-Control", "no-cache, private"), *extra)
+    return Answer(responses.encode(error.status, accepted), error.code, accepted.content_type, headers)
+
+
+def too_late() -> ApiError:
+    """Upstream's timeout filter writes its Status by hand: without a kind, and without a Content-Type."""
+    error = errors.timeout("request did not complete within the allotted timeout", 0)
+    shown = {name: value for name, value in error.status.items() if name not in ("kind", "apiVersion")}
+    error.text = codec.encode({**shown, "details": {}}, sort_keys=False).decode()
+    return error

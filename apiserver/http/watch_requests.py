@@ -1,0 +1,125 @@
+"""A request for a watch: from its options to a stream of events, in chunks or over a WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import AsyncIterator
+
+from aiohttp import web_request, web_response
+from aiohttp.web_ws import WebSocketResponse
+
+from noxu.apiserver.api import errors
+from noxu.apiserver.http import handlers, negotiation, responses, watch, websocket
+from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.http.connection import limit_unsent
+from noxu.apiserver.http.exchange import Exchange
+from noxu.apiserver.http.negotiation import Accepted
+from noxu.apiserver.http.request import is_watch
+from noxu.apiserver.http.sending import headers_of
+
+
+class Watches:
+    """The watches of one server."""
+
+    def __init__(self) -> None:
+        self._streams: set[watch.Stream] = set()
+
+    def end(self) -> None:
+        """End all watches at once."""
+        for stream in list(self._streams):
+            stream.stop()
+
+    async def handle(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
+        """Stream events until the watch ends. Raises ApiError, ConnectionError."""
+        request = exchange.request
+        accepted = handlers.accept(exchange)
+        wanted = await handlers.list_options(exchange, watch=is_watch(exchange.query))
+        after = watch.start_revision(wanted)
+        accepted = negotiation.as_stream(accepted)
+        upgrade = websocket.is_upgrade(request)
+        representation = _representation(exchange, accepted, upgrade=upgrade)
+        exchange.headers += [("Warning", text) for text in negotiation.warning_headers(exchange.outcome.warnings)]
+        headers = headers_of(exchange, accepted.content_type)
+        headers["Cache-Control"] = "no-cache, private"
+        refusal = websocket.refusal(request) if upgrade else None
+        if refusal is not None:
+            return refusal
+        response: web_response.StreamResponse
+        pipe: watch.Pipe
+        if upgrade:
+            response = socket = await websocket.accept(request, headers)
+            pipe = websocket.WebSocketPipe(request)
+        else:
+            response = web_response.StreamResponse(headers=headers)
+            response.enable_chunked_encoding()
+            pipe = _ChunkedPipe(request)
+            await response.prepare(request)
+            if request.method == "HEAD":
+                return response
+        limit_unsent(request, watch.HIGH_WATER)
+        stream = watch.Stream(exchange.backend.reader, wanted.selection, representation, pipe)
+        stream.after = after
+        self._streams.add(stream)
+        try:
+            if upgrade:
+                async with _until_closed(socket, stream):
+                    await stream.run(wanted, watch.lifetime(wanted))
+            else:
+                await stream.run(wanted, watch.lifetime(wanted))
+        except (ConnectionError, asyncio.CancelledError):
+            response.force_close()
+            if request.transport is not None:
+                request.transport.abort()
+            raise
+        finally:
+            self._streams.discard(stream)
+        return response
+
+
+def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) -> watch.Representation:
+    """How objects are shown. Raises ApiError."""
+    resource = exchange.resource
+    if accepted.convert is None and accepted.media_type != negotiation.PROTOBUF:
+        return watch.Representation(resource)
+    make = responses.converter(resource, accepted, handlers.include_of(exchange, accepted), exchange.now)
+    if accepted.media_type != negotiation.PROTOBUF:
+        return watch.Converted(resource, make)
+    if upgrade:
+        raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
+    return watch.InProtobuf(resource, make, functools.partial(responses.encode, accepted=accepted))
+
+
+@contextlib.asynccontextmanager
+async def _until_closed(socket: WebSocketResponse, stream: watch.Stream) -> AsyncIterator[None]:
+    """Ends the stream when the client closes its WebSocket, and closes it when the stream ends."""
+    closed = asyncio.ensure_future(websocket.ignore_messages(socket))
+    closed.add_done_callback(lambda _: stream.stop())
+    try:
+        yield
+    finally:
+        closed.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await closed
+    await socket.close()
+
+
+class _ChunkedPipe:
+    """A watch's way to the client. Chunks are put together here so that an event costs one write, and no task.
+
+    The event {"type":"ADDED"} and its line end, 17 bytes, are written as b'11\\r\\n{"type":"ADDED"}\\n\\r\\n'.
+    """
+
+    def __init__(self, request: web_request.BaseRequest) -> None:
+        self._request = request
+
+    def write(self, data: bytes) -> int:
+        transport = self._request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        return transport.get_write_buffer_size()
+
+    async def drain(self) -> None:
+        await self._request.writer.drain()

@@ -1,0 +1,67 @@
+"""coordination.k8s.io/v1: Lease, with which controllers elect a leader (pkg/apis/coordination/validation)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from noxu.apiserver.api import field
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.api.meta import OBJECT_META
+from noxu.apiserver.api.names import qualified_name
+from noxu.apiserver.go.structs import INT32, MICRO_TIME, STRING, Field, Struct, named
+from noxu.apiserver.kinds import Context, Kind, as_json
+from noxu.apiserver.kinds.meta import ALWAYS, POINTER, TYPE_META
+from noxu.apiserver.values import Object
+
+LEASE_SPEC: Final = Struct("LeaseSpec").define(
+    Field("holderIdentity", STRING, 1, POINTER),
+    Field("leaseDurationSeconds", INT32, 2, POINTER),
+    Field("acquireTime", MICRO_TIME, 3, POINTER),
+    Field("renewTime", MICRO_TIME, 4, POINTER),
+    Field("leaseTransitions", INT32, 5, POINTER),
+    Field("strategy", named("v1.CoordinatedLeaseStrategy"), 6, POINTER),
+    Field("preferredHolder", STRING, 7, POINTER),
+)
+LEASE: Final = Struct("Lease").define(
+    *TYPE_META,
+    Field("metadata", OBJECT_META, 1, ALWAYS),
+    Field("spec", LEASE_SPEC, 2, ALWAYS),
+)
+
+_STRATEGIES: Final = ["OldestEmulationVersion"]
+
+
+def _validate(new: Object, old: Object | None, context: Context) -> list[FieldError]:  # noqa: ARG001
+    spec = new.get("spec", {})
+    errors = []
+    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration is not None and duration <= 0:
+        errors.append(field.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
+    if transitions is not None and transitions < 0:
+        errors.append(field.invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
+    strategy = spec.get("strategy")
+    if strategy is not None:
+        errors += _strategy_errors(strategy)
+    if spec.get("preferredHolder") and not strategy:
+        errors.append(field.forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
+    return errors
+
+
+def _strategy_errors(strategy: str) -> list[FieldError]:
+    path = "spec.strategy.strategy"  # upstream names the child twice
+    if "/" in strategy:
+        return [field.invalid(path, as_json(strategy), text) for text in qualified_name(strategy)]
+    return [] if strategy in _STRATEGIES else [field.not_supported(path, as_json(strategy), _STRATEGIES)]
+
+
+KINDS: Final = (
+    Kind(
+        group="coordination.k8s.io",
+        struct=LEASE,
+        plural="leases",
+        namespaced=True,
+        unconditional_update=False,
+        create_on_update=True,
+        validate=_validate,
+    ),
+)

@@ -1,0 +1,61 @@
+"""CEL expressions of admission's configurations, judged when they are written (pkg/apis/admissionregistration/validation).
+
+Upstream refuses what does not compile. Here only those are refused who ask for it with `fieldValidation=Strict`, as
+kubectl does; others are warned. (What is stored and does not compile is an error of its policy when it is evaluated.)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from noxu.apiserver.kinds import Use
+
+if TYPE_CHECKING:
+    from noxu.apiserver.cel import Composition, Purpose
+
+_INTERNAL: Final = "program instantiation failed"
+
+
+def is_internal(fault: str) -> bool:
+    """Whether upstream tells a fault as an internal error."""
+    return fault.startswith(_INTERNAL)
+
+
+@cache
+def _purposes() -> dict[str, Purpose]:
+    from noxu.apiserver.cel import Purpose  # imports the engine, which is large
+
+    return {
+        "bool": Purpose.CONDITION,
+        "string": Purpose.MESSAGE,
+        "string or null": Purpose.AUDIT_VALUE,
+        "any": Purpose.VARIABLE,
+        "ApplyConfiguration": Purpose.APPLY_CONFIGURATION,
+        "JSONPatch": Purpose.JSON_PATCH,
+    }
+
+
+class Checker:
+    """Judges the expressions of one object; each variable is compiled once."""
+
+    def __init__(self) -> None:
+        self._compositions: dict[tuple[tuple[str, str], ...], Composition] = {}
+
+    def __call__(self, expression: str, use: Use) -> str:
+        """What is wrong with an expression, an empty text if nothing is."""
+        composition, purpose = self._composition(use), _purposes()[use.result]
+        return composition.expression(expression, purpose, authorizer=use.authorizer, stored=use.stored).error
+
+    def _composition(self, use: Use) -> Composition:
+        from noxu.apiserver.cel import Composition  # imports the engine, which is large
+
+        known = self._compositions.get(use.variables)
+        if known is None:
+            before = self._compositions.get(use.variables[:-1]) if use.variables else None
+            if before is None:
+                known = Composition(use.variables, params=use.params)
+            else:
+                known = before.extended(*use.variables[-1])
+            self._compositions[use.variables] = known
+        return known

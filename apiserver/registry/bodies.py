@@ -1,0 +1,34 @@
+"""Decode the object in the body of a request: JSON, YAML, or, for built-in kinds, protobuf."""
+
+from __future__ import annotations
+
+from noxu.apiserver import kinds
+from noxu.apiserver.api import codec, errors, protobuf
+from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.values import Object
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+def decode_body(
+    content: bytes, media_type: str, expected: GroupVersionKind, *, strict: bool, typed: bool
+) -> codec.Decoded:
+    """The object and the decoder's complaints. Raises ApiError.
+
+    `strict`: report repeated fields. `typed`: the apiVersion and kind of a built-in kind may be absent, and are filled in.
+    """
+    if media_type == PROTOBUF:
+        return codec.Decoded(_from_protobuf(content, expected))
+    decoded = codec.read_object(content, media_type, expected, strict=strict, typed=typed)
+    if typed:
+        for name, value in (("apiVersion", expected.api_version), ("kind", expected.kind)):
+            if not decoded.value.get(name):
+                decoded.value[name] = value
+    return decoded
+
+
+def _from_protobuf(content: bytes, expected: GroupVersionKind) -> Object:
+    try:
+        return protobuf.decode(content, kinds.struct_of, api_version=expected.api_version, kind=expected.kind)[1]
+    except ValueError as error:
+        raise errors.bad_request(str(error)) from None

@@ -1,0 +1,341 @@
+"""The data of a write: `WriteRequest`, `Draft`, `Outcome` and `Written`.
+
+`WriteRequest` is the immutable request. `Draft` is the state that the stages work on. `Outcome` collects errors, warnings
+and annotations for the audit log. `Written` is the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, cast
+
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
+from noxu.apiserver.features import Features
+from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.registry.catalog import LiveCatalog
+from noxu.apiserver.registry.entry import Entry, body_at, body_before_storage
+from noxu.apiserver.registry.patch import ObjectPatch
+from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.trace import Note, Step, Trace, shown_patch
+from noxu.apiserver.values import Object
+
+if TYPE_CHECKING:
+    from noxu.apiserver.cel import FailedRule
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+"""The operation in admission; an apply is a CREATE or an UPDATE."""
+FieldValidation = Literal["Strict", "Warn", "Ignore"]
+
+
+class Action(Enum):
+    """The action that a client requests. Each has its own tuple of stages (`registry.write.WRITE_STAGES`)."""
+
+    CREATE = auto()
+    REPLACE = auto()
+    PATCH = auto()
+    APPLY = auto()
+    REPLACE_SCALE = auto()
+    PATCH_SCALE = auto()
+    APPLY_SCALE = auto()
+    DELETE = auto()
+    REVIEW = auto()
+
+
+class User(NamedTuple):
+    """The user of a request. Without authentication every client is anonymous."""
+
+    name: str = "system:anonymous"
+    uid: str = ""
+    groups: tuple[str, ...] = ("system:unauthenticated",)
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+ANONYMOUS: Final = User()
+
+
+class Options(NamedTuple):
+    """CreateOptions, UpdateOptions or PatchOptions; validated."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: FieldValidation = "Warn"
+    force: bool = False
+
+
+class Preconditions(NamedTuple):
+    """Conditions on the stored object. None: no condition."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(NamedTuple):
+    """Validated. `propagation` is Foreground, Background, Orphan, or "" if the request has none.
+
+    `corrupt_too`: delete the object even if it cannot be read.
+    """
+
+    dry_run: bool = False
+    propagation: str = ""
+    preconditions: Preconditions = Preconditions()
+    corrupt_too: bool = False
+
+
+class Body(NamedTuple):
+    """The body of a request: bytes of a media type, or, from manifests, a decoded object.
+
+    `complaints` are the decoder's messages about a decoded object (repeated fields).
+    """
+
+    content: bytes | Object
+    media_type: str = "application/json"
+    complaints: tuple[str, ...] = ()
+
+
+OPERATIONS: Final[dict[Action, Operation]] = {
+    Action.CREATE: "CREATE",
+    Action.REPLACE: "UPDATE",
+    Action.PATCH: "UPDATE",
+    Action.APPLY: "UPDATE",
+    Action.REPLACE_SCALE: "UPDATE",
+    Action.PATCH_SCALE: "UPDATE",
+    Action.APPLY_SCALE: "UPDATE",
+    Action.DELETE: "DELETE",
+    Action.REVIEW: "CREATE",
+}
+"""The operation of an action at its start. A REPLACE or APPLY that finds no object becomes a CREATE."""
+
+NO_BODY: Final = Body(b"")
+NO_OPTIONS: Final = Options()
+NO_DELETE_OPTIONS: Final = DeleteOptions()
+NO_FEATURES: Final = Features()
+
+
+class WriteRequest(NamedTuple):
+    """The request. `namespace` is "" for cluster-scoped resources; `name` is "" if the URL has none."""
+
+    action: Action
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    body: Body = NO_BODY
+    options: Options = NO_OPTIONS
+    delete_options: DeleteOptions = NO_DELETE_OPTIONS
+    options_sent: Object = {}  # noqa: RUF012 - never changed
+    """The options as sent, for admission."""
+    user: User = ANONYMOUS
+    features: Features = NO_FEATURES
+    deadline: float = math.inf
+    """The deadline of the request, in the event loop's time."""
+    weight: int = 0
+    """The size of the body or of the stored object in bytes; large requests are processed in a thread."""
+    internal: bool = False
+    """A write of the server itself, without admission."""
+    of_collection: bool = False
+    """The URL is that of a collection, and `name` one of its objects; admission sees no name."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The errors, warnings and annotations of a write."""
+
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    """Paths of fields that decoding and pruning removed."""
+    complaints: list[str] = field(default_factory=list)
+    """The decoder's messages that fieldValidation handles (repeated fields)."""
+    audit_annotations: dict[str, str] = field(default_factory=dict)
+    failed_rules: list[FailedRule] = field(default_factory=list)
+    """The CEL rules (x-kubernetes-validations) that are not satisfied."""
+
+    def reset(self, warned: int) -> None:
+        """Drop everything except the first `warned` warnings."""
+        del self.warnings[warned:]
+        self.errors, self.unknown, self.complaints, self.failed_rules = [], [], [], []
+        self.audit_annotations.clear()
+
+
+class Admission(Protocol):
+    """The admission chain. The registry receives it as an argument, because it does not know the plug-ins."""
+
+    def mutate(self, draft: Draft) -> Awaitable[None] | None:
+        """Change `draft.new` and set `draft.mutated`; raise ApiError to refuse. None: nothing is configured."""
+        ...
+
+    def validate(self, draft: Draft) -> Awaitable[None] | None:
+        """Raise ApiError to refuse. None: nothing is configured."""
+        ...
+
+
+class AdmitAll:
+    """A chain without plug-ins."""
+
+    def mutate(self, draft: Draft) -> None: ...
+
+    def validate(self, draft: Draft) -> None: ...
+
+
+ADMIT_ALL: Final = AdmitAll()
+
+
+class Follower(Protocol):
+    """A controller whose reaction to a write is awaited before the write is answered."""
+
+    async def settled(self, name: str, /) -> None:
+        """Wait until the controller has reconciled the newest state of an object."""
+        ...
+
+
+Reviewer = Callable[["Draft"], Awaitable[Object]]
+"""Computes the status of a virtual object (a review)."""
+
+
+async def _no_reviewer(draft: Draft) -> Object:
+    raise errors.internal_error(f"this server does not answer {draft.resource.kind}")
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The parts of the server that stages use."""
+
+    reader: Reader
+    persistence: Persistence
+    catalog: LiveCatalog
+    admission: Admission = ADMIT_ALL
+    clock: Clock = SYSTEM_CLOCK
+    identifiers: Identifiers = SYSTEM_IDENTIFIERS
+    reviewer: Reviewer = _no_reviewer
+    followers: dict[str, Follower] = field(default_factory=dict)
+    """By collection."""
+
+
+class _NoEnvironment:
+    """The environment of a draft that is only validated."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"this draft has no environment: it cannot use its {name}")
+
+
+NO_ENVIRONMENT: Final = cast("Environment", _NoEnvironment())
+
+
+@dataclass(slots=True)
+class Written:
+    """The result of a write. `entry` is the stored entry, that of a dry run, or the last one of a deleted object.
+
+    `value` is the object if there is no entry for it: an answered review, or an object whose last finalizer was removed.
+    `has_version`: the entry has a resourceVersion; an object that a dry run creates has none.
+    """
+
+    entry: Entry | None
+    value: Object | None = None
+    created: bool = False
+    deleted: bool = False
+    has_version: bool = True
+
+    def body(self, resource: Resource) -> bytes:
+        """The object as JSON at `resource`'s version."""
+        if self.entry is not None:
+            return body_at(self.entry, resource) if self.has_version else body_before_storage(self.entry, resource)
+        return codec.encode(resource.behaviour.written(self.value or {}), sort_keys=resource.sorted_keys)
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """The state of a write, at the version of the request. `draft_of` creates it."""
+
+    request: WriteRequest
+    resource: Resource
+    operation: Operation
+    new: Object = field(default_factory=dict)
+    """The new object. Empty for a delete that removes the object at once."""
+    old: Object | None = None
+    """The stored object at the request's version, None if it does not exist."""
+    environment: Environment = NO_ENVIRONMENT
+    """A draft without environment can only be validated."""
+    outcome: Outcome = field(default_factory=Outcome)
+    weight: int = 0
+    """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
+    trace: Trace | None = None
+    """The steps until now; None disables tracing."""
+    notes: list[Note] = field(default_factory=list)
+    """Notes about the current stage, for its step in the trace."""
+
+    name: str = ""
+    """The name for admission: that of the URL, or a generated one."""
+    found: Entry | None = None
+    """The stored entry."""
+    shown: Entry | None = None
+    """The stored entry at the request's version, possibly converted by a webhook."""
+    entry: Entry | None = None
+    """The entry to store."""
+    written: Written | None = None
+    now: str = ""
+    """The time of the write in RFC 3339, the same for all fields of the object."""
+    clean: bool = False
+    """The fast path has accepted the object: nothing to prune or refuse, and defaults are filled in."""
+    mutated: bool = False
+    """Mutating admission has changed the object."""
+    in_loop: bool = False
+    """Stages run in the event loop. A stage that takes too long raises LoopBudgetExceeded and is repeated in a thread."""
+    patch: ObjectPatch | None = None
+    """The patch, kept for errors about the patched object, which quote it."""
+    configuration: Object | None = None
+    """The configuration of server-side apply. Each attempt decodes it again, because the merged object contains its parts."""
+    scale: Object | None = None
+    """The new Scale of a write to /scale, for mutating admission."""
+    admission_state: object = None
+    """State of the admission chain between mutation and validation."""
+
+    def restart(self, warned: int) -> None:
+        """Return to the state before the first stage, after a conflict with another write.
+
+        `warned` is the number of warnings before the first stage.
+        """
+        self.new, self.operation = {}, OPERATIONS[self.request.action]
+        self.name = "" if self.request.of_collection else self.request.name
+        self.old = self.found = self.shown = self.entry = self.patch = self.configuration = self.scale = None
+        self.clean = self.mutated = False
+        self.admission_state = None
+        self.outcome.reset(warned)
+
+    def note(self, message: str) -> None:
+        """Add a note about the current stage to the trace."""
+        if self.trace is not None:
+            self.notes.append(Note("", message))
+
+    def record(
+        self, stage: str, *, patch: Sequence[Object] = (), notes: Sequence[Note] = (), seconds: float = 0.0
+    ) -> None:
+        """Add a step below the current stage to the trace: a webhook or a policy."""
+        if self.trace is not None:
+            self.trace.append(Step(stage, seconds, shown_patch(self.resource, patch), notes))
+
+
+def draft_of(
+    request: WriteRequest,
+    environment: Environment = NO_ENVIRONMENT,
+    outcome: Outcome | None = None,
+    trace: Trace | None = None,
+) -> Draft:
+    """The draft of a request before its first stage."""
+    outcome = outcome or Outcome()
+    return Draft(
+        request,
+        request.resource,
+        OPERATIONS[request.action],
+        environment=environment,
+        outcome=outcome,
+        weight=request.weight,
+        trace=trace,
+        name="" if request.of_collection else request.name,
+    )

@@ -1,0 +1,125 @@
+"""The body of a PATCH: a JSON, merge or strategic merge patch, or a configuration to apply.
+
+JSON and merge patches are decoded before the object is looked up, and checked after: a patch with a wrong operation for
+an object that does not exist is answered 404 (upstream's pkg/endpoints/handlers/patch.go).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+from noxu.apiserver.api import codec, errors, field, patch_bodies
+from noxu.apiserver.apply.patch import json_patch, merge_patch
+from noxu.apiserver.apply.strategic import strategic_patch
+from noxu.apiserver.go.fmt import default_format
+from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.values import Json, Object, copy
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+BUILT_IN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+
+
+class ObjectPatch:
+    """A patch that can be applied to objects. `struct`: the objects' table, None if they have none."""
+
+    def __init__(self, media_type: str, body: bytes, struct: Struct | None, *, field_validation: str) -> None:
+        """Raises ApiError."""
+        self._media_type = media_type
+        self._struct = struct
+        self._checked = field_validation != "Ignore"
+        self._bytes = body
+        self._body: patch_bodies.PatchBody | None = None  # until it is used: what it holds becomes part of an object
+        if media_type != STRATEGIC_MERGE_PATCH:
+            self._body = patch_bodies.read_patch(body)
+
+    def apply(self, old: Object) -> codec.Decoded:
+        """The patched object, which shares with `old` what it leaves alone, and the decoder's complaints. Raises ApiError."""
+        patched = self._apply(old)
+        why = codec.unidentified(patched.value, lambda: self.text(old), typed=self._struct is not None)
+        if why:
+            raise invalid_patch(self.text(old), why)
+        return patched
+
+    def _apply(self, old: Object) -> codec.Decoded:
+        if self._media_type == STRATEGIC_MERGE_PATCH:
+            assert self._struct is not None, "only kinds with a table offer strategic merge patch"
+            duplicates = self._strategic.duplicates if self._checked else ()
+            return codec.Decoded(strategic_patch(old, self._strategic.value, self._struct), duplicates)
+        if self._media_type == MERGE_PATCH:
+            patch = patch_bodies.merge_patch(self._read(), strict=self._checked)
+            return codec.Decoded(merge_patch(old, patch.value), patch.strict)
+        patch = patch_bodies.json_patch(self._read(), strict=self._checked)
+        return codec.Decoded(json_patch(old, patch.value), patch.strict)
+
+    def _read(self) -> patch_bodies.PatchBody:
+        """The patch as it was sent, to be used up."""
+        body, self._body = self._body, None
+        return patch_bodies.read_patch(self._bytes) if body is None else body
+
+    @cached_property
+    def _strategic(self) -> codec.Decoded:
+        try:
+            return codec.decode_json(self._bytes)
+        except ValueError as error:
+            raise errors.bad_request(str(error)) from None
+
+    def text(self, old: Object) -> str:
+        """How an error quotes the result: as upstream's patching library writes it, or the strategic merge patch itself."""
+        if self._media_type == STRATEGIC_MERGE_PATCH:
+            return default_format(self._strategic.value)
+        if self._struct is None:
+            old = codec.decode_stored(codec.encode(old, sort_keys=True))  # as the library gets it
+        value = copy(self._apply(old).value)
+        for path in self._paths():
+            _sort_along(value, path)
+        return codec.encode(value, sort_keys=False).decode()
+
+    def _paths(self) -> list[list[str]]:
+        """The paths that the patch walks through the object.
+
+        The merge patch {"spec": {"a": {"b": 1}}} walks [], ["spec"] and ["spec", "a"].
+        """
+        patch = self._read().value
+        if self._media_type == JSON_PATCH:
+            pointers = [one[name] for one in patch for name in ("path", "from") if name in one]
+            return [pointer.split("/")[1:-1] for pointer in pointers]
+        todo, found = [([], patch)], []  # type: list[tuple[list[str], Json]], list[list[str]]
+        for path, value in todo:  # which grows meanwhile
+            if isinstance(value, dict):
+                found.append(path)
+                todo += [([*path, name], child) for name, child in value.items()]
+            elif isinstance(value, list):
+                todo += [([*path, str(index)], child) for index, child in enumerate(value)]
+        return found
+
+
+def _sort_along(value: Json, path: list[str]) -> None:
+    """Sort the keys of the maps on a path: the library decodes these, and copies the bytes of all others."""
+    for name in [*path, None]:
+        if isinstance(value, dict):
+            items = sorted(value.items())
+            value.clear()
+            value.update(items)
+            value = value.get(name)
+        elif isinstance(value, list) and name is not None and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return
+
+
+def read_configuration(body: bytes, *, field_validation: str) -> codec.Decoded:
+    """The body of an apply patch, YAML or JSON. Raises ApiError."""
+    config = patch_bodies.read_apply(body)
+    if config.duplicates and field_validation == "Strict":
+        raise patch_bodies.refuse_repeated_keys(config)
+    return config
+
+
+def invalid_patch(result: str, why: str) -> errors.ApiError:
+    """The result of a patch cannot be decoded."""
+    return errors.invalid(errors.Qualified("", ""), "", [field.invalid("patch", result, why)])

@@ -1,0 +1,72 @@
+"""Entries written to the store: optimistic locking by revision, and readable when the call returns."""
+
+from __future__ import annotations
+
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry.cache import WatchCache
+from noxu.apiserver.registry.entry import Entry
+from noxu.storage.store import Store
+from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision
+
+
+class Persistence:
+    """Writes entries. Controllers use it directly; writes of clients go through `registry.write`."""
+
+    def __init__(self, store: Store, cache: WatchCache) -> None:
+        self._store = store
+        self._cache = cache
+
+    async def create(self, entry: Entry) -> None:
+        """Store an entry under a new key. Raises storage.types.Conflict if the key exists, ApiError, StoreError."""
+        await self._put(entry, 0)
+
+    async def replace(self, entry: Entry, new: Entry) -> bool:
+        """Replace `entry` by `new`; False if `entry` is no longer the stored one. Raises ApiError, StoreError."""
+        try:
+            await self._put(new, entry.revision)
+        except Conflict as conflict:
+            await self._catch_up(conflict)
+            return False
+        return True
+
+    async def _put(self, entry: Entry, expected: Revision) -> None:
+        """Store an entry, and wait until the cache has it. Raises Conflict, ApiError."""
+        entries = self._cache.expected
+        entries[entry.key] = entry
+        try:
+            entry.revision = await self._store.put(entry.key, entry.stored, expected=expected)
+            if entry.revision > self._cache.revision:
+                await self._cache.reached(entry.revision)
+        except OutcomeUnknown:
+            raise unknown_outcome() from None
+        finally:
+            if entries.get(entry.key) is entry:
+                del entries[entry.key]
+
+    async def remove(self, entry: Entry) -> Revision:
+        """Delete an entry: the revision of the deletion, 0 if `entry` is no longer the stored one.
+
+        Raises ApiError, StoreError.
+        """
+        try:
+            revision = await self._store.delete(entry.key, expected=entry.revision)
+        except Conflict as conflict:
+            await self._catch_up(conflict)
+            return 0
+        except OutcomeUnknown:
+            raise unknown_outcome() from None
+        await self._cache.reached(revision)
+        return revision
+
+    async def remove_corrupt(self, key: Key, revision: Revision) -> None:
+        """Delete an unreadable object that was stored at `revision`. Raises StoreError."""
+        await self._cache.reached(await self._store.delete(key, expected=revision))
+
+    async def _catch_up(self, conflict: Conflict) -> None:
+        """Wait until the cache has the write that won."""
+        await self._cache.reached(conflict.current.revision if conflict.current else self._store.revision)
+
+
+def unknown_outcome() -> ApiError:
+    return errors.internal_error("the outcome of the write is unknown: storage failed while committing it")

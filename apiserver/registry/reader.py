@@ -1,0 +1,72 @@
+"""Read objects: the newest state from the watch cache, older states from the store."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry import corrupt_objects
+from noxu.apiserver.registry.cache import Collection, WatchCache
+from noxu.apiserver.registry.conversion.entries import entry_at
+from noxu.apiserver.registry.entry import Entry, key_of
+from noxu.apiserver.registry.resource import Resource
+from noxu.storage.store import Store
+from noxu.storage.types import Revision
+
+FRESHNESS_DEADLINE: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
+
+
+class Reader:
+    """Reads the objects of all resources."""
+
+    def __init__(self, store: Store, cache: WatchCache) -> None:
+        self.store = store
+        self.cache = cache
+
+    def loaded(self, resource: Resource) -> Collection | None:
+        """The collection of a resource, None if the cache has not loaded it."""
+        return self.cache.collections.get(resource.collection)
+
+    async def collection(self, resource: Resource) -> Collection:
+        """The collection of a resource, loaded on first use. Raises StoreError."""
+        return self.cache.collections.get(resource.collection) or await self.cache.collection(resource.collection)
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Entry:
+        """The newest state of an object at the resource's version. Raises ApiError."""
+        return await entry_at(await self.find(resource, namespace, name), resource)
+
+    async def find(self, resource: Resource, namespace: str, name: str) -> Entry:
+        """The newest state of an object at its stored version. Raises ApiError NotFound."""
+        collection, key = await self.collection(resource), key_of(resource, namespace, name)
+        entry = collection.entries.get(key)
+        if entry is None:
+            if key in collection.corrupt:
+                raise corrupt_objects.unreadable(resource, key, collection.corrupt[key])
+            raise errors.not_found(resource.group_resource, name)
+        return entry
+
+    def size(self, resource: Resource, namespace: str, name: str) -> int:
+        """The stored size of an object in bytes; 0 if the cache does not have it."""
+        collection = self.loaded(resource) if name else None
+        entry = collection.entries.get(key_of(resource, namespace, name)) if collection else None
+        return len(entry.stored) if entry else 0
+
+    async def reached(self, revision: Revision) -> None:
+        """Wait up to FRESHNESS_DEADLINE for a future revision. Raises ApiError Timeout."""
+        if revision <= self.cache.revision:
+            return
+        try:
+            async with asyncio.timeout(FRESHNESS_DEADLINE):
+                await self.cache.reached(revision)
+        except TimeoutError:
+            raise too_large(revision, self.cache.revision) from None
+
+
+def too_large(revision: Revision, current: Revision) -> ApiError:
+    """The error for a resourceVersion that does not exist yet."""
+    error = errors.timeout(f"Too large resource version: {revision}, current: {current}", 1)
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    error.details = {"causes": causes, "retryAfterSeconds": 1}
+    return error

@@ -1,0 +1,123 @@
+"""The stages of a write to /scale, which writes the replicas of a custom resource as an autoscaling/v1 Scale.
+
+They replace decoding: their result is the stored object with new replicas and their owners. The stages after them are
+those of an update.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from noxu.apiserver.api import codec, errors, meta
+from noxu.apiserver.apply import manager
+from noxu.apiserver.apply.scale import to_parent
+from noxu.apiserver.go.structs import decode
+from noxu.apiserver.kinds.autoscaling import SCALE
+from noxu.apiserver.registry import ownership, scale
+from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch
+from noxu.apiserver.registry.stages import check_name, check_namespace
+from noxu.apiserver.values import Object
+
+_EXPECTED: Final = meta.GroupVersionKind("autoscaling", "v1", "Scale")
+_API_VERSION: Final = "autoscaling/v1"
+_UNDECODABLE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+"""Upstream's error for every malformed body, because the scheme of its custom resources does not contain Scale."""
+
+
+def read_scale(draft: Draft) -> None:
+    """The Scale in the request's body."""
+    content, media_type, _ = draft.request.body
+    assert isinstance(content, bytes)
+    codec.check_size(content)
+    try:
+        sent = codec.read_object(content, media_type, _EXPECTED, typed=True)
+    except errors.ApiError:
+        raise errors.bad_request(_UNDECODABLE) from None
+    if sent.value.get("kind", "Scale") != "Scale" or sent.value.get("apiVersion", _API_VERSION) != _API_VERSION:
+        raise errors.bad_request(_UNDECODABLE)
+    decoded = decode(SCALE, sent.value)
+    complaints = _complaints(draft, sent, decoded.unknown)
+    if decoded.error or (complaints and draft.request.options.field_validation == "Strict"):
+        raise errors.bad_request(_UNDECODABLE)
+    draft.outcome.warnings += complaints
+    draft.scale = decoded.value
+
+
+def _complaints(draft: Draft, sent: codec.Decoded, unknown: list[str]) -> list[str]:
+    """Repeated and unknown fields that fieldValidation reports."""
+    repeated = {"Strict": sent.strict, "Warn": sent.duplicates}.get(draft.request.options.field_validation)
+    return [] if repeated is None else [*repeated, *(f'unknown field "{path}"' for path in unknown)]
+
+
+def read_scale_patch(draft: Draft) -> None:
+    """Decode a patch of a Scale."""
+    content, media_type, _ = draft.request.body
+    assert isinstance(content, bytes)
+    validation = draft.request.options.field_validation
+    draft.patch = ObjectPatch(media_type, content, SCALE, field_validation=validation)
+
+
+def set_scale(draft: Draft) -> None:
+    """Write the replicas of the sent Scale into the stored object."""
+    assert draft.scale is not None
+    _put(draft, _stored(draft), draft.scale)
+
+
+def patch_scale(draft: Draft) -> None:
+    """Write the replicas of the patched Scale into the stored object."""
+    patch, draft.patch = draft.patch, None
+    assert patch is not None
+    stored = _stored(draft)
+    shown = ownership.owned_scale(stored, draft.resource)
+    patched = patch.apply(shown)
+    kind, api_version = patched.value.get("kind") or "Scale", patched.value.get("apiVersion") or _API_VERSION
+    if (kind, api_version) != ("Scale", _API_VERSION):
+        raise invalid_patch(patch.text(shown), errors.no_kind_registered(kind, api_version))
+    decoded = decode(SCALE, patched.value)
+    complaints = _complaints(draft, patched, decoded.unknown)
+    if decoded.error:
+        raise invalid_patch(patch.text(shown), decoded.error)
+    if complaints and draft.request.options.field_validation == "Strict":
+        raise invalid_patch(patch.text(shown), codec.strict_decoding_error(complaints))
+    draft.outcome.warnings += complaints
+    _put(draft, stored, decoded.value)
+
+
+def merge_scale(draft: Draft) -> None:
+    """Write the replicas of the applied Scale into the stored object (in upstream a forced apply fails)."""
+    config, draft.configuration = draft.configuration, None
+    assert config is not None
+    stored, options = _stored(draft), draft.request.options
+    live = ownership.owned_scale(stored, draft.resource)
+    new = manager.apply(
+        live, config, ownership.SCALE, manager=options.field_manager, force=options.force, now=draft.now
+    )
+    _put(draft, stored, new, new["metadata"].get("managedFields"))
+
+
+def _stored(draft: Draft) -> Object:
+    """A copy of the stored object, to be changed."""
+    assert draft.shown is not None
+    return object_at(draft.shown, draft.resource)
+
+
+def _put(draft: Draft, stored: Object, new: Object, owners: list[Object] | None = None) -> None:
+    """Write the replicas of a Scale and their owners into the stored object. An apply passes `owners`. Raises ApiError."""
+    request, resource, metadata = draft.request, draft.resource, new["metadata"]
+    check_namespace(metadata, request.namespace)
+    if request.namespace:
+        metadata["namespace"] = request.namespace
+    check_name(metadata, request.name)
+    if owners is None:
+        live = ownership.owned_scale(stored, resource)
+        by = request.options.field_manager
+        owners = manager.update(live, new, ownership.SCALE, manager=by, now=draft.now)["metadata"].get("managedFields")
+    paths = ownership.replicas_paths(resource)
+    stored["metadata"]["managedFields"] = to_parent(
+        stored["metadata"].get("managedFields"), owners, resource.api_version, paths
+    )
+    scale.put(stored, resource, new)
+    draft.new = stored
+    draft.scale = {**new, "metadata": {**metadata, "managedFields": owners}} if owners else new

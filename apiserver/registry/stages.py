@@ -1,0 +1,690 @@
+"""The stages of a write: functions of one `Draft`. Their order is in `registry.write`, and nowhere else.
+
+A stage refuses a write by raising ApiError. A stage that waits returns an awaitable, which the driver awaits in the event
+loop. Everything else may run in a thread; the driver decides. In the event loop (`draft.in_loop`) a stage that would take
+long raises LoopBudgetExceeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from noxu.apiserver.api import codec, errors, meta
+from noxu.apiserver.api import field as fields
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.field import Verbatim
+from noxu.apiserver.api.meta import OBJECT_META, GroupVersionKind, coerce, generate_name
+from noxu.apiserver.apply import manager
+from noxu.apiserver.apply.tracker import Tracker
+from noxu.apiserver.go import unstructured
+from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.registry import ownership
+from noxu.apiserver.registry.bodies import decode_body
+from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
+from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
+from noxu.apiserver.registry.draft import Action, Draft, Written
+from noxu.apiserver.registry.entry import Entry, key_of, new_entry, object_at, render
+from noxu.apiserver.registry.limits import SIZE_CHECKED, check_size
+from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.strategies import STRATEGIES, finalization_of
+from noxu.apiserver.values import Json, Object, copy
+from noxu.storage.types import Conflict, Corrupt, Key
+
+Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+
+
+class Superseded(Exception):
+    """Another write has changed the stored object since it was found."""
+
+
+class NameTaken(Superseded):
+    """A generated name exists already. `error` is the response after too many attempts."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__()
+        self.error = error
+
+
+# -- decoding the body -----------------------------------------------------------------------------------------------------
+
+
+def read_body(draft: Draft) -> None:
+    """Decode the object in the request's body."""
+    content, media_type, complaints = draft.request.body
+    validation = draft.request.options.field_validation
+    if isinstance(content, dict):
+        draft.new = codec.decode_stored(codec.encode(content, sort_keys=False))  # a copy, like a decoded body
+        draft.outcome.complaints = list(complaints)
+        return
+    resource = draft.resource
+    strict = validation != "Ignore"
+    decoded = decode_body(content, media_type, resource.gvk, strict=strict, typed=not resource.is_custom)
+    draft.new = decoded.value
+    draft.outcome.complaints = list(decoded.strict if validation == "Strict" else decoded.duplicates)
+
+
+def read_patch(draft: Draft) -> None:
+    """Decode the patch. Its operations are checked when it is applied."""
+    content, media_type, _ = draft.request.body
+    assert isinstance(content, bytes)
+    validation = draft.request.options.field_validation
+    draft.patch = ObjectPatch(media_type, content, draft.resource.behaviour.struct, field_validation=validation)
+
+
+def read_applied(draft: Draft) -> None:
+    """Decode the configuration of server-side apply."""
+    content, _, _ = draft.request.body
+    assert isinstance(content, bytes)
+    validation = draft.request.options.field_validation
+    sent = read_configuration(content, field_validation=validation)
+    draft.configuration = sent.value
+    if validation == "Warn":
+        draft.outcome.warnings += sent.duplicates
+
+
+def refuse_terminating(draft: Draft) -> None:
+    """Refuse to create custom resources while their definition is being deleted."""
+    if draft.resource.versions.terminating:
+        metadata = draft.new.get("metadata")
+        name = draft.request.name or (metadata.get("name", "") if isinstance(metadata, dict) else "")
+        why = "create not allowed while custom resource definition is terminating"
+        raise errors.forbidden(draft.resource.group_resource, name, why)
+
+
+# -- the stored object ------------------------------------------------------------------------------------------------
+
+
+async def find(draft: Draft) -> None:
+    """Find the stored object, and convert it to the request's version. A replace or apply may become a create."""
+    request, reader, resource = draft.request, draft.environment.reader, draft.resource
+    try:
+        draft.found = await reader.find(resource, request.namespace, request.name)
+    except ApiError as error:
+        if error.reason != "NotFound" or not _may_create(draft):
+            raise
+        _become_create(draft)
+        return
+    shown = draft.shown = await entry_at(draft.found, resource)
+    size = len(shown.stored)
+    draft.weight = max(draft.weight, size)
+    draft.old = await offload(size, object_at, shown, resource)
+    if request.action in (Action.REPLACE, Action.REPLACE_SCALE):
+        _check_uid(draft, draft.old)
+
+
+def _may_create(draft: Draft) -> bool:
+    match draft.request.action:
+        case Action.APPLY:
+            return not draft.request.subresource
+        case Action.REPLACE:
+            return draft.resource.behaviour.create_on_update and not draft.request.subresource
+    return False
+
+
+def _become_create(draft: Draft) -> None:
+    refuse_terminating(draft)
+    draft.operation = "CREATE"
+    if draft.request.action is Action.REPLACE:
+        for name in _SYSTEM_FIELDS:
+            _metadata(draft).pop(name, None)
+
+
+def _check_uid(draft: Draft, old: Object) -> None:
+    """Compare the uid of a replacement with the stored one; upstream's error is that of the storage layer."""
+    sent = (draft.scale or draft.new)["metadata"].get("uid")
+    metadata = old["metadata"]
+    if sent and sent != metadata.get("uid", ""):
+        resource = draft.resource
+        key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
+        why = f"Precondition failed: UID in precondition: {sent}, UID in object meta: {metadata.get('uid', '')}"
+        text = storage_error("invalid object", 4, resource, key, why)
+        raise errors.conflict(resource.group_resource, metadata["name"], text)
+
+
+def patch(draft: Draft) -> None:
+    """Apply the patch to the stored object."""
+    assert draft.patch is not None
+    assert draft.shown is not None
+    patched = draft.patch.apply(
+        object_at(draft.shown, draft.resource)
+    )  # the result shares parts with the patched object
+    draft.new = patched.value
+    strict = draft.request.options.field_validation == "Strict"
+    draft.outcome.complaints = list(patched.strict if strict else patched.duplicates)
+
+
+async def merge(draft: Draft) -> None:
+    """Server-side apply: merge the configuration into the stored object, by the owners of fields."""
+    request, resource = draft.request, draft.resource
+    old, config, draft.configuration = draft.old, draft.configuration, None
+    assert config is not None
+    by, now, force = request.options.field_manager, draft.now, request.options.force
+
+    def merged(tracker: Tracker) -> Object:
+        new = manager.apply(old, config, tracker, manager=by, force=force, now=now)
+        return {name: copy(one) if name == "metadata" else one for name, one in new.items()}
+
+    draft.new = await ownership.run_with_tracker(resource, request.subresource, merged, draft.weight)
+    if old is None and (uid := (draft.new.get("metadata") or {}).get("uid")):
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise errors.conflict(resource.group_resource, request.name, why)
+
+
+# -- decode, prune, default -------------------------------------------------------------------------------------------
+
+
+def decode(draft: Draft) -> None:
+    """Decode metadata, and for built-in kinds all fields, which also prunes them.
+
+    The fast path decodes, prunes, defaults and validates in one pass. A traced write takes the readable path.
+    """
+    draft.clean = _is_clean(draft)
+    if not draft.clean:
+        try:
+            draft.new, draft.outcome.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
+        except ValueError as error:
+            raise _undecodable(draft, str(error)) from None
+
+
+def prune(draft: Draft) -> None:
+    """Remove what the schema does not describe (KEP-2332)."""
+    if not draft.clean:
+        try:
+            draft.outcome.unknown += draft.resource.behaviour.prune(draft.resource, draft.new)
+        except ValueError as error:
+            raise _undecodable(draft, str(error)) from None
+
+
+def _is_clean(draft: Draft) -> bool:
+    return draft.trace is None and draft.resource.behaviour.accept(draft.resource, draft.new)
+
+
+def retype(draft: Draft) -> None:
+    """Decode a merged object again: the metadata, and for built-in kinds all fields, so that nulls are dropped."""
+    if not draft.resource.is_custom:
+        decode(draft)
+        return
+    draft.clean = _is_clean(draft)
+    if not draft.clean:
+        with suppress(ValueError):  # reported by validation
+            draft.new["metadata"] = coerce(draft.new.get("metadata")).metadata
+
+
+def refuse_unknown(draft: Draft) -> None:
+    """Refuse repeated and unknown fields (fieldValidation Strict), or warn about them (Warn)."""
+    mode, outcome = draft.request.options.field_validation, draft.outcome
+    if mode == "Ignore" or not (outcome.complaints or outcome.unknown):
+        return
+    complaints = outcome.complaints + [f'unknown field "{path}"' for path in outcome.unknown]
+    if mode == "Warn":
+        outcome.warnings += complaints
+        return
+    why = codec.strict_decoding_error(complaints)
+    if draft.patch is None and draft.resource.is_custom:  # the error names the kind in the object
+        if not draft.new.get("apiVersion"):
+            raise errors.bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        raise _undecodable(draft, why, str(draft.new["kind"]))
+    raise _undecodable(draft, why)
+
+
+def _undecodable(draft: Draft, why: str, kind: str = "") -> ApiError:
+    """The error for an object that cannot be decoded as `kind` (default: the resource's)."""
+    if draft.patch is not None:
+        return invalid_patch(draft.patch.text(draft.old or {}), why)
+    group, _, version = str(draft.new.get("apiVersion", "")).rpartition("/")
+    sent = GroupVersionKind(group, version, str(draft.new.get("kind")))
+    return codec.cannot_be_handled(sent, kind or draft.resource.kind, why)
+
+
+_SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def address(draft: Draft) -> None:
+    """Compare version, namespace and, except for a POST, name of the object with the URL."""
+    api_version, expected = draft.new.get("apiVersion") or "", draft.resource.api_version
+    if api_version != expected and draft.patch is None:
+        text = f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        raise errors.bad_request(text)
+    _put_into_namespace(draft)
+    metadata = _metadata(draft)
+    if draft.operation == "CREATE":
+        for name in _SYSTEM_FIELDS:
+            metadata.pop(name, None)
+        if draft.request.action is Action.APPLY:
+            metadata.pop("resourceVersion", None)
+        else:
+            return
+    check_name(metadata, draft.request.name)
+
+
+def _metadata(draft: Draft) -> Object:
+    """`metadata` of the new object, created if it is absent."""
+    metadata: Object | None = draft.new.get("metadata")
+    if metadata is None:
+        metadata = draft.new["metadata"] = {}
+    return metadata
+
+
+def _put_into_namespace(draft: Draft) -> None:
+    metadata = _metadata(draft)
+    if not draft.resource.namespaced:
+        metadata.pop("namespace", None)
+    elif not metadata.get("namespace"):
+        metadata["namespace"] = draft.request.namespace
+    else:
+        check_namespace(metadata, draft.request.namespace)
+
+
+def check_namespace(metadata: Object, namespace: str) -> None:
+    """Raises ApiError unless the object has the namespace of the URL, or none."""
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def check_name(metadata: Object, name: str) -> None:
+    """Raises ApiError unless the object has the name of the URL."""
+    given = metadata.get("name")
+    if not given:
+        text = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        raise errors.bad_request(text)
+    if given != name:
+        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def default(draft: Draft) -> None:
+    """Fill in defaults."""
+    resource, new = draft.resource, draft.new
+    if draft.clean:
+        return
+    if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:  # else it has no schema
+        resource.behaviour.default(resource, new)
+
+
+# -- owners, admission ------------------------------------------------------------------------------------------------
+
+
+def drop_duplicate_owners(draft: Draft) -> None:
+    """Remove duplicate owner references, with a warning."""
+    if "ownerReferences" in _metadata(draft):
+        after_admission = draft.mutated or draft.patch is not None
+        draft.outcome.warnings += meta.drop_duplicate_owners(_metadata(draft), after_admission=after_admission)
+
+
+def own(draft: Draft) -> Awaitable[None] | None:
+    """Track the field managers (metadata.managedFields). Waits for conversions by a webhook."""
+    request = draft.request
+    old, new, by, now = draft.old, draft.new, request.options.field_manager, draft.now
+    if draft.resource.versions.converter is not None:
+        return _own_by_converting(draft, lambda tracker: manager.update(old, new, tracker, manager=by, now=now))
+    tracker = draft.resource.trackers.get(request.subresource) or ownership.tracker(draft.resource, request.subresource)
+    draft.new = manager.update(old, new, tracker, manager=by, now=now)
+    return None
+
+
+async def _own_by_converting(draft: Draft, update: Callable[[Tracker], Object]) -> None:
+    draft.new = await ownership.run_with_tracker(draft.resource, draft.request.subresource, update, draft.weight)
+
+
+def mutate(draft: Draft) -> Awaitable[None] | None:
+    """Mutating admission."""
+    return None if draft.request.internal else draft.environment.admission.mutate(draft)
+
+
+def prune_mutated(draft: Draft) -> None:
+    """Remove unknown fields that mutating admission added, before validating admission (KEP-2332).
+
+    The reference does not prune here.
+    """
+    if not draft.mutated:
+        return
+    draft.clean = _is_clean(draft)
+    if not draft.clean:
+        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+        _refuse_malformed(draft)
+
+
+def default_mutated(draft: Draft) -> None:
+    """Fill in the defaults of fields that mutating admission added."""
+    if draft.mutated:
+        default(draft)
+        _put_into_namespace(draft)
+        drop_duplicate_owners(draft)
+
+
+def _refuse_malformed(draft: Draft) -> None:
+    """Refuse malformed metadata, which mutating admission may produce."""
+    metadata: Json = _metadata(draft)
+    if not isinstance(metadata, dict) and draft.old is None:
+        raise errors.internal_error("system metadata was not initialized")
+    if draft.old is not None and (not isinstance(metadata, dict) or not _has_version(metadata)):
+        error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise errors.invalid(draft.resource.group_resource, draft.name, [error])
+    if unstructured.mismatch(OBJECT_META, metadata):
+        _complete(draft)  # this may repair it
+        if wrong := unstructured.mismatch(OBJECT_META, metadata):
+            raise _malformed(draft, metadata.get("name"), wrong)
+        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+
+
+def _has_version(metadata: Object) -> bool:
+    return isinstance(metadata.get("resourceVersion", ""), str)
+
+
+def _malformed(draft: Draft, name: Json, why: str) -> ApiError:
+    error = fields.invalid("metadata", Verbatim(compact_json(draft.new["metadata"])), why)
+    what = errors.Qualified(draft.resource.group, draft.resource.kind)
+    return errors.invalid(what, name if isinstance(name, str) else "", [error])
+
+
+def admit(draft: Draft) -> Awaitable[None] | None:
+    """Validating admission."""
+    return None if draft.request.internal else draft.environment.admission.validate(draft)
+
+
+# -- fields that the server determines ------------------------------------------------------------------------------------------
+
+
+def lock(draft: Draft) -> None:
+    """Optimistic locking: compare the resourceVersion in the object with the stored one."""
+    if draft.found is None:
+        return
+    revision = draft.found.revision
+    given = _metadata(draft).get("resourceVersion") or "0"
+    if not (given.isascii() and given.isdigit()):
+        raise errors.plain_error(f"strconv.ParseUint: parsing {quote(given)}: invalid syntax")
+    if int(given) == 0:
+        if not draft.resource.behaviour.unconditional_update:
+            error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise errors.invalid(draft.resource.group_resource, draft.name, [error])
+        _metadata(draft)["resourceVersion"] = str(revision)
+    elif int(given) != revision:
+        raise errors.modified(draft.resource.group_resource, draft.name)
+
+
+def identify(draft: Draft) -> None:
+    """Set uid, creationTimestamp and generation of a new object; restore immutable metadata of an updated one."""
+    metadata = _metadata(draft)
+    if draft.old is None and not metadata.get("name") and metadata.get("generateName"):
+        draft.name = generate_name(metadata["generateName"], draft.environment.identifiers.new_suffix())
+        metadata["name"] = draft.name
+    _complete(draft)
+
+
+def _complete(draft: Draft) -> None:
+    metadata = _metadata(draft)
+    metadata.pop("selfLink", None)  # not stored, as in upstream
+    if draft.old is None:
+        metadata["uid"] = draft.environment.identifiers.new_uid()
+        metadata["creationTimestamp"] = draft.now
+        metadata["generation"] = 1
+        return
+    old = draft.old["metadata"]
+    metadata.setdefault("uid", old.get("uid", ""))
+    for name in ("creationTimestamp", "generation"):
+        _restore(metadata, old, name)
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if old.get(name) is not None:
+            metadata[name] = old[name]
+
+
+def _restore(metadata: Object, old: Object, name: str) -> None:
+    if name in old:
+        metadata[name] = old[name]
+    else:
+        metadata.pop(name, None)
+
+
+def prepare(draft: Draft) -> None:
+    """Reset fields that cannot be set through this endpoint, and increment the generation."""
+    STRATEGIES[draft.resource.type].prepare(draft)
+
+
+def validate(draft: Draft) -> None:
+    """Validate metadata, schema, lists and x-kubernetes-validations."""
+    draft.outcome.errors = []  # the stage may be repeated in a thread
+    STRATEGIES[draft.resource.type].validate(draft)
+    if draft.outcome.errors:
+        kind, api_version = draft.new.get("kind") or "", draft.new.get("apiVersion") or ""
+        what = errors.Qualified(api_version.rpartition("/")[0], kind)  # the kind in the object, not the resource's
+        raise errors.invalid(what, _metadata(draft).get("name", ""), draft.outcome.errors)
+
+
+def keep_times(draft: Draft) -> None:
+    """Restore the old times of managers if nothing else has changed, so that nothing is written."""
+    if draft.old is not None:
+        draft.new = manager.keep_times(draft.old, draft.new)
+
+
+def prune_applied(draft: Draft) -> None:
+    """Prune an applied object: merging leaves nulls, and unknown fields below an `object` without properties.
+
+    Upstream prunes when it stores, after validation; each apply of such a field changes the object.
+    """
+    if draft.clean or not draft.resource.is_custom:
+        return
+    draft.clean = _is_clean(draft)
+    if not draft.clean:
+        draft.resource.behaviour.decode(draft.resource, draft.new)
+        draft.resource.behaviour.prune(draft.resource, draft.new)
+
+
+# -- deleting ---------------------------------------------------------------------------------------------------------
+
+
+def check_preconditions(draft: Draft) -> None:
+    """Compare the preconditions of a deletion, uid and resourceVersion, with the stored object."""
+    old, resource = draft.old, draft.resource
+    assert old is not None
+    preconditions, metadata, finalization = (
+        draft.request.delete_options.preconditions,
+        old["metadata"],
+        finalization_of(resource),
+    )
+    checks = (
+        ("UID", preconditions.uid, metadata.get("uid", ""), "deleted and then recreated"),
+        ("ResourceVersion", preconditions.resource_version, metadata["resourceVersion"], "modified"),
+    )
+    for name, expected, actual, happened in checks:
+        if expected is None or expected == actual:
+            continue
+        if finalization is not None:
+            failed = finalization.precondition_failed
+            why = f"{failed}: {name} in precondition: {expected}, {name} in object meta: {actual}"
+            raise errors.conflict(resource.group_resource, metadata["name"], why)
+        what = errors.Qualified(resource.group, resource.kind)  # with the kind, as in upstream
+        why = f"the {name} in the precondition ({expected}) does not match the {name} in record ({actual}). "
+        raise errors.conflict(what, metadata["name"], f"{why}The object might have been {happened}")
+
+
+def finalize(draft: Draft) -> None:
+    """Mark an object with finalizers as being deleted. `new` remains empty if the object can be removed at once."""
+    assert draft.old is not None
+    had = draft.old["metadata"].get("finalizers") or []
+    finalizers = _finalizers_after(had, draft.request.delete_options.propagation)
+    finalization = finalization_of(draft.resource)
+    if finalization is None and not finalizers:
+        return
+    value = copy(draft.old)
+    if finalization is None or not finalization.begin_delete(value, draft.now):
+        if not finalizers:
+            return
+        if set(finalizers) != set(had):
+            value["metadata"]["finalizers"] = finalizers
+        _mark_deleted(value["metadata"], draft.now)
+    draft.new = value
+
+
+def _finalizers_after(finalizers: list[str], propagation: str) -> list[str]:
+    """The finalizers after a deletion: the object's own, and that of the garbage collector for the propagation policy.
+
+    Without a policy, a finalizer of the garbage collector remains.
+    """
+    own_finalizers = [name for name in finalizers if name not in (ORPHAN, FOREGROUND)]
+    if propagation:
+        return own_finalizers + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(propagation, [])
+    return own_finalizers + [name for name in finalizers if name in (ORPHAN, FOREGROUND)][:1]
+
+
+def _mark_deleted(metadata: Object, now: str) -> None:
+    if not metadata.get("deletionTimestamp"):
+        if metadata.get("generation", 0) > 0:
+            metadata["generation"] += 1
+        metadata["deletionTimestamp"] = now
+    metadata["deletionGracePeriodSeconds"] = 0
+
+
+# -- storing ----------------------------------------------------------------------------------------------------------
+
+
+def encode(draft: Draft) -> Awaitable[None] | None:
+    """Encode the object at the storage version, pruned by its schema. Waits for a conversion by a webhook."""
+    if _is_to_be_removed(draft):
+        return None
+    resource, new = draft.resource, draft.new
+    if draft.operation == "CREATE" and draft.new["metadata"].get("resourceVersion") not in (None, "", "0"):
+        raise errors.plain_error("resourceVersion should not be set on objects to be created")
+    namespace = f"{draft.request.namespace}/" if draft.request.namespace else ""
+    key = draft.found.key if draft.found is not None else Key(resource.collection, namespace, new["metadata"]["name"])
+    if resource.versions.converter is not None and resource.versions.storage is not resource:
+        return _encode_converted(draft, key)
+    draft.entry = _entry(resource, key, new)
+    return None
+
+
+async def _encode_converted(draft: Draft, key: Key) -> None:
+    [value], weight = await at_storage_version(draft.new, draft.resource.versions.storage, draft.weight)
+    draft.entry = await offload(weight, _entry, draft.resource, key, value)
+
+
+def _entry(resource: Resource, key: Key, value: Object) -> Entry:
+    """The entry of an object that is at the resource's version or already at the storage version."""
+    storage = resource.versions.storage
+    if storage is not resource and value["apiVersion"] != storage.api_version:
+        value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
+    served_as_stored = storage is resource and resource.serves_as_stored
+    entry = new_entry(key, storage, value, served_as_stored=served_as_stored)
+    if not served_as_stored:
+        render(entry, storage.versions)
+    return entry
+
+
+def _is_to_be_removed(draft: Draft) -> bool:
+    """Whether this is a deletion without finalizers, or an update that removes the last finalizer of a deleted object."""
+    if draft.operation == "DELETE":
+        return not draft.new
+    if draft.found is None:
+        return False
+    metadata = _metadata(draft)
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    finalization = finalization_of(draft.resource)
+    return finalization is None or not finalization.held(draft.new)
+
+
+async def persist(draft: Draft) -> None:
+    """Write to the store if the stored object is still the one that was found. Raises Superseded if not."""
+    if draft.entry is None:
+        await _remove(draft)
+    elif draft.found is None:
+        await _create(draft, draft.entry)
+    else:
+        await _replace(draft, draft.found, draft.entry)
+
+
+async def _create(draft: Draft, entry: Entry) -> None:
+    resource = draft.resource
+    if _is_dry_run(draft):
+        existing = (await draft.environment.reader.collection(resource)).entries.get(entry.key)
+        if existing is not None:
+            raise _key_exists(draft, existing.stored)
+        draft.note(DRY_RUN)
+        draft.written = Written(entry, created=True, has_version=False)
+        return
+    if len(entry.stored) > SIZE_CHECKED:
+        check_size(resource, entry, update=False)
+    try:
+        await draft.environment.persistence.create(entry)
+    except Conflict as conflict:
+        stored = conflict.current.value if conflict.current else b"{}"
+        raise await offload(len(stored), _key_exists, draft, stored) from None
+    except Corrupt as corrupt:
+        raise unreadable(resource, entry.key, corrupt.keys.get(entry.key, 0)) from None
+    if draft.trace is not None:
+        draft.note(f"created at resourceVersion {entry.revision}")
+    draft.written = Written(entry, created=True)
+
+
+async def _replace(draft: Draft, found: Entry, entry: Entry) -> None:
+    if _is_dry_run(draft):
+        entry.revision = found.revision
+        draft.note(DRY_RUN)
+        draft.written = Written(entry)
+        return
+    if entry.stored == found.stored:
+        draft.note(UNCHANGED)
+        draft.written = Written(draft.shown)
+        return
+    if draft.operation != "DELETE" and len(entry.stored) > SIZE_CHECKED:
+        check_size(draft.resource, entry, update=True)
+    if not await draft.environment.persistence.replace(found, entry):
+        raise Superseded
+    if draft.trace is not None:
+        draft.note(f"stored at resourceVersion {entry.revision}")
+    draft.written = Written(entry)
+
+
+async def _remove(draft: Draft) -> None:
+    found, shown = draft.found, draft.shown
+    assert found is not None
+    assert shown is not None
+    if not _is_dry_run(draft) and not await draft.environment.persistence.remove(found):
+        raise Superseded
+    if draft.operation == "DELETE":
+        draft.written = Written(shown, deleted=True)
+        return
+    draft.note(REMOVED)
+    _metadata(draft)["resourceVersion"] = str(found.revision)  # the answer keeps its old resourceVersion
+    draft.written = Written(None, draft.new, deleted=True)
+
+
+DRY_RUN: Final = "a dry run: nothing is written"
+UNCHANGED: Final = "nothing changed: nothing is written"
+REMOVED: Final = "the last finalizer is removed: the object is deleted"
+
+
+def _is_dry_run(draft: Draft) -> bool:
+    return draft.request.options.dry_run or draft.request.delete_options.dry_run
+
+
+def _key_exists(draft: Draft, stored: bytes) -> Exception:
+    """The exception for a new object whose key exists. A replace or apply that found no object restarts, and finds it."""
+    if draft.request.action is not Action.CREATE:
+        return Superseded()
+    make = errors.generate_name_conflict if draft.new["metadata"].get("generateName") else errors.already_exists
+    error = make(draft.resource.group_resource, draft.new["metadata"]["name"])
+    if (codec.decode_stored(stored).get("metadata") or {}).get("deletionTimestamp"):
+        error.message = f"object is being deleted: {error.message}"
+    return NameTaken(error) if draft.name else error
+
+
+def settle(draft: Draft) -> Awaitable[None] | None:
+    """Wait until the controller of the collection has reconciled the object, for example until a definition is served."""
+    follower = draft.environment.followers.get(draft.resource.collection)
+    if follower is None or draft.written is None or draft.written.entry is None or _is_dry_run(draft):
+        return None
+    return follower.settled(draft.written.entry.key.name)
+
+
+async def answer(draft: Draft) -> None:
+    """Compute the status of a review, which is not stored."""
+    draft.new["status"] = await draft.environment.reviewer(draft)
+    draft.written = Written(None, draft.new)

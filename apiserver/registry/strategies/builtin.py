@@ -1,0 +1,57 @@
+"""The strategy of built-in kinds: a write and its validation by the rules in their `Kind` (upstream's strategies)."""
+
+from __future__ import annotations
+
+from noxu.apiserver import kinds
+from noxu.apiserver.api import meta
+from noxu.apiserver.kinds import Context, Kind
+from noxu.apiserver.kinds.expressions import Checker
+from noxu.apiserver.kinds.matching import Unevaluable
+from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.values import Object
+
+
+def prepare(draft: Draft) -> None:
+    """Reset fields that cannot be set through this endpoint, and set those that the server determines."""
+    kinds.prepare(_table(draft), draft.new, draft.old, draft.request.subresource)
+
+
+def validate(draft: Draft) -> None:
+    """All errors of an object, in upstream's order."""
+    new, old, table, outcome = draft.new, draft.old, _table(draft), draft.outcome
+    if table.stored:
+        outcome.errors += meta.validate_object_meta(
+            new["metadata"], namespaced=table.namespaced, name_rule=table.name_rule
+        )
+    if old is not None:
+        outcome.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
+    strict = draft.request.options.field_validation == "Strict"
+    for error in table.validate(new, old, Context(draft.request.subresource, Checker())):
+        if strict or not isinstance(error, Unevaluable):
+            outcome.errors.append(error)
+        else:
+            outcome.warnings.append(" ".join(str(error).split()))
+    outcome.warnings += table.warnings(new, old)
+
+
+def _table(draft: Draft) -> Kind:
+    table = draft.resource.table
+    assert table is not None, draft.resource.kind
+    return table
+
+
+# -- namespaces -------------------------------------------------------------------------------------------------------
+
+
+def held(namespace: Object) -> bool:
+    """Whether a namespace has finalizers in its spec."""
+    return bool((namespace.get("spec") or {}).get("finalizers"))
+
+
+def begin_delete_namespace(namespace: Object, now: str) -> bool:
+    """Mark a namespace as being deleted; whether its contents have to be deleted first."""
+    if not held(namespace):
+        return False
+    namespace["metadata"].setdefault("deletionTimestamp", now)
+    namespace.setdefault("status", {})["phase"] = "Terminating"
+    return True

@@ -1,0 +1,169 @@
+"""What a write of a custom resource may change, and what it must satisfy (apiextensions-apiserver's registry strategy)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from noxu.apiserver.api import field, meta
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.registry import scale
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, ThreadBudget
+from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.resource import Resource, ScalePaths
+from noxu.apiserver.schema import embedded, listtype, ratcheting, validation
+from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.values import Object, copy, equal
+
+if TYPE_CHECKING:
+    from noxu.apiserver.cel import Validator
+
+MAX_REPLICAS: Final = 2**31 - 1
+
+
+def prepare(draft: Draft) -> None:
+    """Reset fields that cannot be set through this endpoint, and increment the generation."""
+    new, old, resource = draft.new, draft.old, draft.request.resource
+    if draft.request.subresource == "status" and old is not None:
+        draft.new = _only_status(new, old)
+        return
+    if resource.has_status:
+        if old is not None and "status" in old:
+            new["status"] = copy(old["status"])
+        else:
+            new.pop("status", None)
+    if old is not None and not equal(_without_metadata(new), _without_metadata(old)):
+        new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+
+def _only_status(new: Object, old: Object) -> Object:
+    """The old object with the new status and the new managedFields."""
+    value: Object = copy(old)
+    value.pop("status", None)
+    if "status" in new:
+        value["status"] = new["status"]
+    value["metadata"].pop("managedFields", None)
+    if "managedFields" in new["metadata"]:
+        value["metadata"]["managedFields"] = new["metadata"]["managedFields"]
+    return value
+
+
+def _without_metadata(value: Object) -> Object:
+    return {name: item for name, item in value.items() if name != "metadata"}
+
+
+def validate(draft: Draft) -> None:
+    """All errors of an object, in upstream's order: type, metadata, schema, scale, embedded, lists, rules.
+
+    Raises LoopBudgetExceeded.
+    """
+    new, old, resource = draft.new, draft.old, draft.resource
+    if draft.in_loop and "rules" not in vars(resource) and resource.has_rules:
+        raise LoopBudgetExceeded  # importing the engine and compiling the rules
+    schema = resource.schema
+    status = draft.request.subresource == "status"
+    generic: list[FieldError] = []  # errors of checks that every update has; they come first
+    of_metadata: list[FieldError] = []
+    if old is None:
+        if not meta.is_sound(new["metadata"], namespaced=resource.namespaced):
+            of_metadata = meta.validate_object_meta(new["metadata"], namespaced=resource.namespaced)
+    else:
+        generic, of_metadata = meta.validate_update(new["metadata"], old["metadata"], namespaced=resource.namespaced)
+    clean = draft.clean and _stays_clean(draft)
+    found = _type_errors(resource, new) or of_metadata + _content_errors(draft, status=status, clean=clean)
+    if schema is not None:
+        if resource.has_embedded and not status and not clean:
+            found += embedded.validate(new, schema)
+        # KEP-4008: an invalid list may remain invalid
+        if not clean and (old is None or not listtype.has_errors(old, schema)):
+            found += listtype.validate(new, schema)
+        if resource.rules is not None:
+            _apply_rules(draft, resource.rules, schema, found)
+    draft.outcome.errors += generic + found
+    if not draft.outcome.errors and not draft.request.subresource and "finalizers" in new["metadata"]:
+        draft.outcome.warnings += meta.finalizer_warnings(new["metadata"], old["metadata"] if old else None)
+
+
+def _stays_clean(draft: Draft) -> bool:
+    """Whether an object that the fast path accepted is still valid, with complete metadata and possibly the old status."""
+    new, resource = draft.new, draft.resource
+    fast = resource.compiled
+    if fast is None or draft.request.subresource:
+        return draft.request.subresource == "status"  # only the status is validated, and it has not changed
+    if resource.has_status and "status" in new:
+        status = copy(new["status"])
+        if not (fast.accepts_status(status) and equal(status, new["status"])):  # a default is missing
+            return False
+    return fast.is_complete is None or fast.is_complete(new)
+
+
+def _content_errors(draft: Draft, *, status: bool, clean: bool) -> list[FieldError]:
+    """The errors of the schema and of scale."""
+    new, old, resource = draft.new, draft.old, draft.resource
+    found: list[FieldError] = []
+    if resource.schema is not None and not clean:
+        found += _schema_errors(new, old, resource.schema, status=status, ratchet=draft.request.features.ratcheting)
+    if resource.scale is not None:
+        found += _scale_errors(new, resource.scale, spec=not status)
+    return found
+
+
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+
+
+def _apply_rules(draft: Draft, rules: Validator, schema: Structural, found: list[FieldError]) -> None:
+    """Add the errors of x-kubernetes-validations, unless errors in `found` prevent the evaluation."""
+    if validation.blocks_rules(found):
+        found.append(field.invalid("<nil>", None, _NOT_CHECKED))
+        return
+    correlation = None
+    if draft.old is not None and draft.request.features.ratcheting:
+        correlation = ratcheting.Correlated(draft.new, draft.old, schema)
+    cpu_budget = LoopBudget() if draft.in_loop else ThreadBudget()
+    result = rules.validate(draft.new, draft.old, correlation=correlation, cpu_budget=cpu_budget)
+    found += result.errors
+    draft.outcome.warnings += result.warnings
+    draft.outcome.failed_rules = result.failed
+
+
+def _type_errors(resource: Resource, value: Object) -> list[FieldError]:
+    found = []
+    for name, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if value.get(name) != expected:
+            found.append(field.invalid(name, value.get(name, ""), f"must be {expected}"))
+    return found
+
+
+def _schema_errors(
+    new: Object, old: Object | None, schema: Structural, *, status: bool, ratchet: bool
+) -> list[FieldError]:
+    if old is None:
+        return validation.validate(new, schema)
+    if not status:
+        return ratcheting.validate_update(new, old, schema, ratcheting=ratchet)
+    inner = schema.properties.get("status")
+    if "status" not in new or inner is None:
+        return []
+    return ratcheting.validate_update(new["status"], old.get("status"), inner, path="status", ratcheting=ratchet)
+
+
+def _scale_errors(value: Object, paths: ScalePaths, *, spec: bool) -> list[FieldError]:
+    found: list[FieldError] = []
+    for path in (paths.spec_replicas, paths.status_replicas) if spec else (paths.status_replicas,):
+        try:
+            replicas = scale.integer_at(value, path)
+        except ValueError as error:
+            found.append(field.invalid(path, 0, str(error)))
+            continue
+        if replicas is not None and replicas < 0:
+            found.append(field.invalid(path, replicas, "should be a non-negative integer"))
+        elif replicas is not None and replicas > MAX_REPLICAS:
+            found.append(field.invalid(path, replicas, f"should be less than or equal to {MAX_REPLICAS}"))
+    if paths.label_selector:
+        try:
+            scale.text_at(value, paths.label_selector)
+        except ValueError as error:
+            found.append(field.invalid(paths.label_selector, "", str(error)))
+    return found

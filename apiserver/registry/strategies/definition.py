@@ -1,0 +1,90 @@
+"""The strategy of CustomResourceDefinitions (apiextensions-apiserver's pkg/registry/customresourcedefinition)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from noxu.apiserver.api import meta, names
+from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.crd import conditions, update, validation
+from noxu.apiserver.crd.schemas import RuleChecker, RuleSite
+from noxu.apiserver.registry.cpu_budget import LoopBudget, ThreadBudget
+from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.schema.structural import Structural, has_rules
+from noxu.apiserver.values import Json, Object
+
+
+def prepare(draft: Draft) -> None:
+    """Reset fields that cannot be set through this endpoint, and increment the generation."""
+    if not draft.request.features.ratcheting:
+        draft.new = update.drop_optional_old_self(draft.new, draft.old)
+    if draft.old is None:
+        draft.new = update.prepare_for_create(draft.new)
+    elif draft.request.subresource == "status":
+        draft.new = update.prepare_for_status_update(draft.new, draft.old)
+    else:
+        draft.new = update.prepare_for_update(draft.new, draft.old)
+
+
+def validate(draft: Draft) -> None:
+    """All errors of a definition, in upstream's order. Raises LoopBudgetExceeded."""
+    new, old = draft.new, draft.old
+    checkers = partial(rule_checker, cpu_budget=LoopBudget() if draft.in_loop else ThreadBudget())
+    if old is None:
+        draft.outcome.errors += validation.validate(new, checkers=checkers)
+    else:
+        draft.outcome.errors += meta.validate_object_meta(
+            new["metadata"], namespaced=False, name_rule=names.path_segment_name
+        )
+        draft.outcome.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
+        if draft.request.subresource == "status":
+            draft.outcome.errors += validation.validate_status_update(new, old)
+        else:
+            draft.outcome.errors += validation.validate_update(new, old, checkers=checkers)
+    if not draft.outcome.errors and not draft.request.subresource:
+        draft.outcome.warnings += update.warnings(new, old)
+
+
+def begin_delete(value: Object, now: str) -> bool:
+    """Mark a definition as being deleted; whether its instances have to be deleted first."""
+    metadata = value["metadata"]
+    if metadata.get("deletionTimestamp"):
+        return False
+    metadata["deletionTimestamp"] = now
+    metadata["finalizers"] = [
+        *(name for name in metadata.get("finalizers", ()) if name != conditions.CLEANUP_FINALIZER),
+        conditions.CLEANUP_FINALIZER,
+    ]
+    conditions.set_condition(value, conditions.DELETION_PENDING, now)
+    return True
+
+
+def rule_checker(
+    root: Structural,
+    *,
+    stored_rules: frozenset[str],
+    stored_messages: frozenset[str],
+    limit_each: bool,
+    cpu_budget: ThreadBudget | LoopBudget | None = None,
+) -> RuleChecker:
+    """The checker of the CEL rules of a schema. Raises LoopBudgetExceeded."""
+    if not has_rules(root):
+        return _NoRules()
+    if cpu_budget is not None:
+        cpu_budget.require_imported("SchemaRules")
+    from noxu.apiserver.cel import SchemaRules  # the engine takes long to import, and few CRDs need it
+
+    return SchemaRules(
+        root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each, cpu_budget=cpu_budget
+    )
+
+
+class _NoRules:
+    def check(self, site: RuleSite) -> list[FieldError]:
+        return []
+
+    def check_default(self, schema: Structural, default: Json, path: Path, root: bool) -> list[FieldError]:
+        return []
+
+    def totals(self, path: Path) -> list[FieldError]:
+        return []

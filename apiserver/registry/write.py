@@ -1,0 +1,177 @@
+"""The stages of each kind of write in order, and the driver that runs them. No other module defines an order of stages.
+
+    read → decode → PRUNE → refuse unknown fields → address → default → find → own → MUTATE → PRUNE → default → lock
+         → identify → prepare → validate → VALIDATE → encode → persist → settle
+
+Each action is a tuple of the same stages (`registry.stages`), here CREATE and REPLACE. The driver runs them in order, small
+drafts in the event loop, and drafts that are large, or take too long, in a thread. If another write changes the object
+meanwhile, the driver restarts the tuple with the new stored object. Decoding is repeated, too, because the decoded body
+has become part of the new object.
+
+After mutating admission the object is pruned again, as KEP-2332 says (the reference does not do this).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import Final
+
+from noxu.apiserver.go.time import format_time
+from noxu.apiserver.registry import explain
+from noxu.apiserver.registry.conversion.entries import entry_at
+from noxu.apiserver.registry.cpu_budget import LoopBudgetExceeded
+from noxu.apiserver.registry.draft import Action, Draft, Environment, Outcome, WriteRequest, Written, draft_of
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.scaling import merge_scale, patch_scale, read_scale, read_scale_patch, set_scale
+from noxu.apiserver.registry.stages import (
+    NameTaken,
+    Stage,
+    Superseded,
+    address,
+    admit,
+    answer,
+    check_preconditions,
+    decode,
+    default,
+    default_mutated,
+    drop_duplicate_owners,
+    encode,
+    finalize,
+    find,
+    identify,
+    keep_times,
+    lock,
+    merge,
+    mutate,
+    own,
+    patch,
+    persist,
+    prepare,
+    prune,
+    prune_applied,
+    prune_mutated,
+    read_applied,
+    read_body,
+    read_patch,
+    refuse_terminating,
+    refuse_unknown,
+    retype,
+    settle,
+    validate,
+)
+from noxu.apiserver.registry.trace import Trace
+
+GENERATE_NAME_ATTEMPTS: Final = 8
+
+_ARRIVE: Final[tuple[Stage, ...]] = (decode, prune, refuse_unknown, address, default)
+_MUTATE: Final[tuple[Stage, ...]] = (mutate, prune_mutated, default_mutated)
+_DECIDE: Final[tuple[Stage, ...]] = (lock, identify, prepare, validate, admit, keep_times)
+_STORE: Final[tuple[Stage, ...]] = (encode, persist, settle)
+
+CREATE: Final = (
+    read_body, refuse_terminating, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, identify, prepare, validate, admit, *_STORE
+)  # fmt: skip
+REPLACE: Final = (read_body, *_ARRIVE, find, drop_duplicate_owners, own, *_MUTATE, *_DECIDE, *_STORE)
+PATCH: Final = (read_patch, find, patch, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, *_DECIDE, *_STORE)
+APPLY: Final = (
+    read_applied, find, merge, retype, address, default, drop_duplicate_owners, *_MUTATE, *_DECIDE, prune_applied, *_STORE
+)  # fmt: skip
+REPLACE_SCALE: Final = (read_scale, find, set_scale, drop_duplicate_owners, *_MUTATE, *_DECIDE, prune_applied, *_STORE)
+PATCH_SCALE: Final = (
+    read_scale_patch,
+    find,
+    patch_scale,
+    drop_duplicate_owners,
+    *_MUTATE,
+    *_DECIDE,
+    prune_applied,
+    *_STORE,
+)
+APPLY_SCALE: Final = (
+    read_applied,
+    find,
+    merge_scale,
+    drop_duplicate_owners,
+    *_MUTATE,
+    *_DECIDE,
+    prune_applied,
+    *_STORE,
+)
+DELETE: Final = (find, check_preconditions, mutate, admit, finalize, *_STORE)
+REVIEW: Final = (read_body, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, validate, admit, answer)
+
+WRITE_STAGES: Final[dict[Action, tuple[Stage, ...]]] = {
+    Action.CREATE: CREATE,
+    Action.REPLACE: REPLACE,
+    Action.PATCH: PATCH,
+    Action.APPLY: APPLY,
+    Action.REPLACE_SCALE: REPLACE_SCALE,
+    Action.PATCH_SCALE: PATCH_SCALE,
+    Action.APPLY_SCALE: APPLY_SCALE,
+    Action.DELETE: DELETE,
+    Action.REVIEW: REVIEW,
+}
+
+
+class Writer:
+    """Runs the writes of clients, for all resources."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+
+    async def write(self, request: WriteRequest, outcome: Outcome | None = None, trace: Trace | None = None) -> Written:
+        """Run the stages of a request. Raises ApiError, StoreError.
+
+        `outcome` collects warnings and annotations, also of a refused write. `trace` collects a step for each stage; None
+        disables tracing.
+        """
+        draft = draft_of(request, self.environment, outcome, trace)
+        stages = WRITE_STAGES[request.action]
+        warned, attempts = len(draft.outcome.warnings), 0
+        while True:
+            draft.now = format_time(self.environment.clock.now())
+            try:
+                await (run(draft, stages) if trace is None else explain.run(draft, stages))
+                break
+            except NameTaken as taken:
+                attempts += 1
+                if attempts == GENERATE_NAME_ATTEMPTS:
+                    raise taken.error from None
+            except Superseded:
+                pass
+            draft.restart(warned)
+        written = draft.written
+        assert written is not None
+        if request.resource.versions.converter is not None and written.entry not in (None, draft.shown):
+            written.entry = await entry_at(written.entry, request.resource)
+        return written
+
+
+async def run(draft: Draft, stages: Sequence[Stage]) -> None:
+    """Run stages on a draft. Raises ApiError, StoreError, Superseded."""
+    at = 0
+    while at < len(stages):
+        draft.in_loop = draft.weight <= LOOP_LIMIT
+        if draft.in_loop:
+            at, waits = _run_until_wait(draft, stages, at)
+        else:
+            at, waits = await offload(draft.weight, _run_until_wait, draft, stages, at)
+        if waits is not None:
+            await waits
+
+
+def _run_until_wait(draft: Draft, stages: Sequence[Stage], at: int) -> tuple[int, Awaitable[None] | None]:
+    """Run stages from index `at` to the first that waits: (the index of the next stage, what to await or None).
+
+    A stage that takes too long for the event loop makes the draft a large one; it is the next stage then.
+    """
+    while at < len(stages):
+        try:
+            waits = stages[at](draft)
+        except LoopBudgetExceeded:
+            draft.weight = LOOP_LIMIT + 1
+            return at, None
+        at += 1
+        if waits is not None:
+            return at, waits
+    return at, None

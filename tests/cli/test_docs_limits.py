@@ -1,0 +1,112 @@
+"""Limits that the documentation promises are those of the program.
+
+Each row is a document, a regular expression with one group, which must match once, a constant or a sum of constants of a
+module, and a unit: the number in the group, times the unit, is the value of the constants.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+KIB, MIB = 1024, 1024 * 1024
+WORDS: Final = {
+    "half": 0.5, "a": 1, "an": 1, "Twice": 0.5, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "fifteen": 15,
+}  # fmt: skip
+
+LIMITS: list[tuple[str, str, str, float]] = [
+    ("admission.md", r"An\s+answer has at most (\S+) MiB", "apiserver.webhook.client:MAX_ANSWER", MIB),
+    (
+        "admission.md",
+        r"a patch at most (\S+ \d+) operations",
+        "apiserver.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+        1,
+    ),
+    ("admission.md", r"\(1 to (\d+), 10 unless given\)", "apiserver.admission.webhooks:_MAX_TIMEOUT", 1),
+    ("apply.md", r"Beyond (\w+) updaters", "apiserver.apply.manager:MAX_UPDATE_MANAGERS", 1),
+    (
+        "cel.md",
+        r"all rules of an object\s+together have (\d+) ms",
+        "apiserver.registry.cpu_budget:MAX_LOOP_SECONDS",
+        0.001,
+    ),
+    ("cel.md", r"A rule that runs for more than (\w+) second", "apiserver.registry.cpu_budget:MAX_RULE_SECONDS", 1),
+    ("cel.md", r"(\S+ 000 000) for a rule", "apiserver.cel.cost.runtime:PER_CALL_LIMIT", 1),
+    ("cel.md", r"(\S+ 000 000) for an object", "apiserver.cel.kubernetes.validation:BUDGET", 1),
+    ("cli.md", r"The newest (\d+) are kept", "apiserver.http.traces:MOST", 1),
+    ("cli.md", r"says why \(the first (\w+) errors\)", "apiserver.controllers.invalid_objects:MAX_ERRORS", 1),
+    ("cli.md", r"the port to listen on \(default: (\d+)\)", "apiserver.config:DEFAULT_PORT", 1),
+    ("conversion.md", r"reviews of up to (\d+) objects", "apiserver.registry.conversion.entries:MAX_OBJECTS", 1),
+    ("conversion.md", r"objects or (\d+) MiB", "apiserver.registry.conversion.entries:MAX_BYTES", MIB),
+    ("conversion.md", r"MiB, (\w+) at a time", "apiserver.registry.conversion.entries:CONCURRENCY", 1),
+    ("conversion.md", r"\*\*Limits\*\*: (\d+) seconds a review", "apiserver.registry.conversion.converters:TIMEOUT", 1),
+    ("conversion.md", r"(\d+) MiB an answer", "apiserver.webhook.client:MAX_ANSWER", MIB),
+    ("deviations.md", r"it is asked for up to (\d+) objects", "apiserver.registry.conversion.entries:MAX_OBJECTS", 1),
+    ("deviations.md", r"beyond (\S+ \d+) errors the answer counts", "apiserver.api.errors:MAX_REPORTED_ERRORS", 1),
+    ("deviations.md", r"YAML aliases expand to \| (\d+) MiB", "apiserver.go.yaml:MAX_ALIASED_TEXT", MIB),
+    ("deviations.md", r"`%TAG` directives of a YAML document \| (\d+)", "apiserver.go.yaml:MAX_TAG_DIRECTIVES", 1),
+    ("deviations.md", r"depth × events ≤ (\d+) million", "apiserver.go.yaml:MAX_FLOW_WORK", 1_000_000),
+    ("deviations.md", r"binding and param \| (\d+) s of CPU", "apiserver.admission.expressions:LONGEST", 1),
+    ("deviations.md", r"collected for one object \| (\S+ \d+), and", "apiserver.schema.validation:MAX_FOUND", 1),
+    ("deviations.md", r"and (\d+) MiB of paths", "apiserver.schema.validation:MAX_FOUND_TEXT", MIB),
+    ("deviations.md", r"structs \(nested schemas of a CRD\) \| (\d+) levels", "apiserver.go.structs:MAX_DEPTH", 1),
+    ("deviations.md", r"a CEL rule \| (\w+) second", "apiserver.registry.cpu_budget:MAX_RULE_SECONDS", 1),
+    ("deviations.md", r"curl\) \| (\S+ \d+) levels", "apiserver.api.codec:MAX_INDENTED", 1),
+    ("deviations.md", r"a selector \| (\d+) Ki characters", "apiserver.http.options:MAX_SELECTOR", KIB),
+    ("deviations.md", r"automata of a pattern \| (\d+) MiB", "apiserver.schema.patterns:MEMORY_LARGE", MIB),
+    ("deviations.md", r"a webhook's answer \| (\d+) MiB", "apiserver.webhook.client:MAX_ANSWER", MIB),
+    (
+        "deviations.md",
+        r"webhook's patch \| (\S+ \d+) operations",
+        "apiserver.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+        1,
+    ),
+    ("policies.md", r"An expression may cost (\S+), all", "apiserver.cel.cost.runtime:PER_CALL_LIMIT", 1),
+    ("policies.md", r"binding and param (\S+) together", "apiserver.admission.expressions:BUDGET", 1),
+    ("policies.md", r"come to an end after (\w+) seconds", "apiserver.admission.expressions:LONGEST", 1),
+    ("reliability.md", r"SIGTERM: within (\d+) s", "apiserver.server:STOP_WITHIN", 1),
+    ("reliability.md", r"closed (\d+) s after they stop", "apiserver.http.watch:STALLED_AFTER", 1),
+    ("storage.md", r"while (\S+ \d+) writes or", "storage.group_commit:MAX_PENDING_WRITES", 1),
+    ("storage.md", r"writes or (\d+) MiB are queued", "storage.group_commit:MAX_PENDING_BYTES", MIB),
+    ("storage.md", r"Every (\w+) minutes the server", "apiserver.server:COMPACT_EVERY", 60),
+    ("storage.md", r"It goes through (\d+) revisions at a time", "storage.sqlite:SWEEP_SPAN", 1),
+    ("storage.md", r"less than (\S+ \d+) events and", "storage.log:TAIL_EVENTS", 1),
+    ("storage.md", r"events and (\d+) MiB behind", "storage.log:TAIL_BYTES", MIB),
+    ("storage.md", r"(\w+) a second it is tried again", "storage.sqlite:RETRY_INTERVAL", 1),
+    ("storage.md", r"`application_id` (0x\w+)", "storage.migrations:APPLICATION_ID", 1),
+    ("threat-model.md", r"closed after (\d+) s, without a word", "apiserver.http.connection:HEAD_DEADLINE", 1),
+    ("threat-model.md", r"a body after (\d+) s: 504", "apiserver.http.body:BODY_DEADLINE", 1),
+    ("threat-model.md", r"idle: (\d+) s", "apiserver.http.connection:IDLE_DEADLINE", 1),
+    ("threat-model.md", r"a head of more than (\w+) megabyte", "apiserver.http.connection:MAX_HEAD", MIB),
+    ("threat-model.md", r"more than (\d+) reads or", "apiserver.http.filters:MAX_IN_FLIGHT", 1),
+    ("threat-model.md", r"reads or (\d+) writes at once", "apiserver.http.filters:MAX_MUTATING_IN_FLIGHT", 1),
+    ("threat-model.md", r"at most (\d+) KiB of warnings", "apiserver.http.negotiation:MAX_WARNING_RUNES", KIB),
+    ("threat-model.md", r"bodies over (\d+) MiB", "apiserver.api.codec:MAX_BODY", MIB),
+    ("threat-model.md", r"would not take: (\S+) MiB", "apiserver.registry.limits:MAX_REQUEST", MIB),
+    ("threat-model.md", r"beyond (\d+) levels 400", "apiserver.go.structs:MAX_DEPTH", 1),
+    ("threat-model.md", r"selectors of (\d+) Ki characters", "apiserver.http.options:MAX_SELECTOR", KIB),
+    ("threat-model.md", r"until then at most (\d+) KiB each", "apiserver.http.watch:HIGH_WATER+CHUNK_BYTES", KIB),
+    ("threat-model.md", r"cut off after (\d+) s; until then", "apiserver.http.watch:STALLED_AFTER", 1),
+]
+
+
+def number(text: str) -> float:
+    """`10 000`, `1,000,000`, `1.5`, `0x6e6f7875`, `five`."""
+    if text in WORDS:
+        return WORDS[text]
+    return int(text, 16) if text.startswith("0x") else float(re.sub(r"[ ,]", "", text))
+
+
+@pytest.mark.parametrize(
+    ("document", "pattern", "constant", "unit"), LIMITS, ids=[f"{row[0]}: {row[2]}" for row in LIMITS]
+)
+def test_a_documented_limit_is_that_of_the_program(document: str, pattern: str, constant: str, unit: float) -> None:
+    [found] = re.findall(pattern, (DOCS / document).read_text())
+    module, _, names = constant.partition(":")
+    value = sum(getattr(import_module(f"noxu.{module}"), name) for name in names.split("+"))
+    assert number(found) * unit == pytest.approx(value)

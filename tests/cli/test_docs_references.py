@@ -1,0 +1,86 @@
+"""What the documentation refers to exists: pages and their sections, files, tests and modules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("requirements/*.md")])
+BASES: Final = (ROOT, ROOT / "tests", ROOT / "noxu/apiserver", ROOT / "noxu")
+_FENCED: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+_CODE: Final = re.compile(r"`([^`\n]+)`")
+_FILE: Final = re.compile(r"(?<![\w./-])(?:[\w-]+/)+[\w-]+\.(?:py|md|jsonl|json|toml|txt)(?![\w/])")
+_FOLDER: Final = re.compile(
+    r"(?<![\w./-])(?:tests|apiserver|storage|conformance|benchmarks|docs)(?:/[\w-]+)*(?![\w./-])"
+)
+_TEST: Final = re.compile(r"\btest_[a-z0-9_]+(?:…|\b)")
+_MODULE: Final = re.compile(r"python3? -m ((?:benchmarks|conformance|noxu)[\w.]*)")
+
+
+def prose(document: Path) -> str:
+    """A document without its code blocks."""
+    return _FENCED.sub("", document.read_text())
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors of the headings of a document, as GitHub makes them: `## A (b) c` has `a-b-c`."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def missing_links(document: Path) -> Iterator[str]:
+    for target in _LINK.findall(prose(document)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        page = (document.parent / path).resolve() if path else document
+        if not page.exists() or (anchor and anchor not in anchors(page)):
+            yield target
+
+
+def missing_files(document: Path) -> Iterator[str]:
+    for code in _CODE.findall(prose(document)):
+        for pattern in (_FILE, _FOLDER):
+            for name in pattern.findall(code):
+                if not any((base / name).exists() for base in BASES):
+                    yield name
+
+
+@cache
+def sources() -> str:
+    return "\n".join(path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py")))
+
+
+def missing_tests(document: Path) -> Iterator[str]:
+    for code in _CODE.findall(prose(document)):
+        for name in [] if "/" in code else _TEST.findall(code):
+            if f"def {name.removesuffix('…')}{'' if name.endswith('…') else '('}" not in sources():
+                yield name
+
+
+def missing_modules(document: Path) -> Iterator[str]:
+    for name in _MODULE.findall(document.read_text()):
+        path = ROOT / name.replace(".", "/")
+        if not (path.with_suffix(".py").exists() or (path / "__main__.py").exists()):
+            yield name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("missing", [missing_links, missing_files, missing_tests, missing_modules])
+def test_everything_that_a_document_refers_to_exists(document: Path, missing: object) -> None:
+    assert callable(missing)
+    assert list(missing(document)) == []
+
+
+def test_the_references_are_found() -> None:
+    deviations, reliability = ROOT / "docs/deviations.md", ROOT / "docs/reliability.md"
+    assert len(_LINK.findall(prose(deviations))) >= 4
+    assert len(_TEST.findall(prose(reliability))) >= 15
+    assert len(_FILE.findall(prose(reliability))) >= 10

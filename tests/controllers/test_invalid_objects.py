@@ -1,0 +1,190 @@
+"""`noxu serve --annotate-invalid`: what a CRD refuses since it was changed is marked, and only that."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noxu.apiserver import loading, server
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.field import required
+from noxu.apiserver.config import Config
+from noxu.apiserver.control_plane import ControlPlane, resource_of
+from noxu.apiserver.controllers.invalid_objects import INVALID, MANAGER, MAX_ERROR_TEXT, MAX_ERRORS, message
+from noxu.apiserver.crd.types import GROUP, RESOURCE
+from noxu.apiserver.registry.draft import Action, WriteRequest
+from noxu.apiserver.registry.entry import key_of
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.testing.handle import documents
+from noxu.apiserver.values import Json, Object
+from tests.timing import eventually_async, hang_guard, loop_turns
+
+TOO_SMALL = "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"
+
+
+def crd(*, size: Object | None = None, **fields: Json) -> Object:
+    properties = {"size": {"type": "integer", **(size or {})}, **fields}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "widgets", "kind": "Widget"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+def widget(name: str, **spec: Json) -> Object:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+
+
+LOOSE, TIGHT = crd(), crd(size={"minimum": 1})
+
+
+class World:
+    """A server's control plane with the controller, and what is stored in it."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+
+    def resource(self, group: str, plural: str) -> Resource:
+        return resource_of(self.plane.catalog, group, plural)
+
+    async def apply(self, *objects: Object) -> None:
+        for one in objects:
+            await loading.apply(self.plane, one)
+        await self.settled()
+
+    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+        await self.plane.writer.write(WriteRequest(Action.DELETE, resource, namespace, name))
+        await self.settled()
+
+    async def settled(self) -> None:
+        """When no controller has anything left to look at, twice in a row."""
+        quiet = 0
+        async with hang_guard():
+            while quiet < 2:
+                await loop_turns()
+                quiet = 0 if any(one.queue.depth for one in self.plane.controllers) else quiet + 1
+
+    async def stored(self, name: str) -> Any:
+        """As it is in the store, not as it is read."""
+        found = await self.plane.store.get(key_of(self.resource("example.com", "widgets"), "default", name))
+        assert found is not None
+        return codec.decode_stored(found.value)
+
+    async def mark(self, name: str) -> str:
+        annotations = (await self.stored(name))["metadata"].get("annotations", {})
+        return str(annotations.get(INVALID, ""))
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with server.Server(Config(port=0, annotate_invalid=True)) as running:
+        world = World(running.plane)
+        await world.apply(LOOSE)
+        yield world
+
+
+async def test_invalid_objects_are_marked_and_valid_ones_are_not_touched(world: World) -> None:
+    await world.apply(widget("bad", size=0), widget("good", size=1))
+    revision, good = world.plane.store.revision, await world.stored("good")
+    assert await world.mark("bad") == ""
+    await world.apply(TIGHT)
+    assert await world.mark("bad") == TOO_SMALL
+    assert await world.stored("good") == good
+    assert world.plane.store.revision - revision == 2, "the CRD, and the one object that is invalid"
+
+
+async def test_it_never_loops(world: World) -> None:
+    await world.apply(*(widget(f"w{n}", size=0) for n in range(20)))
+    await world.apply(TIGHT)
+    revision = world.plane.store.revision
+    for _ in range(5):
+        await world.settled()
+    assert world.plane.store.revision == revision
+
+
+async def test_the_mark_goes_when_the_object_is_mended(world: World) -> None:
+    await world.apply(widget("a", size=0))
+    await world.apply(TIGHT)
+    await world.apply(widget("a", size=1))
+    assert await world.mark("a") == ""
+
+
+async def test_the_mark_goes_when_the_crd_is_changed_back(world: World) -> None:
+    await world.apply(widget("a", size=0), widget("b", size=0))
+    await world.apply(TIGHT)
+    await world.apply(LOOSE)
+    assert [await world.mark("a"), await world.mark("b")] == ["", ""]
+    assert "annotations" not in (await world.stored("a"))["metadata"]
+
+
+async def test_the_mark_says_what_is_wrong_now(world: World) -> None:
+    await world.apply(widget("a", size=0))
+    await world.apply(TIGHT)
+    await world.apply(crd(size={"minimum": 7}))
+    assert await world.mark("a") == TOO_SMALL.replace("to 1", "to 7")
+
+
+async def test_somebody_elses_mark_is_put_right(world: World) -> None:
+    lie = {"metadata": {"name": "a", "annotations": {INVALID: "it is ugly", "other": "stays"}}}
+    await world.apply({**widget("a", size=1), **lie})
+    assert (await world.stored("a"))["metadata"]["annotations"] == {"other": "stays"}
+    await world.apply(widget("b", size=0))
+    await world.apply(TIGHT)
+    await world.apply({**widget("b", size=0), "metadata": {"name": "b", "annotations": {INVALID: "all is well"}}})
+    assert await world.mark("b") == TOO_SMALL
+
+
+async def test_nothing_but_the_annotation_is_written(world: World) -> None:
+    await world.apply(crd(colour={"type": "string"}), widget("a", size=0, colour="red"))
+    before = await world.stored("a")
+    await world.apply(TIGHT)
+    after = await world.stored("a")
+    assert after["spec"] == {"size": 0, "colour": "red"}, "what pruning hides is kept"
+    assert after["metadata"].pop("annotations") == {INVALID: TOO_SMALL}
+    *others, mine = after["metadata"].pop("managedFields")
+    assert mine["manager"] == MANAGER
+    assert mine["fieldsV1"] == {"f:metadata": {"f:annotations": {".": {}, f"f:{INVALID}": {}}}}
+    assert others == before["metadata"].pop("managedFields")
+    assert after == before, "the generation, too"
+
+
+async def test_objects_that_are_being_deleted_are_left_alone(world: World) -> None:
+    held = {"metadata": {"name": "a", "finalizers": ["example.com/wait"]}}
+    await world.apply({**widget("a", size=0), **held})
+    await world.delete(world.resource("example.com", "widgets"), "default", "a")
+    before = await world.stored("a")
+    await world.apply(TIGHT)
+    assert await world.stored("a") == before
+
+
+async def test_definitions_come_and_go(world: World) -> None:
+    await world.apply(widget("a", size=0))
+    await world.delete(world.resource(GROUP, RESOURCE), "", "widgets.example.com")
+    await world.apply(LOOSE, widget("a", size=0))
+    await world.apply(TIGHT)
+    assert await world.mark("a") == TOO_SMALL
+
+
+async def test_what_was_stored_before_the_start_is_looked_at(tmp_path: Path) -> None:
+    async with server.Server(Config(port=0, data=tmp_path), documents(LOOSE, widget("a", size=0))):
+        pass
+    async with server.Server(Config(port=0, data=tmp_path), documents(TIGHT)):
+        pass
+    async with server.Server(Config(port=0, data=tmp_path, annotate_invalid=True)) as running:
+        world = World(running.plane)
+        assert await eventually_async(lambda: world.mark("a")) == TOO_SMALL
+
+
+def test_a_mark_has_room_for_some_errors_of_some_length() -> None:
+    assert message([]) == ""
+    assert message([required("spec")]) == "spec: Required value"
+    many = message([required(f"spec.f{n}", "x" * 2 * MAX_ERROR_TEXT) for n in range(MAX_ERRORS + 5)])
+    assert many.count("Required value") == MAX_ERRORS
+    assert len(many) < (MAX_ERRORS + 1) * (MAX_ERROR_TEXT + 10)

@@ -1,0 +1,151 @@
+"""Built-in groups have routes: what has none is refused as upstream's web services do, before anything is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from conformance.client import Client
+from noxu.apiserver.http.request import resource_info
+from noxu.apiserver.http.routing import methods_of
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.definition import definitions_resource
+from noxu.apiserver.testing.handle import Noxu
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MAPS = "/api/v1/namespaces/default/configmaps"
+DOCUMENT, ALL_OF_ONE = {"GET"}, {"GET", "PUT", "PATCH", "DELETE"}
+
+PATHS: list[tuple[str, set[str] | None]] = [
+    ("/version", DOCUMENT),
+    ("/version/x", set()),
+    ("/healthz", None),
+    ("//version", None),
+    ("/apis//v1/configmaps", None),
+    ("/apis", None),
+    ("/api", DOCUMENT),
+    ("/api/v1/", DOCUMENT),
+    ("/api/v2", set()),
+    ("/apis/apiextensions.k8s.io", DOCUMENT),
+    ("/apis/apiextensions.k8s.io/v1", DOCUMENT),
+    ("/apis/apiextensions.k8s.io/v2/customresourcedefinitions", set()),
+    ("/apis/apiextensions.k8s.io/v1/nothing", set()),
+    ("/apis/widgets.example.com/v1/nothing", None),
+    (CRDS, {"GET", "POST", "DELETE"}),
+    (CRDS + "/x", ALL_OF_ONE),
+    (CRDS + "/x/", ALL_OF_ONE),
+    (CRDS + "/x/status", {"GET", "PUT", "PATCH"}),
+    (CRDS + "/x/scale", set()),
+    (CRDS + "/x/status/y", set()),
+    ("/apis/apiextensions.k8s.io/v1/namespaces/default/customresourcedefinitions", set()),
+    ("/apis/apiextensions.k8s.io/v1/watch/customresourcedefinitions", DOCUMENT),
+    ("/apis/apiextensions.k8s.io/v1/watch/customresourcedefinitions/x", DOCUMENT),
+    ("/apis/apiextensions.k8s.io/v1/watch/customresourcedefinitions/x/status", set()),
+    (MAPS, {"GET", "POST", "DELETE"}),
+    (MAPS + "/x", ALL_OF_ONE),
+    (MAPS + "/x/status", set()),
+    ("/api/v1/configmaps", DOCUMENT),
+    ("/api/v1/configmaps/x", set()),
+    ("/api/v1/watch/namespaces/default/configmaps/x", DOCUMENT),
+    ("/api/v1/namespaces", {"GET", "POST"}),
+    ("/api/v1/namespaces/x", ALL_OF_ONE),
+    ("/api/v1/namespaces/x/status", {"GET", "PUT", "PATCH"}),
+    ("/api/v1/namespaces/x/finalize", {"PUT"}),
+    ("/api/v1/namespaces/x/nothing", set()),
+    ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"POST"}),
+    ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x", set()),
+]
+
+
+@pytest.mark.parametrize(("path", "methods"), PATHS, ids=[path for path, _ in PATHS])
+def test_a_path_has_these_methods(path: str, methods: set[str] | None) -> None:
+    catalog = Catalog([definitions_resource(), *built_in_versions()])
+    assert methods_of(catalog, path, resource_info("GET", path, {})) == methods
+
+
+@pytest.fixture(scope="module")
+def client(noxu_session: Noxu) -> Iterator[Client]:
+    with Client(noxu_session.url) as client:
+        yield client
+
+
+REFUSED: list[tuple[str, str, int, str, str]] = [
+    ("PUT", CRDS, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    ("POST", CRDS + "/x", 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    ("POST", "/version", 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    ("GET", CRDS + "/x/scale", 404, "NotFound", "the server could not find the requested resource"),
+    ("DELETE", "/api/v1/nothing", 404, "NotFound", "the server could not find the requested resource"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "code", "reason", "message"), REFUSED)
+def test_what_has_no_route_is_refused(
+    client: Client, method: str, path: str, code: int, reason: str, message: str
+) -> None:
+    assert client.send(method, path).body == {
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "details": {}, "code": code,
+    }  # fmt: skip
+
+
+def test_head_is_no_get(client: Client) -> None:
+    assert client.send("HEAD", CRDS).code == 405
+    assert client.send("GET", CRDS + "?watch=1&timeoutSeconds=1").code == 200
+
+
+def test_the_status_of_a_definition_is_no_table(client: Client) -> None:
+    client.send("POST", CRDS, NEW[CRDS])
+    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    assert client.exchange("GET", f"{CRDS}/kepts.example.com", None, accept)[0] == 200
+    assert client.exchange("GET", f"{CRDS}/kepts.example.com/status", None, accept)[0] == 406
+    metadata = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+    assert client.exchange("GET", f"{CRDS}/kepts.example.com/status", None, metadata)[0] == 200
+    assert client.send("DELETE", f"{CRDS}/kepts.example.com").code == 200
+
+
+def test_items_of_a_built_in_list_do_not_say_what_they_are(client: Client) -> None:
+    """As Go's typed lists; custom resources in a list do."""
+    client.send("POST", MAPS, {"metadata": {"name": "listed"}, "data": {"kind": "x"}})
+    found: Any = client.send("GET", MAPS + "?fieldSelector=metadata.name=listed").body
+    assert found["kind"] == "ConfigMapList"
+    [item] = found["items"]
+    assert sorted(item) == ["data", "metadata"]
+    assert client.send("GET", MAPS + "/listed").body["kind"] == "ConfigMap"
+
+
+PRECONDITIONS = [
+    ("/api/v1/namespaces", "namespaces", "", "Precondition failed"),
+    (CRDS, "customresourcedefinitions.apiextensions.k8s.io", "apiextensions.k8s.io", "precondition failed"),
+]
+NEW: dict[str, Any] = {
+    "/api/v1/namespaces": {"metadata": {"name": "kept.example.com".replace(".", "-")}},
+    CRDS: {
+        "metadata": {"name": "kepts.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"plural": "kepts", "kind": "Kept"},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(("path", "what", "group", "failed"), PRECONDITIONS)
+def test_preconditions_of_what_is_deleted_in_steps(
+    client: Client, path: str, what: str, group: str, failed: str
+) -> None:
+    made = client.send("POST", path, NEW[path]).body
+    name, uid = made["metadata"]["name"], made["metadata"]["uid"]
+    refused = client.send("DELETE", f"{path}/{name}", {"preconditions": {"uid": "other"}})
+    why = f"{failed}: UID in precondition: other, UID in object meta: {uid}"
+    assert refused.code == 409
+    assert refused.body["message"] == f'Operation cannot be fulfilled on {what} "{name}": {why}'
+    refused = client.send("DELETE", f"{path}/{name}", {"preconditions": {"resourceVersion": "1"}})
+    assert f"{failed}: ResourceVersion in precondition: 1, ResourceVersion in object meta: " in refused.body["message"]
+    assert client.send("DELETE", f"{path}/{name}", {"preconditions": {"uid": uid}}).code == 200

@@ -1,0 +1,112 @@
+"""What all built-in kinds have in common: preparing objects, field labels, the tables that are found by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from noxu.apiserver.go.structs import INT32, STRING, Field, Struct, Write
+from noxu.apiserver.kinds import Kind, Subresource, by_group_kind, prepare, selected, served, struct_of, written
+from noxu.apiserver.kinds.meta import list_of
+from noxu.apiserver.kinds.options import ALL
+from noxu.apiserver.values import Object
+
+SPEC = Struct("Spec").define(Field("size", INT32))
+THING = Struct("Thing").define(
+    Field("kind", STRING),
+    Field("metadata", Struct("Meta").define(Field("name", STRING), Field("generation", INT32)), write=Write.ALWAYS),
+    Field("spec", SPEC, write=Write.ALWAYS),
+    Field("status", Struct("Status").define(Field("phase", STRING)), write=Write.ALWAYS),
+)
+KIND = Kind(
+    group="example.com",
+    struct=THING,
+    plural="things",
+    namespaced=True,
+    subresources=(Subresource(name="status", verbs=("get", "update"), kept=("spec", "metadata.labels")),),
+    generation="spec",
+    fresh=("status", "metadata.old"),
+    kept=("status",),
+    selectable={"phase": ("status.phase", "spec.phase"), "size": ("spec.size",)},
+)
+
+
+def thing(size: int = 1, phase: str = "", **metadata: object) -> Object:
+    return {"metadata": {"name": "a", **metadata}, "spec": {"size": size}, "status": {"phase": phase}}
+
+
+def test_a_new_object_begins_fresh() -> None:
+    new = thing(phase="sent", generation=7, old=1)
+    prepare(KIND, new, None)
+    assert new == {"metadata": {"name": "a", "generation": 1}, "spec": {"size": 1}}
+
+
+def test_an_update_keeps_the_status() -> None:
+    new, old = thing(size=2, phase="sent"), thing(phase="stored", generation=3)
+    prepare(KIND, new, old)
+    assert (new["status"], new["spec"]) == ({"phase": "stored"}, {"size": 2})
+
+
+@pytest.mark.parametrize(("size", "generation"), [(1, 3), (2, 4)])
+def test_generations_count_changes_of_the_spec(size: int, generation: int) -> None:
+    new, old = thing(size=size, generation=99), thing(generation=3)
+    prepare(KIND, new, old)
+    assert new["metadata"]["generation"] == generation
+
+
+def test_an_update_of_the_status_keeps_the_rest() -> None:
+    new = thing(size=2, phase="new", labels={"a": "b"})
+    prepare(KIND, new, thing(generation=3, labels={"c": "d"}), "status")
+    assert new == thing(phase="new", generation=3, labels={"c": "d"})
+
+
+def test_a_kept_field_that_is_absent_is_removed() -> None:
+    new = thing(labels={"a": "b"})
+    prepare(KIND, new, thing(generation=1), "status")
+    assert "labels" not in new["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("value", "labels"),
+    [
+        ({}, {"phase": "", "size": ""}),
+        ({"status": {"phase": "A"}, "spec": {"phase": "B", "size": 3}}, {"phase": "A", "size": "3"}),
+        ({"status": {"phase": ""}, "spec": {"phase": "B"}}, {"phase": "B", "size": ""}),
+        ({"status": None, "spec": [1]}, {"phase": "", "size": ""}),
+    ],
+)
+def test_field_labels(value: Object, labels: dict[str, str]) -> None:
+    assert selected(KIND, value) == labels
+
+
+def test_objects_are_written_in_the_order_of_declaration() -> None:
+    assert list(written(KIND, {"spec": {}, "kind": "Thing"})) == ["kind", "metadata", "spec", "status"]
+
+
+def test_names_of_a_kind() -> None:
+    assert (KIND.kind, KIND.list_kind, KIND.singular, KIND.api_version) == (
+        "Thing",
+        "ThingList",
+        "thing",
+        "example.com/v1",
+    )
+    assert (str(KIND.what), KIND.stored, KIND.has_status) == ("things.example.com", True, True)
+
+
+def test_every_kind_is_found_by_its_name() -> None:
+    for kind in served():
+        assert by_group_kind()[kind.api_version, kind.kind] is kind
+        assert struct_of(kind.api_version, kind.kind) is kind.struct
+        assert (struct_of(kind.api_version, kind.list_kind) is not None) is kind.stored
+    assert struct_of("v1", "Unknown") is None
+
+
+@pytest.mark.parametrize("options", ALL, ids=[one.name for one in ALL])
+def test_options_are_known_in_every_group(options: Struct) -> None:
+    assert struct_of("v1", options.name) is options
+    assert struct_of("example.com/v7", options.name) is options
+
+
+def test_a_list_has_metadata_and_items() -> None:
+    table = list_of(THING)
+    assert (table.name, list(table.fields)) == ("ThingList", ["kind", "apiVersion", "metadata", "items"])
+    assert list_of(THING) is table

@@ -1,0 +1,134 @@
+"""What a PATCH's body makes of an object, and how errors quote it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.kinds.core import CONFIG_MAP
+from noxu.apiserver.registry.patch import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    ObjectPatch,
+    read_configuration,
+)
+
+OLD = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "labels": {"b": "1", "a": "2"}}}
+
+
+def change(media_type: str, body: Any, struct: Any = None, field_validation: str = "Warn") -> ObjectPatch:
+    sent = body if isinstance(body, str) else json.dumps(body)
+    return ObjectPatch(media_type, sent.encode(), struct, field_validation=field_validation)
+
+
+CHANGED: list[tuple[str, str, Any, Any]] = [
+    ("a JSON patch", JSON_PATCH, [{"op": "add", "path": "/data", "value": {"k": "v"}}], {"data": {"k": "v"}}),
+    ("a merge patch", MERGE_PATCH, {"data": {"k": "v", "gone": None}}, {"data": {"k": "v"}}),
+    ("a strategic merge patch", STRATEGIC_MERGE_PATCH, {"data": {"k": "v"}}, {"data": {"k": "v"}}),
+]
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "expected"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED]
+)
+def test_a_patch_changes_a_copy(media_type: str, body: Any, expected: Any) -> None:
+    before = json.dumps(OLD)
+    assert change(media_type, body, CONFIG_MAP).apply(OLD).value == OLD | expected
+    assert json.dumps(OLD) == before
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "expected"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED]
+)
+def test_a_patch_can_be_applied_again_whatever_became_of_its_first_result(
+    media_type: str, body: Any, expected: Any
+) -> None:
+    """As it is when another writer was faster."""
+    patch = change(media_type, body, CONFIG_MAP)
+    patch.apply(OLD).value["data"]["k"] = "another"
+    assert patch.text(OLD)
+    assert patch.apply(OLD).value == OLD | expected
+
+
+def test_what_a_patch_must_leave_is_an_object_that_says_what_it_is() -> None:
+    with pytest.raises(ApiError) as refused:
+        change(MERGE_PATCH, {"kind": None}).apply(OLD)
+    assert refused.value.status["code"] == 422
+    assert "Object 'Kind' is missing in" in refused.value.message
+
+
+MALFORMED: list[tuple[str, str, str, str]] = [
+    ("a JSON patch that is no list", JSON_PATCH, "{}", "cannot unmarshal object"),
+    ("a merge patch that is no object", MERGE_PATCH, "[]", "cannot unmarshal array"),
+    ("a merge patch that is no JSON", MERGE_PATCH, "{", "invalid JSON patch"),
+]
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "why"), [row[1:] for row in MALFORMED], ids=[row[0] for row in MALFORMED]
+)
+def test_malformed_patches_are_bad_requests(media_type: str, body: str, why: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        change(media_type, body).apply(OLD)
+    assert refused.value.status["code"] == 400
+    assert why in refused.value.message
+
+
+REPEATED = '{"data": {"k": "1", "k": "2"}}'
+
+
+@pytest.mark.parametrize(("validation", "told"), [("Warn", 1), ("Strict", 1), ("Ignore", 0)])
+def test_repeated_keys_are_told_unless_nobody_wants_to_know(validation: str, told: int) -> None:
+    assert len(change(MERGE_PATCH, REPEATED, field_validation=validation).apply(OLD).duplicates) == told
+
+
+# -- how errors quote the result
+
+SENT = {"z": {"y": 1, "x": 2}, "a": 3}
+QUOTED: list[tuple[str, str, Any, Any, str]] = [
+    # what, how, the patch, the table, data as it is quoted
+    ("what a JSON patch brings stays as it was sent", JSON_PATCH,
+     [{"op": "add", "path": "/data", "value": SENT}], None, '{"z":{"y":1,"x":2},"a":3}'),
+    ("what a later operation goes through is sorted", JSON_PATCH,
+     [{"op": "add", "path": "/data", "value": SENT}, {"op": "add", "path": "/data/b", "value": 4}], None,
+     '{"a":3,"b":4,"z":{"y":1,"x":2}}'),
+    ("what a merge patch brings is sorted", MERGE_PATCH, {"data": SENT}, None, '{"a":3,"z":{"x":2,"y":1}}'),
+    ("in lists, too", MERGE_PATCH, {"data": [SENT]}, None, '[{"a":3,"z":{"x":2,"y":1}}]'),
+    ("of built-in kinds likewise", MERGE_PATCH, {"data": [SENT]}, CONFIG_MAP, '[{"a":3,"z":{"x":2,"y":1}}]'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "struct", "expected"), [row[1:] for row in QUOTED], ids=[row[0] for row in QUOTED]
+)
+def test_errors_quote_the_patched_object(media_type: str, body: Any, struct: Any, expected: str) -> None:
+    text = change(media_type, body, struct).text(OLD)
+    assert f'"data":{expected}' in text
+
+
+def test_custom_resources_are_quoted_sorted_and_built_in_kinds_as_they_are() -> None:
+    patch: Any = [{"op": "add", "path": "/data", "value": {}}]
+    assert '"labels":{"a":"2","b":"1"},"name":"c"' in change(JSON_PATCH, patch).text(OLD)
+    assert '"name":"c","labels":{"b":"1","a":"2"}' in change(JSON_PATCH, patch, CONFIG_MAP).text(OLD)
+
+
+def test_of_a_strategic_merge_patch_the_patch_itself_is_quoted() -> None:
+    assert change(STRATEGIC_MERGE_PATCH, {"data": {"k": 1}}, CONFIG_MAP).text(OLD) == "map[data:map[k:1]]"
+
+
+# -- configurations
+
+
+def test_configurations_are_yaml() -> None:
+    assert read_configuration(b"a: 1\nb: [x]\n", field_validation="Strict").value == {"a": 1, "b": ["x"]}
+
+
+def test_repeated_keys_of_a_configuration_are_refused_if_it_is_to_be_strict() -> None:
+    assert read_configuration(b"a: 1\na: 2\n", field_validation="Warn").duplicates
+    with pytest.raises(ApiError) as refused:
+        read_configuration(b"a: 1\na: 2\n", field_validation="Strict")
+    assert refused.value.status["code"] == 400

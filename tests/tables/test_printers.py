@@ -1,0 +1,347 @@
+"""Tables of the built-in kinds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.tables.printers import built_in_columns
+from noxu.apiserver.tables.table import Conversion, convert, convert_list
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+CREATED = "2026-11-21T11:00:00Z"
+REGISTRATION = "admissionregistration.k8s.io"
+RBAC = "rbac.authorization.k8s.io"
+
+
+def cells(group: str, kind: str, **more: Any) -> dict[str, Any]:
+    """The cells by the names of their columns."""
+    columns = built_in_columns(group, kind)
+    value = {"metadata": {"name": "n", "creationTimestamp": CREATED}, **more}
+    return dict(zip([one["name"] for one in columns.definitions], columns.cells(value, NOW), strict=True))
+
+
+def names(group: str, kind: str, priority: int) -> list[str]:
+    return [one["name"] for one in built_in_columns(group, kind).definitions if one["priority"] == priority]
+
+
+TABLES = [
+    ("a namespace", "", "Namespace", {"status": {"phase": "Active"}}, {"Name": "n", "Status": "Active", "Age": "60m"}),
+    ("a namespace without status", "", "Namespace", {}, {"Name": "n", "Status": "", "Age": "60m"}),
+    (
+        "a config map",
+        "",
+        "ConfigMap",
+        {"data": {"a": "", "b": ""}, "binaryData": {"c": ""}},
+        {"Name": "n", "Data": 3, "Age": "60m"},
+    ),
+    ("an empty config map", "", "ConfigMap", {}, {"Name": "n", "Data": 0, "Age": "60m"}),
+    (
+        "a secret",
+        "",
+        "Secret",
+        {"type": "Opaque", "data": {"a": ""}},
+        {"Name": "n", "Type": "Opaque", "Data": 1, "Age": "60m"},
+    ),
+    (
+        "a service",
+        "",
+        "Service",
+        {
+            "spec": {
+                "type": "ClusterIP",
+                "ports": [{"port": 80, "protocol": "TCP"}, {"port": 53, "nodePort": 30053, "protocol": "UDP"}],
+            }
+        },
+        {
+            "Name": "n",
+            "Type": "ClusterIP",
+            "Cluster-IP": "<none>",
+            "External-IP": "<none>",
+            "Port(s)": "80/TCP,53:30053/UDP",
+            "Age": "60m",
+            "Selector": "<none>",
+        },
+    ),
+    (
+        "a load balancer",
+        "",
+        "Service",
+        {
+            "spec": {
+                "type": "LoadBalancer",
+                "clusterIP": "10.0.0.1",
+                "externalIPs": ["2.2.2.2"],
+                "selector": {"b": "2", "a": "1"},
+            },
+            "status": {"loadBalancer": {"ingress": [{"ip": "1.1.1.1"}, {"hostname": "h"}]}},
+        },
+        {
+            "Name": "n",
+            "Type": "LoadBalancer",
+            "Cluster-IP": "10.0.0.1",
+            "External-IP": "1.1.1.1,h,2.2.2.2",
+            "Port(s)": "<none>",
+            "Age": "60m",
+            "Selector": "a=1,b=2",
+        },
+    ),
+    (
+        "a service account",
+        "",
+        "ServiceAccount",
+        {"secrets": [{"name": "s"}]},
+        {"Name": "n", "Secrets": 1, "Age": "60m"},
+    ),
+    (
+        "a lease",
+        "coordination.k8s.io",
+        "Lease",
+        {"spec": {"holderIdentity": "me"}},
+        {"Name": "n", "Holder": "me", "Age": "60m"},
+    ),
+    ("a lease without a holder", "coordination.k8s.io", "Lease", {}, {"Name": "n", "Holder": "", "Age": "60m"}),
+    (
+        "webhooks",
+        REGISTRATION,
+        "MutatingWebhookConfiguration",
+        {"webhooks": [{}, {}]},
+        {"Name": "n", "Webhooks": 2, "Age": "60m"},
+    ),
+    ("no webhooks", REGISTRATION, "ValidatingWebhookConfiguration", {}, {"Name": "n", "Webhooks": 0, "Age": "60m"}),
+    (
+        "a policy",
+        REGISTRATION,
+        "ValidatingAdmissionPolicy",
+        {"spec": {"validations": [{}], "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}},
+        {"Name": "n", "Validations": 1, "ParamKind": "v1/ConfigMap", "Age": "60m"},
+    ),
+    (
+        "a policy without parameters",
+        REGISTRATION,
+        "MutatingAdmissionPolicy",
+        {"spec": {"mutations": [{}, {}]}},
+        {"Name": "n", "Mutations": 2, "ParamKind": "<unset>", "Age": "60m"},
+    ),
+    (
+        "a binding to one object",
+        REGISTRATION,
+        "ValidatingAdmissionPolicyBinding",
+        {"spec": {"policyName": "p", "paramRef": {"name": "x", "namespace": "ns"}}},
+        {"Name": "n", "PolicyName": "p", "ParamRef": "ns/x", "Age": "60m"},
+    ),
+    (
+        "a binding to an object of any namespace",
+        REGISTRATION,
+        "MutatingAdmissionPolicyBinding",
+        {"spec": {"policyName": "p", "paramRef": {"name": "x"}}},
+        {"Name": "n", "PolicyName": "p", "ParamRef": "*/x", "Age": "60m"},
+    ),
+    (
+        "a binding by labels",
+        REGISTRATION,
+        "ValidatingAdmissionPolicyBinding",
+        {
+            "spec": {
+                "policyName": "p",
+                "paramRef": {
+                    "selector": {
+                        "matchLabels": {"b": "2", "a": "1"},
+                        "matchExpressions": [{"key": "k", "operator": "In", "values": ["x", "y"]}],
+                    }
+                },
+            }
+        },
+        {
+            "Name": "n",
+            "PolicyName": "p",
+            "ParamRef": "&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:"
+            "[]LabelSelectorRequirement{LabelSelectorRequirement{Key:k,Operator:In,Values:[x y],},},}",
+            "Age": "60m",
+        },
+    ),
+    (
+        "a binding without parameters",
+        REGISTRATION,
+        "ValidatingAdmissionPolicyBinding",
+        {"spec": {"policyName": "p"}},
+        {"Name": "n", "PolicyName": "p", "ParamRef": "<unset>", "Age": "60m"},
+    ),
+    (
+        "a role binding",
+        RBAC,
+        "RoleBinding",
+        {
+            "roleRef": {"kind": "ClusterRole", "name": "edit"},
+            "subjects": [
+                {"kind": "User", "name": "u1"},
+                {"kind": "ServiceAccount", "name": "s", "namespace": "ns"},
+                {"kind": "User", "name": "u2"},
+                {"kind": "Group", "name": "g"},
+            ],
+        },
+        {
+            "Name": "n",
+            "Role": "ClusterRole/edit",
+            "Age": "60m",
+            "Users": "u1, u2",
+            "Groups": "g",
+            "ServiceAccounts": "ns/s",
+        },
+    ),
+    ("a role", RBAC, "Role", {}, {"Name": "n", "Created At": CREATED}),
+    ("a pod, which has no printer here", "", "Pod", {}, {"Name": "n", "Created At": CREATED}),
+    (
+        "a definition",
+        "apiextensions.k8s.io",
+        "CustomResourceDefinition",
+        {
+            "spec": {
+                "group": "x.io",
+                "scope": "Namespaced",
+                "names": {"kind": "Thing", "shortNames": ["th", "tg"]},
+                "versions": [
+                    {"name": "v2", "served": True, "storage": False},
+                    {"name": "v1alpha1", "served": False, "storage": False},
+                    {"name": "v1", "served": True, "storage": True},
+                ],
+            },
+            "status": {
+                "conditions": [{"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "True"}]
+            },
+        },
+        {
+            "Name": "n",
+            "Scope": "Namespaced",
+            "Versions": "v1(storage),v2",
+            "Created At": CREATED,
+            "Group": "x.io",
+            "Kind": "Thing",
+            "ShortNames": "th,tg",
+            "Established": True,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "more", "expected"), [one[1:] for one in TABLES], ids=[one[0] for one in TABLES]
+)
+def test_the_columns_and_cells_of(group: str, kind: str, more: dict[str, Any], expected: dict[str, Any]) -> None:
+    found = cells(group, kind, **more)
+    assert found == expected
+    assert list(found) == list(expected)
+
+
+CORE_EVENT = {
+    "type": "Warning",
+    "reason": "Failed",
+    "involvedObject": {"kind": "Thing", "name": "w1", "fieldPath": "spec.a"},
+    "source": {"component": "controller", "host": "node"},
+    "message": " it failed \n",
+    "firstTimestamp": "2026-11-21T11:00:00Z",
+    "lastTimestamp": "2026-11-21T11:59:00Z",
+    "count": 4,
+}
+NEW_EVENT = {
+    "type": "Warning",
+    "reason": "Failed",
+    "regarding": {"kind": "Thing", "name": "w1", "fieldPath": "spec.a"},
+    "deprecatedSource": {"component": "controller", "host": "node"},
+    "note": " it failed \n",
+    "deprecatedFirstTimestamp": "2026-11-21T11:00:00Z",
+    "deprecatedLastTimestamp": "2026-11-21T11:59:00Z",
+    "deprecatedCount": 4,
+}
+
+
+@pytest.mark.parametrize(("group", "event"), [("", CORE_EVENT), ("events.k8s.io", NEW_EVENT)])
+def test_an_event_under_either_of_its_names(group: str, event: dict[str, Any]) -> None:
+    assert cells(group, "Event", **event) == {
+        "Last Seen": "60s",
+        "Type": "Warning",
+        "Reason": "Failed",
+        "Object": "thing/w1",
+        "Subobject": "spec.a",
+        "Source": "controller, node",
+        "Message": "it failed",
+        "First Seen": "60m",
+        "Count": 4,
+        "Name": "n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, {"Last Seen": "<unknown>", "First Seen": "<unknown>", "Count": 1}),
+        ({"firstTimestamp": CREATED}, {"Last Seen": "60m", "First Seen": "60m", "Count": 1}),
+        ({"eventTime": "2026-11-21T11:58:59.500000Z"}, {"Last Seen": "60s", "First Seen": "60s", "Count": 1}),
+        (
+            {"firstTimestamp": CREATED, "series": {"count": 7, "lastObservedTime": "2026-11-21T11:59:50.000000Z"}},
+            {"Last Seen": "10s", "First Seen": "60m", "Count": 7},
+        ),
+        ({"count": 0, "firstTimestamp": None, "lastTimestamp": None}, {"Last Seen": "<unknown>", "Count": 1}),
+        ({"reportingComponent": "new", "reportingInstance": "pod-1"}, {"Source": "new, pod-1"}),
+        ({"source": {"component": "old"}, "reportingComponent": "new"}, {"Source": "old"}),
+        ({"involvedObject": {"kind": "Thing"}}, {"Object": "thing", "Subobject": ""}),
+    ],
+)
+def test_columns_of_events_without_optional_fields(more: dict[str, Any], expected: dict[str, Any]) -> None:
+    found = cells("", "Event", **more)
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_some_columns_are_for_wide_tables() -> None:
+    assert names("", "Event", 0) == ["Last Seen", "Type", "Reason", "Object", "Message"]
+    assert names("", "Event", 1) == ["Subobject", "Source", "First Seen", "Count", "Name"]
+    assert names(RBAC, "RoleBinding", 1) == ["Users", "Groups", "ServiceAccounts"]
+    assert names("apiextensions.k8s.io", "CustomResourceDefinition", 1) == [
+        "Group",
+        "Kind",
+        "ShortNames",
+        "Established",
+    ]
+
+
+def test_the_name_is_marked_as_such_and_ages_are_texts() -> None:
+    name, *_, age = built_in_columns("", "ConfigMap").definitions
+    assert (name["format"], age["type"], age["format"]) == ("name", "string", "")
+    assert [one["format"] for one in built_in_columns("", "Event").definitions if one["name"] == "Name"] == ["name"]
+
+
+def test_a_bookmark_of_definitions() -> None:
+    columns = built_in_columns("apiextensions.k8s.io", "CustomResourceDefinition")
+    bookmark = {"metadata": {"resourceVersion": "5", "creationTimestamp": None}}
+    assert columns.cells(bookmark, NOW) == ["", "", "", "0001-01-01T00:00:00Z", "", "", "", False]
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "rows"),
+    [("", "Namespace", []), ("apiextensions.k8s.io", "CustomResourceDefinition", None), (RBAC, "Role", None)],
+)
+def test_the_rows_of_an_empty_list(group: str, kind: str, rows: list[Any] | None) -> None:
+    columns = built_in_columns(group, kind)
+    assert convert_list([], {"resourceVersion": "1"}, Conversion("Table", "v1"), columns, NOW)["rows"] == rows
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "go_type"),
+    [
+        ("", "Namespace", "*core.Namespace"),
+        (RBAC, "Role", "*rbac.Role"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition", "*apiextensions.CustomResourceDefinition"),
+    ],
+)
+def test_errors_name_the_go_type(group: str, kind: str, go_type: str) -> None:
+    columns = built_in_columns(group, kind)
+    with pytest.raises(ApiError, match="PartialObjectMetadata, but the requested object is a list") as raised:
+        convert_list([], {}, Conversion("PartialObjectMetadata", "v1"), columns, NOW)
+    assert raised.value.message.endswith(f"({go_type}List)")
+    with pytest.raises(ApiError, match="PartialObjectMetadataList, but the requested object is not a list") as raised:
+        convert({"metadata": {}}, Conversion("PartialObjectMetadataList", "v1"), columns, NOW)
+    assert raised.value.message.endswith(f"({go_type})")
+    assert raised.value.code == 406

@@ -1,0 +1,102 @@
+"""Copies share nothing but scalars, whatever their size and depth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noxu.apiserver import values
+from noxu.apiserver.values import ABSENT, NotAMap, copy, equal, nested_field
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def containers(value: Any) -> list[Any]:
+    found, todo = [], [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, (dict, list)):
+            found.append(one)
+            todo += one.values() if isinstance(one, dict) else one
+    return found
+
+
+@pytest.mark.parametrize("at_once", [values.MAX_COPIED_AT_ONCE, 0], ids=["small", "in pieces"])
+@given(value=JSON)
+def test_a_copy_is_equal_and_shares_no_container(at_once: int, value: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(values, "MAX_COPIED_AT_ONCE", at_once)
+        copied = copy(value)
+    assert equal(copied, value)
+    assert [list(one) for one in containers(copied) if isinstance(one, dict)] == [
+        list(one) for one in containers(value) if isinstance(one, dict)
+    ]  # the order of keys, too
+    assert not {id(one) for one in containers(copied)} & {id(one) for one in containers(value)}
+
+
+def nested(levels: int) -> Any:
+    value: Any = {}
+    for n in range(levels):
+        value = {"a": value} if n % 2 else [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        nested(9_999),
+        [{"a": [n]} for n in range(50_000)],
+        {f"k{n}": {} for n in range(50_000)},
+        [],
+        {},
+        [[], {}, [[]], [{}]],
+        2**70,
+        [2**70],
+        "text",
+        None,
+    ],
+    ids=["deep", "a large list", "a large object", "[]", "{}", "empty ones", "big", "with a big one", "text", "null"],
+)  # fmt: skip
+def test_any_value_can_be_copied(value: Any) -> None:
+    copied = copy(value)
+    assert equal(copied, value)
+    assert not {id(one) for one in containers(copied)} & {id(one) for one in containers(value)}
+
+
+FIELDS: list[tuple[str, Any, str, Any]] = [
+    ("a field", {"a": 1}, "a", 1),
+    ("a nested field", {"a": {"b": {"c": "x"}}}, "a.b.c", "x"),
+    ("a map", {"a": {"b": {}}}, "a.b", {}),
+    ("null", {"a": {"b": None}}, "a.b", None),
+    ("false", {"a": False}, "a", False),
+    ("a missing field", {"a": {}}, "a.b", ABSENT),
+    ("a missing parent", {}, "a.b", ABSENT),
+    ("a parent that is null", {"a": None}, "a.b.c", ABSENT),
+    ("no object at all", None, "a", ABSENT),
+]
+
+
+@pytest.mark.parametrize(("value", "path", "found"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
+@pytest.mark.parametrize("strict", [False, True])
+def test_nested_fields(value: Any, path: str, found: Any, strict: bool) -> None:
+    assert nested_field(value, path, ABSENT, strict=strict) == found
+
+
+@pytest.mark.parametrize(("path", "end"), [("a.b", "a"), ("a.b.c", "a"), ("m.s.x", "m.s")])
+def test_a_path_through_a_value_without_fields(path: str, end: str) -> None:
+    value = {"a": [1], "m": {"s": "text"}}
+    assert nested_field(value, path) is None
+    assert nested_field(value, path, "default") == "default"
+    with pytest.raises(NotAMap, match=f"{end} is not a map") as caught:
+        nested_field(value, path, strict=True)
+    assert (caught.value.path, caught.value.value) == (end, nested_field(value, end))
