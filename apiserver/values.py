@@ -96,10 +96,10 @@ ABSENT: Final = _Absent()
 
 
 class NotAMap(ValueError):
-    """A path leads into a value that has no fields. `path` is the part that leads to that value."""
+    """A path leads into `value`, which has no fields. `path` ends with the field that was to be read from it."""
 
     def __init__(self, path: str, value: Json) -> None:
-        super().__init__(f"{path} is not a map")
+        super().__init__(f"{path}: the parent is not a map")
         self.path = path
         self.value = value
 
@@ -116,13 +116,13 @@ def nested_field(value: Json, path: str, default: Json = None, *, strict: bool =
         {"a": {"b": null}}      a.b   None            None
         {"a": {}}               a.b   ABSENT          ABSENT
         {"a": null}             a.b   ABSENT          ABSENT
-        {"a": [1]}              a.b   ABSENT          NotAMap("a", [1])
+        {"a": [1]}              a.b   ABSENT          NotAMap("a.b", [1])
     """
     names = path.split(".")
     for n, name in enumerate(names):
         if not isinstance(value, dict):
             if strict and value is not None:
-                raise NotAMap(".".join(names[:n]), value)
+                raise NotAMap(".".join(names[: n + 1]), value)
             return default
         value = value.get(name, ABSENT)
         if value is ABSENT:

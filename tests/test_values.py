@@ -92,11 +92,13 @@ def test_nested_fields(value: Any, path: str, found: Any, strict: bool) -> None:
     assert nested_field(value, path, ABSENT, strict=strict) == found
 
 
-@pytest.mark.parametrize(("path", "end"), [("a.b", "a"), ("a.b.c", "a"), ("m.s.x", "m.s")])
-def test_a_path_through_a_value_without_fields(path: str, end: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "end", "parent"), [("a.b", "a.b", [1]), ("a.b.c", "a.b", [1]), ("m.s.x", "m.s.x", "text")]
+)
+def test_a_path_through_a_value_without_fields(path: str, end: str, parent: Any) -> None:
     value = {"a": [1], "m": {"s": "text"}}
     assert nested_field(value, path) is None
     assert nested_field(value, path, "default") == "default"
-    with pytest.raises(NotAMap, match=f"{end} is not a map") as caught:
+    with pytest.raises(NotAMap, match=f"{end}: the parent is not a map") as caught:
         nested_field(value, path, strict=True)
-    assert (caught.value.path, caught.value.value) == (end, nested_field(value, end))
+    assert (caught.value.path, caught.value.value) == (end, parent)

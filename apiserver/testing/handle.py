@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 from noxu.apiserver import loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
+from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config
 from noxu.apiserver.kubeconfig import write_kubeconfig
 from noxu.apiserver.manifests import Document
@@ -37,9 +38,10 @@ class Noxu:
     url: str
     kubeconfig: Path
 
-    def __init__(self, directory: Path, sources: Iterable[Source] = ()) -> None:
+    def __init__(self, directory: Path, sources: Iterable[Source] = (), clock: Clock = SYSTEM_CLOCK) -> None:
         """`directory` is the directory of the kubeconfig. Raises LoadError for sources that cannot be read."""
         self.kubeconfig = directory / "kubeconfig"
+        self._clock = clock
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop
         self._server: server.Server
@@ -172,7 +174,7 @@ class Noxu:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
-            async with server.Server(Config(port=0), self._documents) as running:
+            async with server.Server(Config(port=0), self._documents, self._clock) as running:
                 self._server, self.url = running, running.url
                 self._started.set()
                 await self._stop.wait()

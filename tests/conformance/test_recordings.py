@@ -11,6 +11,7 @@ from conformance import recordings
 from conformance.client import Client
 from conformance.stub import Stub
 from noxu.apiserver.testing.handle import Noxu
+from tests.clocks import StoppedClock
 
 CASES = [
     pytest.param(case, id=case["id"])
@@ -20,8 +21,12 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def client(noxu_session: Noxu) -> Iterator[Client]:
-    with Client(noxu_session.url) as client:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Of a server at which all writes of a case fall into one second, as those of the recordings do.
+
+    Owners of fields are in the order of their times, and of their names if the times are equal.
+    """
+    with Noxu(tmp_path_factory.mktemp("noxu"), clock=StoppedClock()) as noxu, Client(noxu.url) as client:
         yield client
 
 

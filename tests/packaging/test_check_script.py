@@ -52,7 +52,6 @@ def test_plain_files_in_place_of_links_are_replaced(checkout: Path) -> None:
 
 
 def test_folders_in_place_of_links_are_kept(checkout: Path) -> None:
-    """An unpacked source distribution has them."""
     for package in ("apiserver", "storage"):
         (checkout / package).rename(checkout / "noxu" / package)
     assert check(checkout).returncode == 0
