@@ -1,0 +1,52 @@
+"""The documentation lists every room of the server: CONTRIBUTING.md in its table, docs/architecture.md in its layers."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+CONTRACTS: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+
+
+def layers(container: str) -> list[str]:
+    """The layers of a package in the contract, top down."""
+    [found] = [contract["layers"] for contract in CONTRACTS if contract.get("containers") == [container]]
+    return list(found)
+
+
+def rooms(container: str) -> list[str]:
+    return [room for layer in layers(container) for room in layer.split(" | ")]
+
+
+def section(document: str, heading: str) -> str:
+    text = (ROOT / document).read_text()
+    return text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def test_contributing_lists_every_room() -> None:
+    listed = re.findall(r"`(?:apiserver/)?(\w+)(?:\.py)?`", section("CONTRIBUTING.md", "Where things are"))
+    assert [room for room in rooms("noxu.apiserver") if room not in listed] == []
+
+
+def test_the_glossary_is_sorted_and_refers_to_the_code() -> None:
+    rows = re.findall(r"^\| (.*?) \| .* \| `(.*?)` \|$", section("CONTRIBUTING.md", "Glossary"), re.MULTILINE)
+    terms = [term for term, _ in rows]
+    assert len(terms) > 40
+    assert terms == sorted(terms, key=str.lower)
+    files = {file for _, file in rows if not any((base / file).exists() for base in (ROOT, ROOT / "apiserver"))}
+    assert files == set()
+
+
+def test_the_architecture_shows_the_layers_of_the_contract() -> None:
+    diagram = section("docs/architecture.md", "Rooms and layers").split("```")[1]
+    server, _, cel = diagram.partition("\n cel: ")
+    shown = re.findall(
+        r"[a-z_]+", "\n".join(re.split(r"  +\S", line.strip(" │├└─"))[0] for line in server.splitlines())
+    )
+    assert [room for room in shown if room in rooms("noxu.apiserver")] == rooms("noxu.apiserver")
+    assert [layer.strip() for layer in cel.replace("\n", " ").split(" → ")] == [
+        " ".join(layer.split()) for layer in layers("noxu.apiserver.cel")
+    ]
