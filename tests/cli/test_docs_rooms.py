@@ -27,7 +27,8 @@ def section(document: str, heading: str) -> str:
 
 
 def test_contributing_lists_every_room() -> None:
-    listed = re.findall(r"`(?:apiserver/)?(\w+)(?:\.py)?`", section("CONTRIBUTING.md", "Where things are"))
+    first_column = "\n".join(re.findall(r"^\| (.*?) \|", section("CONTRIBUTING.md", "Where things are"), re.MULTILINE))
+    listed = re.findall(r"`apiserver/(\w+)(?:\.py)?`", first_column)
     assert [room for room in rooms("noxu.apiserver") if room not in listed] == []
 
 
