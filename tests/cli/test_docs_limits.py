@@ -46,7 +46,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("conversion.md", r"MiB, (\w+) at a time", "apiserver.registry.conversion.entries:CONCURRENCY", 1),
     ("conversion.md", r"\*\*Limits\*\*: (\d+) seconds a review", "apiserver.registry.conversion.converters:TIMEOUT", 1),
     ("conversion.md", r"(\d+) MiB an answer", "apiserver.webhook.client:MAX_ANSWER", MIB),
-    ("deviations.md", r"it is asked for up to (\d+) objects", "apiserver.registry.conversion.entries:MAX_OBJECTS", 1),
+    ("deviations.md", r"it gets up to (\d+) objects", "apiserver.registry.conversion.entries:MAX_OBJECTS", 1),
     ("deviations.md", r"beyond (\S+ \d+) errors the answer counts", "apiserver.api.errors:MAX_REPORTED_ERRORS", 1),
     ("deviations.md", r"YAML aliases expand to \| (\d+) MiB", "apiserver.go.yaml:MAX_ALIASED_TEXT", MIB),
     ("deviations.md", r"`%TAG` directives of a YAML document \| (\d+)", "apiserver.go.yaml:MAX_TAG_DIRECTIVES", 1),
