@@ -176,14 +176,14 @@ def test_the_limits_are_upstreams() -> None:
 
 @contextlib.contextmanager
 def in_flight(target: Target, count: int, request: bytes) -> Iterator[None]:
-    """Send so many requests that do not end."""
+    """Send `count` requests that do not end."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(target.connect()).sendall(request)
         yield
 
 
-ENDLESS_WRITE = f"POST {MAPS} HTTP/1.1\r\nContent-Length: 9\r\n".encode() + HOST + b"\r\n"  # its body never comes
+ENDLESS_WRITE = f"POST {MAPS} HTTP/1.1\r\nContent-Length: 9\r\n".encode() + HOST + b"\r\n"  # its body never arrives
 
 
 def test_writes_beyond_the_limit_are_refused_and_may_be_retried(target: Target) -> None:
