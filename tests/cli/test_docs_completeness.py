@@ -1,4 +1,4 @@
-"""The documentation lists every room of the server: CONTRIBUTING.md in its table, docs/architecture.md in its layers."""
+"""What the documentation lists is complete: rooms, layers, filters and controllers, as the code has them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Final
+
+from noxu.apiserver.http.filters import chain
 
 ROOT: Final = Path(__file__).parents[2]
 CONTRACTS: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
@@ -51,3 +53,16 @@ def test_the_architecture_shows_the_layers_of_the_contract() -> None:
     assert [layer.strip() for layer in cel.replace("\n", " ").split(" → ")] == [
         " ".join(layer.split()) for layer in layers("noxu.apiserver.cel")
     ]
+
+
+def test_the_architecture_shows_the_filters_in_order() -> None:
+    diagram = section("docs/architecture.md", "A request").split("```")[1].replace("│", " ")
+    shown = max(re.findall(r"\w+(?:\s+→ \w+)+", diagram), key=len)
+    filters = chain(own_names=frozenset(), authenticator=None, authorizer=None, traces=None, sinks=())
+    assert re.findall(r"\w+", shown) == [type(step).__name__ for step in filters]
+
+
+def test_the_architecture_lists_every_controller() -> None:
+    table = section("docs/architecture.md", "Controllers").partition("| controller |")[2]
+    modules = [path for path in (ROOT / "apiserver/controllers").glob("*.py") if "(Controller[" in path.read_text()]
+    assert set(re.findall(r"`(\w+\.py)`", table)) == {path.name for path in modules}
