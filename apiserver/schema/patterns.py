@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.regexp_syntax import PatternError, to_re2
 
 if TYPE_CHECKING:
@@ -20,18 +21,27 @@ MEMORY: Final = 8 << 20  # RE2's budget for a pattern's program and its automato
 MEMORY_LARGE: Final = 64 << 20  # for the few patterns that Go accepts and that need more
 
 
+STEPS_PER_UNIT: Final = 500
+"""Steps of RE2 in a microsecond, if its automaton needs more than its memory: each byte then visits each instruction."""
+
+
 class Pattern:
     """A compiled pattern."""
 
-    __slots__ = ("_spans", "text")
+    __slots__ = ("_cheap_length", "_size", "_spans", "text")
 
-    def __init__(self, text: str, spans: Callable[[bytes, int, int], list[tuple[int, int]]]) -> None:
+    def __init__(self, text: str, spans: Callable[[bytes, int, int], list[tuple[int, int]]], size: int) -> None:
+        """`size`: the number of instructions of the program."""
         self.text = text
         self._spans = spans
+        self._size = size
+        self._cheap_length = 100 * STEPS_PER_UNIT // max(size, 1)
 
     def search(self, text: str) -> bool:
         """Whether the pattern is found anywhere in the text."""
         encoded = text.encode()
+        if len(encoded) > self._cheap_length:
+            spend(len(encoded) * self._size // STEPS_PER_UNIT)
         return self._spans(encoded, 0, len(encoded))[0][0] >= 0
 
     def find(self, text: str) -> str | None:
@@ -67,7 +77,7 @@ def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compi
     for options.max_mem in (MEMORY, MEMORY_LARGE):
         program = engine(translated, options)
         if program.ok():
-            return Pattern(text, partial(program.Match, anywhere))
+            return Pattern(text, partial(program.Match, anywhere), program.ProgramSize())
     raise PatternError("expression too large", text)
 
 
