@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -149,6 +151,41 @@ def test_defaults_of_a_definition_do_not_block_the_loop(target: Target, monitor:
     crd = json.dumps(definition("bombs", {"type": "object", "properties": {"numbers": numbers}})).encode()
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
     assert longest_block(monitor, target, "POST", path, crd, JSON) < BLOCKED
+
+
+def patterns_of(*patterns: str) -> bytes:
+    properties = {f"p{n}": {"type": "string", "pattern": pattern} for n, pattern in enumerate(patterns)}
+    return json.dumps(definition("bombs", {"type": "object", "properties": properties})).encode()
+
+
+PATTERNS = {
+    "one that is too large": (["\\pL{900}\\pL{900}"], "expression too large"),
+    "several that are too large together": (
+        ["\\pL{200}", "\\pL{201}", "\\pL{150}"],
+        "a definition may have at most 500000",
+    ),
+}
+
+
+@pytest.mark.parametrize(("patterns", "error"), PATTERNS.values(), ids=PATTERNS)
+def test_large_patterns_neither_block_the_loop_nor_stay_in_memory(
+    target: Target, monitor: LoopMonitor, patterns: list[str], error: str
+) -> None:
+    crd = patterns_of(*patterns)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
+    assert longest_block(monitor, target, "POST", path, crd, JSON) < BLOCKED
+    assert error in target.send("POST", path, crd, {"Content-Type": JSON}).message
+
+
+def test_a_pattern_takes_bounded_memory() -> None:
+    """What compiling takes at most, as the operating system reports it, in a process of its own."""
+    code = (
+        "import resource; from noxu.apiserver.schema import patterns; patterns.size('a');"
+        "usage = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; before = usage();"
+        "[patterns.size('\\\\pL{40%d}' % n) for n in range(5)]; print(usage() - before)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert int(ran.stdout) < 100 * 1024  # KiB
 
 
 def test_work_in_a_thread_ends(target: Target) -> None:
