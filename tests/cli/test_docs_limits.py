@@ -54,6 +54,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("deviations.md", r"binding and param \| (\d+) s of CPU", "apiserver.admission.expressions:LONGEST", 1),
     ("deviations.md", r"collected for one object \| (\S+ \d+), and", "apiserver.schema.validation:MAX_FOUND", 1),
     ("deviations.md", r"and (\d+) MiB of paths", "apiserver.schema.validation:MAX_FOUND_TEXT", MIB),
+    ("deviations.md", r"defaults add to an object \| (\S+ \S+ \d+) bytes", "apiserver.schema.defaulting:MAX_ADDED", 1),
     ("deviations.md", r"together (\S+ 000) instructions", "apiserver.crd.validation:MAX_PATTERN_SIZE", 1),
     ("deviations.md", r"request in a thread \| (\d+) s", "apiserver.registry.cpu_budget:MAX_THREAD_SECONDS", 1),
     ("deviations.md", r"structs \(nested schemas of a CRD\) \| (\d+) levels", "apiserver.go.structs:MAX_DEPTH", 1),
