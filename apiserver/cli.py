@@ -233,7 +233,7 @@ def _service(text: str) -> tuple[ServiceName, str]:
 
 
 class _Version(argparse.Action):
-    """Looks up the version only when the option is options."""
+    """Looks up the version only when the option is given."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:  # noqa: A002 - argparse's name
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
