@@ -55,8 +55,8 @@ def as_v1(document: Document) -> tuple[Document, list[Note]]:
     if fixed.crd is None:
         violations = "".join(f"\n  {violation}" for violation in fixed.violations)
         raise LoadError(
-            "there is no form of this v1beta1 CRD that servers take, who want v1:"
-            f"{violations}\n`noxu lint {document.file}` says what to do"
+            "this v1beta1 CRD has no structural v1 form, which servers require:"
+            f"{violations}\n`noxu lint {document.file}` lists the necessary changes"
         )
     return document._replace(value=fixed.crd), fixed.notes
 
@@ -157,7 +157,7 @@ async def ensure_namespace(plane: ControlPlane, name: str) -> None:
             await apply(plane, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
-_VERSION_REMOVED: Final = "metadata.resourceVersion is left out here; servers refuse to create objects that have one"
+_VERSION_REMOVED: Final = "metadata.resourceVersion is removed; servers refuse to create objects that have one"
 
 
 def _remove_resource_version(value: Object) -> bool:
