@@ -73,7 +73,7 @@ class WorkQueue(Generic[K]):
         """Make a key that failed ready again, after the delay in seconds that is returned."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = min(FIRST_DELAY * 2.0 ** min(failures - 1, 30), LONGEST_DELAY)
-        if key not in self._ready_again and not self._stopped:
+        if not self._stopped:
             loop = asyncio.get_running_loop()
             self._retries[key] = loop.call_later(delay, self._retry_now, key)
         return delay
