@@ -75,10 +75,10 @@ class DefinitionFinalizer(Controller[str]):
             raise
         collection = await self.reader.collection(versions.storage)
         self._stop_watch(name)
-        if collection.keys:
-            self._watches[name] = EmptinessWatch(collection, None, lambda: self.queue.add(name))
-        else:
+        if not collection.keys:
             await self._mark(name, conditions.DELETION_COMPLETED, done=True)
+        elif key_of(self.resource, "", name) in self.collection.entries:  # it was not deleted in the meantime
+            self._watches[name] = EmptinessWatch(collection, None, lambda: self.queue.add(name))
 
     def _stop_watch(self, name: str) -> None:
         if (watch := self._watches.pop(name, None)) is not None:

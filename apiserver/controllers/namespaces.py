@@ -104,10 +104,13 @@ class NamespaceController(Controller[str]):
                 failures.append(error)
         self._stop_watches(name)
         objects, finalizers = await self._watch_remaining(name, resources)
-        if not objects and not failures:
+        if not objects:
             await self._finalize(name)
             return None
         await self._report(name, Remaining(objects, finalizers, [str(error) for error in failures]))
+        if key_of(self.resource, "", name) not in self.collection.entries:  # it was deleted in the meantime
+            self._stop_watches(name)
+            return None
         if failures:
             raise failures[0]
         return RECHECK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noxu.apiserver.controllers.definition_finalizer import DefinitionFinalizer
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.registry.resource import Resource
 from noxu.storage.types import Key, Unavailable
@@ -25,6 +26,11 @@ def widgets(world: World) -> Resource:
 async def terminating(world: World) -> tuple[str, str]:
     """(Status, reason) of the condition Terminating."""
     return conditions(await world.get(definitions(world), NAME))["Terminating"]
+
+
+def finalizer(world: World) -> DefinitionFinalizer:
+    [found] = [controller for controller in world.plane.controllers if isinstance(controller, DefinitionFinalizer)]
+    return found
 
 
 async def release(world: World, name: str) -> None:
@@ -75,6 +81,8 @@ async def test_the_definition_remains_while_custom_resources_have_finalizers(wor
     assert await world.find(definitions(world), NAME)
     await release(world, "b")
     await world.until_deleted(definitions(world), NAME)
+    assert finalizer(world)._watches == {}
+    assert (await world.plane.reader.collection(resource)).watchers == {}
 
 
 async def test_the_definition_remains_while_it_has_finalizers_of_others(world: World) -> None:
@@ -83,6 +91,7 @@ async def test_the_definition_remains_while_it_has_finalizers_of_others(world: W
     await world.apply(held, custom("a"))
     await world.delete(definitions(world), NAME)
     await eventually_async(lambda: is_completed(world))
+    await world.settled()
     assert (await world.get(definitions(world), NAME))["metadata"]["finalizers"] == list(HELD)
     await world.apply(definition())
     await world.until_deleted(definitions(world), NAME)
@@ -114,6 +123,19 @@ async def test_the_deletion_continues_after_a_reset_of_the_cache(world: World) -
     await release(world, "a")
     await world.until_deleted(definitions(world), NAME)
     assert world.store.failures == 1
+
+
+async def test_a_definition_that_was_deleted_before_a_reset_leaves_no_watch(world: World) -> None:
+    await world.apply(definition(), custom("a", finalizers=HELD))
+    await world.delete(definitions(world), NAME)
+    await world.settled()
+    key = Key(f"{GROUP}/{RESOURCE}", "", NAME)
+    stored = await world.store.get(key)
+    assert stored is not None
+    assert list(finalizer(world)._watches) == [NAME]
+    world.store.watch_fails = RuntimeError("planned")
+    await world.store.delete(key, expected=stored.revision)
+    await eventually_async(lambda: finalizer(world)._watches == {})
 
 
 async def test_the_deletion_continues_after_a_restart(store: FlakyStore, clock: ManualClock) -> None:

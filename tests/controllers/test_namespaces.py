@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from noxu.apiserver.controllers.emptiness import EmptinessWatch
 from noxu.apiserver.controllers.namespace_conditions import Remaining, set_conditions
 from noxu.apiserver.controllers.namespaces import INITIAL, MANAGER, RECHECK, NamespaceController
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
-from noxu.storage.types import Unavailable
+from noxu.storage.types import Key, Unavailable
 from tests.clocks import ManualClock
-from tests.controllers.conftest import World, a_world, conditions, config_map, definition, namespace
+from tests.controllers.conftest import World, a_world, conditions, config_map, copy_of, definition, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async
 
@@ -160,11 +161,54 @@ async def test_an_initial_namespace_is_created_again_only_at_a_start_or_reset(wo
     await eventually_async(lambda: world.find(namespaces(world), "kube-node-lease"))
 
 
+async def test_the_deletion_continues_after_a_restart(store: FlakyStore, clock: ManualClock) -> None:
+    async with a_world(store, clock) as world:
+        await world.apply(namespace("n"), config_map("a", namespace="n", finalizers=HELD))
+        await delete(world)
+        await world.settled()
+        store = await copy_of(world.store)
+    await remove(store, Key("/configmaps", "n/", "a"))
+    async with a_world(store, clock) as world:
+        await world.until_deleted(namespaces(world), "n")
+
+
+async def remove(store: FlakyStore, key: Key) -> None:
+    stored = await store.get(key)
+    assert stored is not None
+    await store.delete(key, expected=stored.revision)
+
+
+def controller_of(world: World) -> NamespaceController:
+    [found] = [controller for controller in world.plane.controllers if isinstance(controller, NamespaceController)]
+    return found
+
+
+@pytest.mark.parametrize("missed", [False, True], ids=["an event", "a reset"])
+async def test_a_namespace_that_disappears_leaves_no_watches(world: World, missed: bool) -> None:
+    """Its finalizer can be removed through /finalize while objects remain."""
+    await world.apply(namespace("n"), config_map("a", namespace="n", finalizers=HELD))
+    await delete(world)
+    await world.settled()
+    assert list(controller_of(world)._watches) == ["n"]
+    if missed:
+        world.store.watch_fails = RuntimeError("planned")
+    await remove(world.store, Key("/namespaces", "", "n"))
+    await eventually_async(lambda: controller_of(world)._watches == {})
+
+
+async def test_a_reconciliation_of_a_deleted_namespace_stops_its_watches(world: World) -> None:
+    controller = controller_of(world)
+    collection = await world.plane.reader.collection(config_maps(world))
+    controller._watches["n"] = [EmptinessWatch(collection, "n/", lambda: None)]
+    await controller.reconcile("n")
+    assert (controller._watches, collection.watchers) == ({}, {})
+
+
 async def test_a_deleted_namespace_leaves_no_watches(world: World) -> None:
     await world.apply(namespace("n"), config_map("a", namespace="n", finalizers=HELD))
     await delete(world)
     await world.settled()
-    [controller] = [found for found in world.plane.controllers if isinstance(found, NamespaceController)]
+    controller = controller_of(world)
     collection = await world.plane.reader.collection(config_maps(world))
     assert (list(controller._watches), len(collection.watchers)) == (["n"], 1)
     await world.apply(config_map("a", namespace="n"))
