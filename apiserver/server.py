@@ -40,7 +40,7 @@ from noxu.apiserver.observability import health
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
-from noxu.storage.types import OpenError, Revision
+from noxu.storage.types import OpenError, Revision, Unavailable
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
 STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
@@ -202,13 +202,16 @@ def _invalid_object_controller(plane: ControlPlane) -> Controller[Any]:
     return InvalidObjectController(plane.reader, plane.persistence, plane.catalog, follower, definitions, plane.clock)
 
 
-async def compact_periodically(store: Store) -> None:
-    """Every COMPACT_EVERY seconds, remove the history before the previous round."""
+async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Every COMPACT_EVERY seconds, remove the history before the previous round. A failure is logged."""
     old: Revision = store.revision
     while True:
-        await asyncio.sleep(COMPACT_EVERY)
+        await clock.sleep(COMPACT_EVERY)
         if old > store.compacted:
-            await store.compact(old)
+            try:
+                await store.compact(old)
+            except Unavailable as error:
+                log.warning("the history is not compacted: %s; the next attempt is in %g s", error, COMPACT_EVERY)
         old = store.revision
 
 
