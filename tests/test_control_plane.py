@@ -124,6 +124,8 @@ async def test_the_log_is_followed_again_after_a_failure_which_health_reports() 
     async with running(assemble(store)) as plane:
         assert await plane.log_health() == ""
         failures = []
+        namespaces = resource_of(plane.catalog, "", "namespaces")
+        before = await plane.reader.collection(namespaces)
         store.watch_fails = RuntimeError("planned")
         writing = asyncio.create_task(
             loading.apply(plane, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
@@ -135,6 +137,9 @@ async def test_the_log_is_followed_again_after_a_failure_which_health_reports() 
             await writing
         assert failures == ["RuntimeError('planned')"]
         await eventually_async(lambda: plane.log_failure == "")
+        after = await plane.reader.collection(namespaces)
+        assert after is not before, "a batch may have been applied in part"
+        assert [key.name for key in after.keys if key.name == "a"] == ["a"]
 
 
 async def test_the_health_of_the_store() -> None:

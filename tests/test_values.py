@@ -24,10 +24,10 @@ JSON = st.recursive(
 def containers(value: Any) -> list[Any]:
     found, todo = [], [value]
     while todo:
-        one = todo.pop()
-        if isinstance(one, (dict, list)):
-            found.append(one)
-            todo += one.values() if isinstance(one, dict) else one
+        current = todo.pop()
+        if isinstance(current, (dict, list)):
+            found.append(current)
+            todo += current.values() if isinstance(current, dict) else current
     return found
 
 
@@ -38,10 +38,10 @@ def test_a_copy_is_equal_and_shares_no_container(at_once: int, value: Any) -> No
         patch.setattr(values, "MAX_COPIED_AT_ONCE", at_once)
         copied = copy(value)
     assert equal(copied, value)
-    assert [list(one) for one in containers(copied) if isinstance(one, dict)] == [
-        list(one) for one in containers(value) if isinstance(one, dict)
+    assert [list(container) for container in containers(copied) if isinstance(container, dict)] == [
+        list(container) for container in containers(value) if isinstance(container, dict)
     ]  # the order of keys, too
-    assert not {id(one) for one in containers(copied)} & {id(one) for one in containers(value)}
+    assert not {id(container) for container in containers(copied)} & {id(container) for container in containers(value)}
 
 
 def nested(levels: int) -> Any:
@@ -70,7 +70,7 @@ def nested(levels: int) -> Any:
 def test_any_value_can_be_copied(value: Any) -> None:
     copied = copy(value)
     assert equal(copied, value)
-    assert not {id(one) for one in containers(copied)} & {id(one) for one in containers(value)}
+    assert not {id(container) for container in containers(copied)} & {id(container) for container in containers(value)}
 
 
 FIELDS: list[tuple[str, Any, str, Any]] = [

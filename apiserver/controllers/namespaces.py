@@ -104,7 +104,7 @@ class NamespaceController(Controller[str]):
                 failures.append(error)
         self._stop_watches(name)
         objects, finalizers = await self._watch_remaining(name, resources)
-        if not objects:
+        if not objects:  # upstream sets all conditions to False first, in an event that is followed by the deletion
             await self._finalize(name)
             return None
         await self._report(name, Remaining(objects, finalizers, [str(error) for error in failures]))

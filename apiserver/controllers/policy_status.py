@@ -61,8 +61,8 @@ class PolicyStatusController(Controller[Key]):
         from noxu.apiserver.admission.typechecking import warnings  # large, and rarely needed
 
         found = warnings(policy, self.catalog.current)
-        checking = {"expressionWarnings": found} if found else {}
-        new = {**policy, "status": {**status, "observedGeneration": generation, "typeChecking": checking}}
+        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
+        new = {**policy, "status": {**status, **checked}}
         tracker = ownership.tracker(self.resource, "status")
         now = format_time(self.clock.now())
         return new_entry(entry.key, self.resource, manager.update(policy, new, tracker, manager=MANAGER, now=now))

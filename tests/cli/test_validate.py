@@ -22,7 +22,7 @@ TOO_SMALL_7 = "spec.size: Invalid value: 3: spec.size in body should be greater 
 
 
 def results(ran: Any) -> list[str]:
-    return [one["result"] for one in ran.json["objects"]]
+    return [found["result"] for found in ran.json["objects"]]
 
 
 def test_the_outcomes_are_in_the_order_of_the_files(run: Make, write: Make, crd: Make, widget: Make) -> None:
@@ -337,7 +337,7 @@ def test_invalid_combinations_of_arguments(run: Make, line: str, why: str) -> No
 def test_no_files_are_written(run: Make, write: Make, crd: Make, here: Path) -> None:
     write("crd.json", crd(size=SIZE))
     run("validate -f crd.json")
-    assert [one.name for one in here.iterdir()] == ["crd.json"]
+    assert [path.name for path in here.iterdir()] == ["crd.json"]
 
 
 def test_conversion_webhooks_are_not_called(run: Make, write: Make, crd: Make, widget: Make) -> None:

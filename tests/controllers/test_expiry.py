@@ -174,6 +174,17 @@ async def test_a_resync_keeps_the_times(world: World) -> None:
     assert await names(world) == []
 
 
+async def test_a_write_that_is_missed_because_of_a_reset_renews_the_lifetime(world: World) -> None:
+    await world.apply(event(count=1))
+    await advance(world, HOUR - 1)
+    world.store.watch_fails = RuntimeError("planned")
+    await world.apply(event(count=2))
+    await advance(world, HOUR - 2)
+    assert await names(world) == ["e"]
+    await advance(world, 2)
+    assert await names(world) == []
+
+
 def expiry(plane: ControlPlane) -> ExpiryController:
     [found] = [controller for controller in plane.controllers if isinstance(controller, ExpiryController)]
     return found

@@ -6,7 +6,7 @@ from noxu.apiserver.admission.chain import GROUP
 from noxu.apiserver.controllers.policy_status import MANAGER
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
-from noxu.storage.types import Unavailable
+from noxu.storage.types import Conflict, Key, Unavailable
 from tests.controllers.conftest import World
 
 
@@ -74,6 +74,13 @@ async def test_a_store_that_is_unavailable_at_first(world: World) -> None:
     await world.apply(policy())
     assert (await status(world))["observedGeneration"] == 1
     assert world.store.failures == 3
+
+
+async def test_a_conflict_with_another_writer(world: World) -> None:
+    world.store.fail("put", lambda key: key.name == "p", 2, Conflict(Key("", "", ""), None))
+    await world.apply(policy())
+    assert (await status(world))["observedGeneration"] == 1
+    assert world.store.failures == 2
 
 
 async def test_a_deleted_policy_is_ignored(world: World) -> None:
