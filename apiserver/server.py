@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -242,7 +242,7 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with kubeconfig_place(config) as path:
+    with reserved_kubeconfig(config) as path:
         async with Server(config, documents) as server:
             gc.collect()
             gc.set_threshold(*GC_THRESHOLDS)
@@ -259,7 +259,7 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
 
 
 @contextlib.contextmanager
-def kubeconfig_place(config: Config):  # type: ignore[no-untyped-def]
+def reserved_kubeconfig(config: Config) -> Iterator[Path]:
     """The path of the kubeconfig. The file exists only while the server is ready.
 
     Raises StartError if the file exists and was not written by Noxu.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -65,7 +65,7 @@ class ManualClock(SystemClock):
                 yield timeout
 
     @contextlib.contextmanager
-    def _alarm(self, seconds: float, ring: Callable[[], None]):  # type: ignore[no-untyped-def]
+    def _alarm(self, seconds: float, ring: Callable[[], None]) -> Iterator[None]:
         alarm = object()
         self._alarms[alarm] = self._elapsed + seconds, ring
         try:

@@ -21,8 +21,8 @@ from noxu.apiserver.server import (
     StartError,
     banner,
     compact_periodically,
-    kubeconfig_place,
     listen,
+    reserved_kubeconfig,
 )
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Key, Revision, Unavailable
@@ -160,7 +160,7 @@ def test_a_port_that_is_in_use() -> None:
 
 
 def test_the_kubeconfig_exists_only_inside(tmp_path: Path) -> None:
-    with kubeconfig_place(Config(data=tmp_path)) as path:
+    with reserved_kubeconfig(Config(data=tmp_path)) as path:
         assert path == tmp_path / "kubeconfig"
         assert not path.exists()
         write_kubeconfig(path, "http://127.0.0.1:1")
@@ -168,7 +168,7 @@ def test_the_kubeconfig_exists_only_inside(tmp_path: Path) -> None:
 
 
 def test_without_a_data_directory_it_is_in_a_temporary_one() -> None:
-    with kubeconfig_place(Config()) as path:
+    with reserved_kubeconfig(Config()) as path:
         assert path.parent.is_dir()
     assert not path.parent.exists()
 
@@ -177,7 +177,7 @@ def test_a_kubeconfig_of_another_program_is_not_touched(tmp_path: Path) -> None:
     other = tmp_path / "config"
     other.write_text(json.dumps({"current-context": "production"}))
     before = other.read_text()
-    with pytest.raises(StartError) as raised, kubeconfig_place(Config(kubeconfig=other)):
+    with pytest.raises(StartError) as raised, reserved_kubeconfig(Config(kubeconfig=other)):
         pass
     assert str(raised.value) == (
         f"{other} exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"

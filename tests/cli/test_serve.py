@@ -122,7 +122,10 @@ def _until_written(path: Path) -> str:
     """Wait for the kubeconfig of the server that has been started, which replaces an older one."""
 
     def written() -> str:
-        text = path.read_text() if path.exists() else ""
+        try:
+            text = path.read_text()
+        except FileNotFoundError:  # also if the server removes the older one at this moment
+            return ""
         return text if "current-context" in text and f'"{GONE}"' not in text else ""
 
     return eventually(written)
