@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
+from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
 from noxu.apiserver.features import GATES
 from noxu.apiserver.features import parse as parse_gates
 
@@ -57,6 +57,13 @@ def _serve(command: argparse.ArgumentParser) -> None:
         "--annotate-invalid",
         action="store_true",
         help="annotate stored objects that are invalid since their CRD was changed",
+    )
+    command.add_argument(
+        "--event-ttl",
+        type=_ttl,
+        default=DEFAULT_EVENT_TTL,
+        metavar="DURATION",
+        help="the time for which Events are retained after their last write; 0 retains them (default: 1h0m0s)",
     )
     command.add_argument(
         "--webhook-service",
@@ -219,6 +226,19 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _ttl(text: str) -> float:
+    """A duration in Go's syntax, in seconds."""
+    from noxu.apiserver.go.time import parse_duration  # not needed for the default
+
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        seconds = -1.0
+    if seconds < 0:
+        raise argparse.ArgumentTypeError("must be a duration that is not negative, such as 1h30m, 90s or 0")
+    return seconds
+
+
 _SERVICE: Final = re.compile(r"(?P<namespace>[^/=:]+)/(?P<name>[^/=:]+)(:(?P<port>[0-9]+))?=(?P<address>[^=]+:[0-9]+)")
 
 
@@ -233,7 +253,7 @@ def _service(text: str) -> tuple[ServiceName, str]:
 
 
 class _Version(argparse.Action):
-    """Looks up the version only when the option is options."""
+    """Looks up the version only when the option is given."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:  # noqa: A002 - argparse's name
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)

@@ -1,9 +1,9 @@
 """Time as an argument.
 
-Two kinds of time run in a server. *Object time* is what objects and answers show and what their lives depend on: creation
-and deletion, the times of field managers, the lifetime of Events, the validity of tokens, ages in tables. It comes from a
-`Clock`, which tests replace. *Process time* bounds what a request or a client may cost: deadlines of requests and bodies,
-stalled connections, retries. It stays on the event loop's own clock, whatever `Clock` is in use.
+A server has two kinds of time. *Object time* is visible in objects and answers: creation and deletion, the times of field
+managers, the expiry of Events, the validity of tokens, ages in tables. It comes from a `Clock`, which tests replace.
+*Process time* limits the cost of a request or a client: deadlines of requests and bodies, stalled connections, retries.
+It is always that of the event loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """A reading that only grows; differences are durations."""
+        """Seconds since an arbitrary moment; never decreases."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -36,7 +36,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The time of the machine."""
+    """The time of the operating system."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -12,6 +12,7 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 6440
 HTTPS_PORT: Final = 443
 DEFAULT_DATA: Final = Path(".noxu")
+DEFAULT_EVENT_TTL: Final = 3600.0  # seconds; upstream's
 
 Durability = Literal["full", "normal"]
 
@@ -30,6 +31,7 @@ class Config:
 
     `annotate_invalid`: annotate stored objects that no longer validate (see controllers.invalid_objects).
     `webhook_services`: the addresses (host:port) of webhooks that refer to a service of a cluster.
+    `event_ttl`: the seconds for which Events are retained after their last write; 0: until they are deleted.
     """
 
     host: str = DEFAULT_HOST
@@ -41,3 +43,4 @@ class Config:
     features: Features = Features()
     annotate_invalid: bool = False
     webhook_services: tuple[tuple[ServiceName, str], ...] = ()
+    event_ttl: float = DEFAULT_EVENT_TTL

@@ -1,9 +1,8 @@
-"""Where a bug stops: the one place that catches every Exception.
+"""Contain bugs: the only place that catches every Exception.
 
-A bug in one request, one watch or one pass of a controller must not end the server, and must not pass unseen. Code at
-such a border runs inside `Contained`; the exception is logged with its traceback, kept in `error`, and goes no further.
-What a border does next is its own business: the HTTP server answers 500, the fan-out ends that watch, a controller
-retries.
+A bug in one request, one watch or one reconciliation must not end the server, and must not go unnoticed. Such work runs
+inside `Contained`, which logs an exception with its traceback, keeps it in `error`, and does not propagate it. The caller
+decides what follows: the HTTP server answers 500, the fan-out ends that watch, a controller retries.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Contained:
     __slots__ = ("_activity", "_passing", "error")
 
     def __init__(self, activity: object, passing: type[Exception] | tuple[type[Exception], ...] = ()) -> None:
-        """The log says that `activity` failed: "a watch of widgets". Exceptions of type `passing` go through."""
+        """`activity` is the subject of the log message: "a watch of widgets". Exceptions of type `passing` propagate."""
         self._activity = activity
         self._passing = passing
         self.error: Exception | None = None
@@ -38,7 +37,7 @@ class Contained:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if not isinstance(error, Exception) or isinstance(error, self._passing):  # cancellation goes through, too
+        if not isinstance(error, Exception) or isinstance(error, self._passing):  # cancellation propagates, too
             return False
         self.error = error
         log.error("%s failed", self._activity, exc_info=error)

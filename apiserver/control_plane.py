@@ -1,7 +1,7 @@
-"""The control plane over a store: registry, admission, controllers, wired together. Nobody is served yet.
+"""The control plane over a store: registry, admission and controllers, wired together. `server` adds HTTP.
 
-What is read, what is written and the catalog are three things (`Reader`, `Writer`, `LiveCatalog`); each part gets those that
-it needs. This is the only place that has them all.
+Reads, writes and the catalog are separate objects (`Reader`, `Writer`, `LiveCatalog`), and each part receives those that it
+needs. This is the only module that has all of them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a f
 
 @dataclass(eq=False)
 class ControlPlane:
-    """Everything that works on one store."""
+    """All parts of a server that work on one store."""
 
     store: Store
     features: Features
@@ -62,10 +62,10 @@ class ControlPlane:
     writer: Writer
     controllers: list[Controller[Any]]
     log_failure: str = field(default="", init=False)
-    """Why the log is not followed at the moment; empty if it is."""
+    """Why the watch cache does not follow the log; empty if it does."""
 
     async def follow_log(self) -> None:
-        """Keep the watch cache up to date until the store is closed; after a failure begin anew."""
+        """Keep the watch cache up to date until the store is closed. After a failure, reset it and continue."""
         delay = RESTART_DELAY
         while True:
             with Contained("the watch cache") as contained:
@@ -78,15 +78,15 @@ class ControlPlane:
             self.log_failure = ""
 
     async def store_health(self) -> str:
-        """What is wrong with the store; empty if everything can be read and written."""
+        """Why the store cannot be read or written; empty if it can."""
         return (await self.store.status()).fault
 
     async def log_health(self) -> str:
-        """What is wrong with the watch cache; empty if it follows the log."""
+        """Why the watch cache does not follow the log; empty if it does."""
         return self.log_failure
 
     def convert_in_process(self, definition: str, convert: InProcess | None) -> None:
-        """Convert the objects of a definition with a function, whatever the definition says (None: as it says)."""
+        """Convert the objects of a definition with a function instead of its `spec.conversion` (None: no longer)."""
         self.conversions.in_process.pop(definition, None)
         if convert is not None:
             self.conversions.in_process[definition] = convert
@@ -105,10 +105,11 @@ def assemble(
     caller: Caller | None = None,
     event_ttl: float | None = None,
 ) -> ControlPlane:
-    """Wire the parts together; nothing runs yet.
+    """Wire the parts together, without running anything.
 
-    `caller` reaches webhooks; without one those of admission are not called, and those of conversion fail. `event_ttl` is
-    the lifetime of Events in seconds; None: that of their kind.
+    `caller` calls webhooks; without one, admission webhooks are not called, and conversion webhooks fail. `event_ttl` is
+    the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
+    None: the default of their kind).
     """
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()]))
     cache = WatchCache(store)
@@ -153,11 +154,14 @@ def _expiry(
     reader: Reader, persistence: Persistence, catalog: LiveCatalog, clock: Clock, event_ttl: float | None
 ) -> list[Controller[Any]]:
     """One controller for each collection whose objects have a lifetime."""
-    stored = {one.collection: one.versions.storage for one in catalog.current.resources if one.is_stored}
+    if event_ttl == 0:
+        return []
+    resources = [resource for resource in catalog.current.resources if resource.is_stored]
+    storage = {resource.collection: resource.versions.storage for resource in resources}
     return [
-        ExpiryController(reader, persistence, one, one.table.lifetime if event_ttl is None else event_ttl, clock)
-        for one in stored.values()
-        if one.table is not None and one.table.lifetime
+        ExpiryController(reader, persistence, resource, event_ttl or resource.table.lifetime, clock)
+        for resource in storage.values()
+        if resource.table is not None and resource.table.lifetime
     ]
 
 

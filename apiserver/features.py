@@ -1,7 +1,7 @@
 """Feature gates, in the syntax of upstream's flag: `--feature-gates A=true,B=false`.
 
-A feature that upstream has locked to its default for long has no gate here. Unknown gates are refused, because setting
-one would have no effect.
+Features that upstream has locked to their default have no gate. Unknown gates are refused, because setting one would have
+no effect.
 """
 
 from __future__ import annotations

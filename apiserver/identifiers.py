@@ -1,4 +1,4 @@
-"""Random identifiers: uids, audit ids, the suffixes of generated names. Handed in, so that tests decide."""
+"""Random identifiers: uids, audit ids, the suffixes of generated names. They are arguments, so that tests can set them."""
 
 from __future__ import annotations
 

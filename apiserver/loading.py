@@ -1,7 +1,7 @@
-"""Objects written from manifests, as a client would: in order, what exists already is replaced.
+"""Write the objects of manifests, as a client would: in order; existing objects are replaced.
 
-CRDs of v1beta1, which servers dropped in 1.22, become v1 on the way. The notes of what was changed are logged as a
-warning; a CRD to which there is no structural form is refused.
+CRDs of v1beta1, which Kubernetes 1.22 removed, are converted to v1. A warning in the log lists the changes. A CRD without
+a structural form is refused.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ def ready(documents: Iterable[Document]) -> list[Document]:
 
 
 def as_v1(document: Document) -> tuple[Document, list[Note]]:
-    """A v1beta1 CRD as v1, with what was changed; anything else as it is. Raises LoadError."""
+    """A v1beta1 CRD as v1, and the changes; any other document unchanged. Raises LoadError."""
     if document.kind != CRD or document.value.get("apiVersion") != _V1BETA1:
         return document, []
-    from noxu.apiserver.crd.lint import fix  # few have old CRDs
+    from noxu.apiserver.crd.lint import fix  # old CRDs are rare
 
     fixed = fix(document.value)
     if fixed.crd is None:
         violations = "".join(f"\n  {violation}" for violation in fixed.violations)
         raise LoadError(
-            "there is no form of this v1beta1 CRD that servers take, who want v1:"
-            f"{violations}\n`noxu lint {document.file}` says what to do"
+            "this v1beta1 CRD has no structural v1 form, which servers require:"
+            f"{violations}\n`noxu lint {document.file}` lists the necessary changes"
         )
     return document._replace(value=fixed.crd), fixed.notes
 
 
 async def load(plane: ControlPlane, documents: Iterable[Document]) -> int:
-    """Create or replace every object; how many. Raises LoadError."""
+    """Create or replace every object. Returns their number. Raises LoadError."""
     count = 0
     for document in documents:
         try:
@@ -82,10 +82,10 @@ async def apply(
     warnings: list[str] | None = None,
     trace: Trace | None = None,
 ) -> Object:
-    """Create an object, or replace the one that is there; as it is stored. Raises ApiError.
+    """Create an object, or replace the existing one. Returns the stored object. Raises ApiError.
 
-    `duplicates` are the decoder's complaints. Warnings are added to `warnings`, also of what is refused, and what each
-    stage did to `trace`.
+    `duplicates` are the decoder's messages about duplicate keys. Warnings are appended to `warnings`, even if the object
+    is refused, and the steps of the write to `trace`.
     """
     resource = resource_of(plane, value)
     if resource is None:
@@ -95,8 +95,8 @@ async def apply(
         outcome.warnings.append(resource.deprecation_text)
     namespace, name = namespace_of(resource, value), name_of(value)
     sent = _sent(value)
-    if _take_version(sent):
-        outcome.warnings.append(_HAD_VERSION)
+    if _remove_resource_version(sent):
+        outcome.warnings.append(_VERSION_REMOVED)
     request = WriteRequest(
         Action.CREATE,
         resource,
@@ -111,7 +111,7 @@ async def apply(
             written = await plane.writer.write(request, outcome, trace)
         except ApiError as error:
             if error.reason != "AlreadyExists" or not name:
-                raise  # else another writer was faster
+                raise  # otherwise another writer has created it in the meantime
 
     def replaced(old: Object) -> Object:
         sent["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
@@ -130,9 +130,9 @@ async def update(
     outcome: Outcome | None = None,
     trace: Trace | None = None,
 ) -> Written:
-    """Replace an object by what `change` makes of it; once more if another writer was faster. Raises ApiError.
+    """Replace an object by the result of `change`, again after a conflict with another writer. Raises ApiError.
 
-    What `change` returns carries the resourceVersion that it was given.
+    The result of `change` has the resourceVersion of its argument.
     """
     resource, reader = request.resource, plane.reader
     while True:
@@ -149,31 +149,31 @@ async def update(
 
 
 async def ensure_namespace(plane: ControlPlane, name: str) -> None:
-    """Objects may go to a namespace that nobody has written down."""
+    """Create a namespace if it does not exist: manifests may lack the namespaces of their objects."""
     namespaces = plane.catalog.current.find("", "v1", "namespaces")
     assert namespaces is not None
     if name and key_of(namespaces, "", name) not in (await plane.reader.collection(namespaces)).entries:
-        with contextlib.suppress(ApiError):  # what is wrong with the name, the object's refusal says
+        with contextlib.suppress(ApiError):  # an invalid name is reported when the object is refused
             await apply(plane, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
-_HAD_VERSION: Final = "metadata.resourceVersion is left out here; servers refuse to create objects that have one"
+_VERSION_REMOVED: Final = "metadata.resourceVersion is removed; servers refuse to create objects that have one"
 
 
-def _take_version(value: Object) -> bool:
-    """Objects that come out of a server know their resourceVersion there, which says nothing elsewhere."""
+def _remove_resource_version(value: Object) -> bool:
+    """Remove the resourceVersion that an exported object has, in place. Returns whether it had one."""
     metadata = value.get("metadata")
     return isinstance(metadata, dict) and metadata.pop("resourceVersion", None) not in (None, "", "0")
 
 
 def _sent(value: Object) -> Object:
-    """What the pipeline may work on: a copy, as it comes from the wire."""
+    """A copy for the pipeline, which changes it."""
     copy: Object = codec.decode_stored(codec.encode(value, sort_keys=False))
     return copy
 
 
 def resource_of(plane: ControlPlane, value: Object) -> Resource | None:
-    """The resource that serves objects like this one."""
+    """The resource of an object's apiVersion and kind, None if it is not served."""
     api_version, kind = value.get("apiVersion"), value.get("kind")
     for resource in plane.catalog.current.resources:
         if resource.kind == kind and resource.api_version == api_version:
@@ -182,17 +182,17 @@ def resource_of(plane: ControlPlane, value: Object) -> Resource | None:
 
 
 def no_matches(value: Object) -> str:
-    """kubectl's words for an object that no resource serves."""
+    """kubectl's message for an object whose kind is not served."""
     return f'no matches for kind "{value.get("kind")}" in version "{value.get("apiVersion", "")}"'
 
 
 def namespace_of(resource: Resource, value: Object) -> str:
-    """The namespace that an object goes to."""
+    """The namespace in which an object is written, empty if it is cluster-scoped."""
     return (_named(value, "namespace") or "default") if resource.namespaced else ""
 
 
 def name_of(value: Object) -> str:
-    """Empty if there is none yet."""
+    """The name of an object, empty if it has none."""
     return _named(value, "name")
 
 

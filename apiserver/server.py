@@ -1,18 +1,17 @@
-"""A running server: everything wired together, started, and stopped again."""
+"""A server: assembled from its parts, started and stopped."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import logging
 import shutil
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +20,7 @@ from typing import Any, Final, Self
 from aiohttp import web_server
 
 from noxu.apiserver import loading, manifests
+from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
@@ -40,19 +40,19 @@ from noxu.apiserver.observability import health
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
-from noxu.storage.types import OpenError, Revision
+from noxu.storage.types import OpenError, Revision, Unavailable
 
-COMPACT_EVERY: Final = 300.0  # seconds; history older than one to two of these goes, as upstream does with etcd's
-STOP_WITHIN: Final = 5.0  # seconds that requests under way have to finish
-BACKLOG: Final = 1024
-GARBAGE: Final = (20_000, 10, 20)
-"""When to look for garbage: a decoded object is hundreds of containers, and hardly one is ever part of a cycle."""
+COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
+STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
+BACKLOG: Final = 1024  # connections
+GC_THRESHOLDS: Final = (20_000, 10, 20)
+"""For gc.set_threshold. A decoded object consists of hundreds of containers, which are hardly ever part of a cycle."""
 
 log = logging.getLogger("noxu")
 
 
 class StartError(Exception):
-    """The server cannot start; the message says why and what to do."""
+    """The server cannot start. The message has the reason and what to do."""
 
 
 async def open_store(config: Config) -> Store:
@@ -73,10 +73,7 @@ async def open_store(config: Config) -> Store:
 
 
 class Server:
-    """An async context manager: inside it the server answers.
-
-    `documents` are loaded before it does. Raises StartError.
-    """
+    """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError."""
 
     plane: ControlPlane
 
@@ -108,14 +105,19 @@ class Server:
         await self._closing.aclose()
 
     async def _start(self) -> None:
-        raise_recursion_limit()  # for schemas that are stored already
+        raise_recursion_limit()  # for stored schemas, which may be deep
         listener = listen(self.config.host, self.config.port)
         self._closing.callback(listener.close)
         outgoing = Outgoing({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
         plane = assemble(
-            store, clock=self.clock, identifiers=self.identifiers, features=self.config.features, caller=outgoing
+            store,
+            clock=self.clock,
+            identifiers=self.identifiers,
+            features=self.config.features,
+            caller=outgoing,
+            event_ttl=self.config.event_ttl,
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
@@ -124,7 +126,7 @@ class Server:
             await loading.load(plane, self.documents)
         except LoadError as error:
             raise StartError(str(error)) from None
-        await in_background(self._closing, compact_for_ever(store), "compaction")
+        await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve(listener)
 
     async def _serve(self, listener: socket.socket) -> None:
@@ -133,7 +135,7 @@ class Server:
         plane = self.plane
         live: dict[str, health.Check] = {"ping": health.alive, "storage": plane.store_health}
         ready: dict[str, health.Check] = {"watch-cache": plane.log_health}
-        ready |= {one.name: _health_of(one) for one in plane.controllers}
+        ready |= {controller.name: _health_of(controller) for controller in plane.controllers}
         checks = health.Checks(live, ready)
         documents = Documents(lambda: plane.catalog.current, f"{host}:{port}", own_version, checks, plane.clock.now)
         backend = Backend(
@@ -161,19 +163,19 @@ class Server:
 
 @cache
 def own_version() -> str:
-    from importlib import metadata  # is large, and few ask
+    from importlib import metadata  # large, and rarely needed
 
     return metadata.version("noxu")
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket. Plain HTTP is for loopback only. Raises StartError."""
+    """A listening socket on a loopback address: the server speaks plain HTTP. Raises StartError."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise StartError(f"--host {host}: {error.strerror or error}") from None
     family, _, _, _, address = found[0]
-    if not ipaddress.ip_address(address[0]).is_loopback:
+    if not is_loopback(str(address[0])):
         raise StartError(
             f"--host {host} is not a loopback address: others could use this server without TLS and authentication, "
             "which it does not have yet. Use 127.0.0.1, and a tunnel (ssh -L) to reach it from elsewhere"
@@ -193,20 +195,23 @@ def _health_of(controller: Controller[Any]) -> health.Check:
 
 
 def _invalid_object_controller(plane: ControlPlane) -> Controller[Any]:
-    from noxu.apiserver.controllers.invalid_objects import InvalidObjectController  # few want it
+    from noxu.apiserver.controllers.invalid_objects import InvalidObjectController  # rarely enabled
 
     definitions = resource_of(plane.catalog, GROUP, RESOURCE)
     follower = plane.writer.environment.followers[definitions.collection]
     return InvalidObjectController(plane.reader, plane.persistence, plane.catalog, follower, definitions, plane.clock)
 
 
-async def compact_for_ever(store: Store) -> None:
-    """Every few minutes forget the history that was old the last time."""
+async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Every COMPACT_EVERY seconds, remove the history before the previous round. A failure is logged."""
     old: Revision = store.revision
     while True:
-        await asyncio.sleep(COMPACT_EVERY)
+        await clock.sleep(COMPACT_EVERY)
         if old > store.compacted:
-            await store.compact(old)
+            try:
+                await store.compact(old)
+            except Unavailable as error:
+                log.warning("the history is not compacted: %s; the next attempt is in %g s", error, COMPACT_EVERY)
         old = store.revision
 
 
@@ -225,7 +230,7 @@ def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> None
 
 
 def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it exists: it halves what an event loop costs."""
+    """uvloop where it is installed: it halves the cost of the event loop. None: asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -237,11 +242,11 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with kubeconfig_place(config) as path:
+    with reserved_kubeconfig(config) as path:
         async with Server(config, documents) as server:
             gc.collect()
-            gc.set_threshold(*GARBAGE)
-            gc.freeze()  # what was made at the start stays: looking at it again and again makes long pauses
+            gc.set_threshold(*GC_THRESHOLDS)
+            gc.freeze()  # objects of the start live until the end: examining them in every collection takes long
             try:
                 write_kubeconfig(path, server.url)
             except OSError as error:
@@ -254,10 +259,10 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
 
 
 @contextlib.contextmanager
-def kubeconfig_place(config: Config):  # type: ignore[no-untyped-def]
-    """Where the kubeconfig goes. It is not there before the server answers, nor after it has stopped.
+def reserved_kubeconfig(config: Config) -> Iterator[Path]:
+    """The path of the kubeconfig. The file exists only while the server is ready.
 
-    Raises StartError rather than touch somebody else's.
+    Raises StartError if the file exists and was not written by Noxu.
     """
     temporary = None
     path = config.kubeconfig
@@ -268,10 +273,12 @@ def kubeconfig_place(config: Config):  # type: ignore[no-untyped-def]
         path = Path(temporary) / "kubeconfig"
     try:
         if path.exists() and not is_own(path):
-            raise StartError(f"{path} is there, and not of Noxu: it would be lost. Choose another --kubeconfig")
+            raise StartError(
+                f"{path} exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"
+            )
         path.unlink(missing_ok=True)
     except NotADirectoryError:
-        pass  # whoever is to write there says so
+        pass  # writing the kubeconfig reports it
     except OSError as error:
         raise StartError(f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig") from None
     try:
@@ -284,16 +291,17 @@ def kubeconfig_place(config: Config):  # type: ignore[no-untyped-def]
 
 
 def banner(config: Config, url: str, path: Path) -> str:
-    kept = (
+    """What `noxu serve` prints when the server is ready."""
+    location = (
         f"{config.data / 'noxu.db'} ({config.durability} durability)"
         if config.data
-        else "in memory, gone when it stops"
+        else "in memory, discarded when the server stops"
     )
     return (
         f"Noxu serves the Kubernetes API at {url}\n"
-        f"  data        {kept}\n"
+        f"  data        {location}\n"
         f"  kubeconfig  {path}\n\n"
         f"  export KUBECONFIG={path.resolve()}\n"
         f"  kubectl api-resources\n\n"
-        f"Ctrl-C stops it.\n"
+        f"Press Ctrl-C to stop the server.\n"
     )

@@ -129,8 +129,13 @@ def _finding_as_json(finding: Finding, fix: bool) -> Object:
         "apiVersion": finding.api_version,
         "structural": not finding.violations,
         "violations": [
-            {"field": one.field, "reason": one.reason, "message": one.body, "advice": explain(one)}
-            for one in finding.violations
+            {
+                "field": violation.field,
+                "reason": violation.reason,
+                "message": violation.body,
+                "advice": explain(violation),
+            }
+            for violation in finding.violations
         ],
         "fixable": finding.fixed.crd is not None,
     }
@@ -161,7 +166,7 @@ def _print_finding(finding: Finding) -> None:
     print(f"{finding.title}: {count} violation{'s' if count > 1 else ''}")
     _print_violations(finding.violations, sys.stdout)
     if not v1beta1.is_v1beta1(finding.document.value) and any(
-        one.field.startswith("spec.validation") for one in finding.violations
+        violation.field.startswith("spec.validation") for violation in finding.violations
     ):
         print(f"  {SHARED_SCHEMA}")
     if finding.fixed.crd is not None:
@@ -198,9 +203,11 @@ def presentable(fixed: Object, given: Object) -> Object:
     """The fixed CRD without status and without the fields that the server fills in and the original does not have."""
     given_spec = given.get("spec") or {}
     given_names = given_spec.get("names") or {}
-    spec = {name: one for name, one in fixed["spec"].items() if name != "conversion" or given_spec.get("conversion")}
+    spec = {
+        name: value for name, value in fixed["spec"].items() if name != "conversion" or given_spec.get("conversion")
+    }
     filled_in = [name for name in ("singular", "listKind") if not given_names.get(name)]
-    spec["names"] = {name: one for name, one in spec["names"].items() if name not in filled_in}
+    spec["names"] = {name: value for name, value in spec["names"].items() if name not in filled_in}
     return {"apiVersion": fixed["apiVersion"], "kind": fixed["kind"], "metadata": fixed["metadata"], "spec": spec}
 
 

@@ -1,6 +1,6 @@
 """`noxu migrate`: rewrite stored objects in the storage version of their CRDs.
 
-It does what upstream's storage version migrator does. Every custom resource is written once more without a change, which
+It does what upstream's storage version migrator does. Every custom resource is written again without a change, which
 stores it in the storage version. When all objects of a CRD are, only that version remains in `status.storedVersions`, and
 other versions can be removed from the CRD. The writes are converted, validated and admitted like all writes. A concurrent
 write migrates its object, too, so a conflict is no failure, nor is an object that has been deleted.

@@ -21,6 +21,7 @@ def run(options: argparse.Namespace) -> int:
         features=options.features,
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),
+        event_ttl=options.event_ttl,
     )
     try:
         server.run(config)

@@ -44,7 +44,7 @@ class Source(Protocol):
     """Where the objects are. Methods raise RequestError, Corrupt."""
 
     sees_hidden: bool
-    """Whether objects are returned as they are stored, with fields that pruning hides."""
+    """Whether objects are returned unpruned, with the fields that reads hide."""
 
     def definitions(self) -> Iterator[Object]:
         """All CRDs."""

@@ -1,11 +1,11 @@
-"""The engine that all controllers run on: follow a collection, bring about what follows from it, key by key.
+"""The engine of all controllers: follow a collection, and reconcile the keys that its changes affect.
 
-A controller says which keys a change makes due (`observe`), which keys are due after everything may have changed
-(`resync`, which also withdraws what is gone), and what to do about a key (`reconcile`). The engine does the rest:
+A controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have been missed
+(`resync`, which also withdraws what no longer exists), and how to reconcile a key (`reconcile`). The engine does the rest:
 
-- A key is worked on once at a time; what fails is retried with a growing delay, for as long as it takes.
-- When the watch cache loses track of the log, or the controller itself fails to take a change, it synchronises anew.
-- Its tasks are supervised: a bug is logged, and the task goes on. `health` says what is wrong.
+- A key is reconciled by one worker at a time; after a failure it is retried, with a growing delay, until it succeeds.
+- When the watch cache is reset, or the controller fails to process a change, it synchronises again.
+- Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails.
 - `stop` cancels everything that was started.
 """
 
@@ -15,20 +15,21 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.containment import Contained
-from noxu.apiserver.controllers.queue import WorkQueue
+from noxu.apiserver.controllers.queue import LONGEST_DELAY, WorkQueue
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.storage.types import Revision, StoreError
 
-RESYNC_DELAY: Final = 0.01  # seconds before the first attempt to synchronise again; doubled up to a second
-SETTLE_WITHIN: Final = 5.0  # seconds that a write waits for what fails to follow from it
+RESYNC_DELAY: Final = 0.01  # seconds before the second attempt to synchronise; doubled with each further one
+LONGEST_RESYNC_DELAY: Final = 1.0  # seconds
+SETTLE_WITHIN: Final = 5.0  # seconds that a write waits for a key that fails
 UNHEALTHY_AFTER: Final = 5.0  # seconds for which a key may fail
 
 K = TypeVar("K", bound=Hashable)
@@ -36,11 +37,22 @@ K = TypeVar("K", bound=Hashable)
 log = logging.getLogger("noxu")
 
 
+class _Failure(NamedTuple):
+    """Why a key fails. `since` is the time of the first failure on the event loop's clock.
+
+    `is_internal`: neither a webhook nor a client caused it.
+    """
+
+    since: float
+    reason: str
+    is_internal: bool
+
+
 class Controller(ABC, Generic[K]):
     """A controller of one collection; a `Watcher` of the cache, and a `Follower` of the registry."""
 
     name: ClassVar[str]
-    """As health checks and logs name it."""
+    """The name in health checks and logs."""
     workers: ClassVar[int] = 1
 
     def __init__(self, reader: Reader, resource: Resource, clock: Clock) -> None:
@@ -49,49 +61,49 @@ class Controller(ABC, Generic[K]):
         self.clock = clock
         self.queue: WorkQueue[K] = WorkQueue(clock)
         self.collection = Collection(resource.collection)
-        """The collection as it is now; replaced when the cache had to begin anew."""
+        """The current state of the collection. A reset of the cache replaces it."""
         self._synchronised = asyncio.Event()
-        self._lost = asyncio.Event()
+        self._out_of_sync = asyncio.Event()
         self._sync_failure = ""
-        self._failing: dict[K, tuple[float, str, bool]] = {}  # since when, why, whether it is the server's fault
+        self._failures: dict[K, _Failure] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
-    # -- what a controller does
+    # -- what a controller defines
 
     @abstractmethod
     def observe(self, change: Change) -> Iterable[K]:
-        """The keys that a change makes due. Called before its writer is answered: it must return at once."""
+        """The keys that a change affects. It must not block: the writer of the change is answered afterwards."""
 
     @abstractmethod
     def resync(self) -> Iterable[K]:
-        """All keys, at the start and whenever changes may have been missed. What is gone is withdrawn."""
+        """All keys, at the start and whenever changes may have been missed. Withdraws what no longer exists."""
 
     @abstractmethod
     async def reconcile(self, key: K) -> float | None:
-        """Bring about what follows from the newest state of a key.
+        """Do what the newest state of a key requires.
 
-        Returns after how many seconds of object time to look again, None: when something changes. Whatever it raises, it
-        is called again after a delay.
+        Returns the seconds of object time after which to reconcile the key again; None: only after a change. It is
+        retried after any exception.
         """
 
-    # -- life
+    # -- start and stop
 
     async def start(self) -> None:
-        """Synchronise, work on every key once, and go on in the background. Raises StoreError."""
+        """Synchronise, try to reconcile every key once, and continue in the background. Raises StoreError."""
         await self._synchronise()
-        keys = list(self.queue.due)
-        self._tasks = [self._supervised(self._synchronise_when_lost)]
+        keys = self.queue.ready
+        self._tasks = [self._supervised(self._synchronise_again)]
         self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
         for key in keys:
-            await self.queue.tried(key)
+            await self.queue.processed(key)
 
     async def stop(self) -> None:
         """Return when everything that was started has ended."""
-        self.queue.stop()
+        self.collection.watchers.pop(self, None)
         for task in self._tasks:
             task.cancel()
+        await self.queue.stop()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self.collection.watchers.pop(self, None)
 
     def _supervised(self, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
         async def run() -> None:
@@ -110,69 +122,77 @@ class Controller(ABC, Generic[K]):
                 self.queue.add(key)
 
     def end(self) -> None:
-        """The cache had to begin anew, or a change could not be taken: synchronise again."""
+        """The cache was reset, or a change could not be processed: synchronise again."""
         self._synchronised.clear()
-        self._lost.set()
+        self._out_of_sync.set()
 
     async def _synchronise(self) -> None:
-        self.collection = await self.reader.collection(self.resource)
-        for key in self.resync():  # from here to the end nothing waits, so no change is missed
+        collection = await self.reader.collection(self.resource)
+        while (newest := await self.reader.collection(self.resource)) is not collection:
+            collection = newest  # the cache was reset between loading the collection and this task's turn
+        self.collection = collection
+        for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
             self.queue.add(key)
-        self.collection.watchers[self] = None
+        collection.watchers[self] = None
         self._sync_failure = ""
+        self._out_of_sync.clear()
         self._synchronised.set()
 
-    async def _synchronise_when_lost(self) -> None:
-        await self._lost.wait()
-        self._lost.clear()
+    async def _synchronise_again(self) -> None:
+        await self._out_of_sync.wait()
         delay = RESYNC_DELAY
-        while not self._synchronised.is_set():
-            try:
-                await self._synchronise()
-            except (ApiError, StoreError) as error:
-                self._sync_failure = str(error)
-                log.warning("%s cannot follow %s: %s", self.name, self.resource.collection, error)
+        while self._out_of_sync.is_set():
+            with Contained(f"{self.name}: resync") as contained:
+                try:
+                    await self._synchronise()
+                except (ApiError, StoreError) as error:
+                    self._sync_failure = str(error) or repr(error)
+            if contained.error is not None:
+                self._sync_failure = repr(contained.error)
+            if self._sync_failure:
+                log.warning("%s cannot list %s: %s", self.name, self.resource.collection, self._sync_failure)
                 await asyncio.sleep(delay)
-                delay = min(delay * 2, 1.0)
+                delay = min(delay * 2, LONGEST_RESYNC_DELAY)
 
-    # -- working
+    # -- reconciling
 
     async def _work(self) -> None:
         while True:
             key = await self.queue.get()
             try:
-                await self._work_on(key)
+                await self._attempt(key)
             finally:
                 self.queue.done(key)
 
-    async def _work_on(self, key: K) -> None:
-        failure, is_ours, again = "", True, None
-        with Contained(f"{self.name}: {key}") as contained:
+    async def _attempt(self, key: K) -> None:
+        """Reconcile a key, and schedule the next attempt."""
+        reason, is_internal, again_after = "", True, None
+        with Contained(f"{self.name}: {_text(key)}") as contained:
             try:
-                again = await self.reconcile(key)
+                again_after = await self.reconcile(key)
             except (ApiError, StoreError) as error:
-                failure, is_ours = str(error), isinstance(error, StoreError)
+                reason, is_internal = str(error) or repr(error), isinstance(error, StoreError)
         if contained.error is not None:
-            failure = repr(contained.error)
-        if not failure:
-            self._failing.pop(key, None)
+            reason = repr(contained.error)
+        if not reason:
+            self._failures.pop(key, None)
             self.queue.forget(key)
-            if again is not None:
-                self.queue.add_after(key, again)
+            if again_after is not None:
+                self.queue.add_after(key, again_after)
             return
         now = asyncio.get_running_loop().time()
-        since, _, _ = self._failing.get(key, (now, "", False))
-        self._failing[key] = since, failure, is_ours
+        since = self._failures[key].since if key in self._failures else now
+        self._failures[key] = _Failure(since, reason, is_internal)
         delay = self.queue.retry(key)
-        log.warning("%s: %s: %s; once more in %.3g s", self.name, key, failure, delay)
+        log.warning("%s: %s: %s; retrying in %.3g s", self.name, _text(key), reason, delay)
         if now - since > SETTLE_WITHIN:
             self.queue.release(key)
 
     async def settled(self, key: K) -> None:
-        """Return when everything that follows from the newest state of a key has happened.
+        """Return when the newest state of a key has been reconciled.
 
-        What fails is waited for a few seconds: then the write is answered, and what follows comes later, as upstream's
-        clients are used to.
+        A key that fails is waited for for a few seconds only. Then the write is answered, and its effects come later, as
+        they always do upstream.
         """
         if not self._synchronised.is_set():
             try:
@@ -183,11 +203,23 @@ class Controller(ABC, Generic[K]):
         await self.queue.idle(key)
 
     def health(self) -> str:
-        """What is wrong; empty if nothing is. Failures that are a webhook's or a client's fault do not count."""
+        """What fails, since when, and what to do; empty if nothing does. Failures of webhooks and clients do not count."""
         if not self._synchronised.is_set():
-            return f"does not follow {self.resource.collection}: {self._sync_failure or 'synchronising'}"
+            reason = self._sync_failure or "not listed yet"
+            return (
+                f"cannot list {self.resource.collection}: {reason}; "
+                f"the next attempt is within {LONGEST_RESYNC_DELAY:g} s, see the log of the server"
+            )
         now = asyncio.get_running_loop().time()
-        for key, (since, why, is_ours) in self._failing.items():
-            if is_ours and now - since > UNHEALTHY_AFTER:
-                return f"{key} fails since {now - since:.0f} s: {why}"
+        for key, (since, reason, is_internal) in self._failures.items():
+            if is_internal and now - since > UNHEALTHY_AFTER:
+                return (
+                    f"{_text(key)} has failed {self.queue.failures(key)} times in {now - since:.0f} s: {reason}; "
+                    f"the next attempt is within {LONGEST_DELAY:g} s, see the log of the server"
+                )
         return ""
+
+
+def _text(key: Hashable) -> str:
+    """A key for people: a name, or the fields of a tuple."""
+    return " ".join(_text(part) for part in key if part) if isinstance(key, tuple) else str(key)

@@ -1,7 +1,7 @@
 """The condition KubernetesAPIApprovalPolicyConformant of definitions in protected groups (upstream's apiapproval).
 
-Another approval annotation gives another condition, some time after the answer. The condition says nothing about what is
-served, and a client that updates a definition twice in a row keeps the resourceVersion that the first answer gave it.
+A write that changes the approval annotation is answered before the condition changes. The condition does not affect what
+is served, and a client that updates a definition twice in a row can use the resourceVersion of the first answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Deletes the custom resources of a definition that is being deleted, and lets it go (upstream's crd finalizer).
+"""Deletes the custom resources of a terminating definition, then the definition (upstream's crd finalizer).
 
-While some of them wait for finalizers, so does the definition.
+While custom resources have finalizers, the definition remains, too.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class DefinitionFinalizer(Controller[str]):
         self.writer = writer
         self.persistence = persistence
         self.catalog = catalog
-        self._waiting: dict[str, EmptinessWatch] = {}
+        self._watches: dict[str, EmptinessWatch] = {}
 
     def observe(self, change: Change) -> Iterable[str]:
         if change.entry is None:
-            self._stop_waiting(change.key.name)
+            self._stop_watch(change.key.name)
             return ()
         return [change.key.name] if _may_be_terminating(change.entry) else ()
 
     def resync(self) -> Iterable[str]:
-        for name in list(self._waiting):
-            self._stop_waiting(name)
+        for name in list(self._watches):
+            self._stop_watch(name)
         return [key.name for key, entry in self.collection.entries.items() if _may_be_terminating(entry)]
 
     async def reconcile(self, name: str) -> None:
@@ -74,34 +74,34 @@ class DefinitionFinalizer(Controller[str]):
             await self._mark(name, conditions.deletion_failed(error.message))
             raise
         collection = await self.reader.collection(versions.storage)
-        self._stop_waiting(name)
-        if collection.keys:
-            self._waiting[name] = EmptinessWatch(collection, None, lambda: self.queue.add(name))
-        else:
+        self._stop_watch(name)
+        if not collection.keys:
             await self._mark(name, conditions.DELETION_COMPLETED, done=True)
+        elif key_of(self.resource, "", name) in self.collection.entries:  # it was not deleted in the meantime
+            self._watches[name] = EmptinessWatch(collection, None, lambda: self.queue.add(name))
 
-    def _stop_waiting(self, name: str) -> None:
-        if (watch := self._waiting.pop(name, None)) is not None:
+    def _stop_watch(self, name: str) -> None:
+        if (watch := self._watches.pop(name, None)) is not None:
             watch.cancel()
 
     async def _terminating(self, name: str) -> Object | None:
-        """The definition, if it is being deleted and waits for this controller."""
+        """The definition, if it is being deleted and has the finalizer of this controller."""
         entry = self.collection.entries.get(key_of(self.resource, "", name))
         if entry is None:
             return None
         crd = await offload(len(entry.stored), object_at, entry, self.resource)
         metadata = crd["metadata"]
-        waits = conditions.CLEANUP_FINALIZER in (metadata.get("finalizers") or ())
-        return crd if metadata.get("deletionTimestamp") and waits else None
+        has_finalizer = conditions.CLEANUP_FINALIZER in (metadata.get("finalizers") or ())
+        return crd if metadata.get("deletionTimestamp") and has_finalizer else None
 
     async def _mark(self, name: str, condition: Condition, *, done: bool = False) -> None:
-        """Set the Terminating condition; when `done`, take our finalizer away, and with the last one the definition."""
+        """Set the Terminating condition. When `done`, remove the finalizer; a definition without finalizers is deleted."""
         while (entry := self.collection.entries.get(key_of(self.resource, "", name))) is not None:
             crd = await offload(len(entry.stored), object_at, entry, self.resource)
             if not done and conditions.is_set(crd, condition):
                 return
             conditions.set_condition(crd, condition, now(self.clock))
-            if done and not _release(crd["metadata"]):
+            if done and not _remove_finalizer(crd["metadata"]):
                 if await self.persistence.remove(entry):
                     return
                 continue
@@ -114,7 +114,8 @@ def _may_be_terminating(entry: Entry) -> bool:
     return b'"deletionTimestamp":' in entry.stored
 
 
-def _release(metadata: Object) -> list[str]:
-    """Take our finalizer away, in place; those that are left."""
-    metadata["finalizers"] = [one for one in metadata.get("finalizers") or () if one != conditions.CLEANUP_FINALIZER]
-    return list(metadata["finalizers"])
+def _remove_finalizer(metadata: Object) -> list[str]:
+    """Remove this controller's finalizer, in place. Returns the remaining ones."""
+    remaining = [name for name in metadata.get("finalizers") or () if name != conditions.CLEANUP_FINALIZER]
+    metadata["finalizers"] = remaining
+    return remaining

@@ -1,4 +1,4 @@
-"""How the controllers of definitions write a status: beside the pipeline, as upstream's write through /status."""
+"""Status updates by the controllers of definitions, with the effect of upstream's updates through /status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MANAGER: Final = "kube-apiserver"
 
 
 def with_status(entry: Entry, resource: Resource, crd: Object, clock: Clock) -> Entry:
-    """The entry of a definition whose status was changed to that of `crd`; upstream's controllers own the change."""
+    """The entry of a definition with the status of `crd`. The field manager is that of upstream's controllers."""
     tracker = ownership.tracker(resource, "status")
     live = object_at(entry, resource)
     owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=now(clock))

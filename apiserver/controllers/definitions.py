@@ -1,8 +1,8 @@
 """Definitions: names accepted, established, served, withdrawn (upstream's apiextensions controllers).
 
-A definition is served when its POST answers: the conditions are set in upstream's order, each with its event, and the
-catalog is swapped before the answer leaves. One worker settles one definition after the other, so two that want the same
-name are told apart by the order of their writes.
+A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and the
+catalog is replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
+definitions with the same name, the first one gets it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from noxu.apiserver.values import Object, equal
 
 
 class _Parsed(NamedTuple):
-    """A definition, what is served of it (None: nothing), and the versions; None if these are served already."""
+    """A definition, the parts of it that determine what is served (None: nothing is), and its versions.
+
+    `versions` is None if nothing is served, or if the catalog has these versions already.
+    """
 
     crd: Object
     served: Object | None = None
@@ -53,50 +56,50 @@ class DefinitionController(Controller[str]):
         self.persistence = persistence
         self.catalog = catalog
         self.conversions = conversions
-        self._served: dict[str, Object] = {}  # by name: what is served, to see whether a change concerns it
-        self._names: dict[str, Object] = {}  # by name: group and accepted names, of all definitions
-        self._unread: dict[str, None] = {}  # definitions whose names are not known yet
+        self._served: dict[str, Object] = {}  # by definition: `_Parsed.served` of what the catalog has
+        self._names: dict[str, Object] = {}  # by definition: its group and accepted names
+        self._to_read: dict[str, None] = {}  # definitions whose accepted names are not in `_names` yet
 
     def observe(self, change: Change) -> Iterable[str]:
         name = change.key.name
         if change.entry is not None:
             return [name]
-        group = self._names.get(name, {}).get("group")  # its names are free again
-        return [name, *(other for other, known in self._names.items() if known["group"] == group and other != name)]
+        group = self._names.get(name, {}).get("group")  # others may now get its names
+        return [name, *(other for other, names in self._names.items() if names["group"] == group and other != name)]
 
     def resync(self) -> Iterable[str]:
         names = [key.name for key in self.collection.keys]
-        for gone in self._names.keys() - set(names):
-            self._withdraw(gone)
-            del self._names[gone]
-        self._unread = dict.fromkeys(names)
+        for deleted in self._names.keys() - set(names):
+            self._withdraw(deleted)
+            del self._names[deleted]
+        self._to_read = dict.fromkeys(names)
         return names
 
     async def reconcile(self, name: str) -> None:
-        """Serve a definition as it is stored, and set the conditions that are due, one after the other."""
-        while self._unread:  # after a start: nobody's names are granted before everybody's are known
-            await self._read(next(iter(self._unread)))
+        """Serve a definition in its newest state, and set its conditions, one after the other."""
+        while self._to_read:  # after a resync: names are accepted only when all accepted names are known
+            await self._read(next(iter(self._to_read)))
         while (read := await self._read(name)) is not None:
             entry, crd = read
             group = crd["spec"]["group"]
-            others = [known for other, known in self._names.items() if other != name and known["group"] == group]
+            others = [names for other, names in self._names.items() if other != name and names["group"] == group]
             if not advance(crd, others, now(self.clock)):
                 return
             updated = await offload(len(entry.stored), with_status, entry, self.resource, crd, self.clock)
-            await self.persistence.replace(entry, updated)  # if another writer was faster that is read next
+            await self.persistence.replace(entry, updated)  # after a conflict, the newest state is read
 
     async def _read(self, name: str) -> tuple[Entry, Object] | None:
-        """Bring the catalog up to date with the newest state of a definition; None: it does not exist any more."""
+        """Read the newest state of a definition and update the catalog; None: the definition does not exist."""
         while True:
             entry = self.collection.entries.get(key_of(self.resource, "", name))
             if entry is None:
-                self._unread.pop(name, None)
+                self._to_read.pop(name, None)
                 self._withdraw(name)
                 self._names.pop(name, None)
                 return None
             parsed = await offload(len(entry.stored), self._parse, entry)
             if self.collection.entries.get(entry.key) is entry:
-                self._unread.pop(name, None)
+                self._to_read.pop(name, None)
                 self._serve(entry, parsed)
                 return entry, parsed.crd
 
@@ -108,11 +111,9 @@ class DefinitionController(Controller[str]):
         if equal(self._served.get(entry.key.name), served):
             return _Parsed(crd, served)
         versions = versions_of(crd, entry.revision)
-        if (
-            len(entry.stored) > LOOP_LIMIT
-        ):  # this is the thread: what is large is made here, not when it is first needed
-            for one in versions.all:
-                one.prepare()
+        if len(entry.stored) > LOOP_LIMIT:  # in a thread (see offload): do here what would take long on the event loop
+            for version in versions.all:
+                version.prepare()
         return _Parsed(crd, served, versions)
 
     def _serve(self, entry: Entry, parsed: _Parsed) -> None:
@@ -130,7 +131,7 @@ class DefinitionController(Controller[str]):
         self.catalog.current.defined[name].terminating = conditions.is_true(crd, conditions.TERMINATING)
 
     def _withdraw(self, name: str) -> None:
-        """Serve a definition no longer."""
+        """Stop serving a definition."""
         if self._served.pop(name, None) is not None:
             collection = self.catalog.current.defined[name].collection
             self.catalog.current = self.catalog.current.with_definition(name, None)
@@ -138,20 +139,20 @@ class DefinitionController(Controller[str]):
 
 
 def advance(crd: Object, others: Iterable[Object], time: str) -> bool:
-    """Set the conditions that are due next, in place; False if none are. `others`: the group's definitions.
+    """Set the next conditions, in place; False if all are set. `others`: the other definitions of the group.
 
-    First come the names and what follows from them, then Established: each is an event of its own, as upstream's.
+    The conditions that depend on names come first, then Established. Each step is an event, as upstream.
     """
     naming = conditions.names_conditions(crd, others)
-    due: list[Condition] = []
+    changed: list[Condition] = []
     if not conditions.is_set(crd, naming.names_accepted) or naming.accepted != crd["status"]["acceptedNames"]:
-        due += [naming.names_accepted, naming.established]
+        changed += [naming.names_accepted, naming.established]
     if conditions.find(crd, conditions.APPROVED) is None and (approved := conditions.approved(crd)):
-        due.append(approved)
-    wanted = [one for one in due if not conditions.is_set(crd, one)]
-    if due and (wanted or naming.accepted != crd["status"]["acceptedNames"]):
+        changed.append(approved)
+    changed = [condition for condition in changed if not conditions.is_set(crd, condition)]
+    if changed or naming.accepted != crd["status"]["acceptedNames"]:
         crd["status"]["acceptedNames"] = naming.accepted
-        for condition in wanted:
+        for condition in changed:
             conditions.set_condition(crd, condition, time)
         return True
     if naming.names_accepted.status != "True" or conditions.is_true(crd, conditions.ESTABLISHED):

@@ -1,4 +1,4 @@
-"""Watches whether collections become empty: what is being deleted waits for what it contains."""
+"""Watch whether collections become empty: a namespace or definition is deleted after the objects in it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from noxu.storage.types import Revision
 
 
 class EmptinessWatch:
-    """Calls back when an object of a collection (in one partition) was deleted and none is left, or when it cannot know.
+    """Calls `call` after a change that leaves a collection, or one of its partitions, empty; also when the watch ends.
 
     A `Watcher` of the cache.
     """
 
     def __init__(self, collection: Collection, partition: str | None, call: Callable[[], None]) -> None:
-        """`partition` None: all of the collection."""
+        """`partition` None: the whole collection."""
         self._collection = collection
         self._partition = partition
         self._call = call

@@ -1,8 +1,8 @@
-"""Deletes objects whose lifetime is over: Events live for an hour after their last write (`--event-ttl`).
+"""Deletes expired objects: Events are retained for some time after their last write (`--event-ttl`).
 
-Upstream gives them a lease in etcd: they vanish without admission and without finalizers, and watches see DELETED. When
-an object was last written is known of those that were written since the start; of others it is the newest of the times
-that they carry.
+Upstream gives them a lease in etcd: they are deleted without admission and finalizers, and watches get DELETED. The time
+of the last write is recorded when the write is observed. For objects that were written before the start of the server, it
+is the newest time in the object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TIMES: Final = (
 
 
 class ExpiryController(Controller[Key]):
-    """Deletes the objects of one collection when their lifetime is over."""
+    """Deletes the objects of one collection when they expire."""
 
     name = "event-ttl-controller"
 
@@ -50,18 +50,18 @@ class ExpiryController(Controller[Key]):
         return [change.key]
 
     def resync(self) -> Iterable[Key]:
-        for gone in self._written.keys() - self.collection.entries.keys():
-            del self._written[gone]
+        for deleted in self._written.keys() - self.collection.entries.keys():
+            del self._written[deleted]
         return list(self.collection.keys)
 
     async def reconcile(self, key: Key) -> float | None:
         entry = self.collection.entries.get(key)
         if entry is None:
             return None
-        left = self._last_write(entry) + self.lifetime - self._now()
-        if left > 0:
-            return left
-        await self.persistence.remove(entry)  # if it was written meanwhile that is observed
+        remaining = self._last_write(entry) + self.lifetime - self._now()
+        if remaining > 0:
+            return remaining
+        await self.persistence.remove(entry)  # a write in the meantime wins, and is observed
         return None
 
     def _now(self) -> float:
@@ -76,13 +76,13 @@ class ExpiryController(Controller[Key]):
 
 
 def last_write(value: Object) -> float:
-    """The newest time that an object carries, in seconds since 1970; infinite if it carries none."""
+    """The newest time in an object, in seconds since 1970; infinite if there is none."""
     return max(_times(value), default=math.inf)
 
 
 def _times(value: Object) -> Iterator[float]:
     texts = [_at(value, path) for path in _TIMES]
-    texts += [one.get("time") for one in value["metadata"].get("managedFields") or ()]
+    texts += [managed.get("time") for managed in value["metadata"].get("managedFields") or ()]
     for text in texts:
         if isinstance(text, str) and text:
             yield unix_nanos(text) / 1e9

@@ -1,16 +1,15 @@
-"""Annotates stored objects that their CRD refuses since it was changed (`noxu serve --annotate-invalid`).
+"""Annotates stored objects that are invalid since a change of their CRD (`noxu serve --annotate-invalid`).
 
 The proposal for validation of custom resources (2017) leaves it to a controller to find and annotate them. Such an
 object carries the annotation INVALID with its errors; once it is valid again, because it was corrected or the CRD was
 changed back, the annotation is removed. A valid object is never written, except to remove the annotation.
 
-The annotation is not written through the pipeline: ratcheting does not excuse what validation refuses at the root of an
-object, and a write through the pipeline would drop for good what pruning hides. So only metadata changes: annotations and
-who owns this one.
+The annotation is not written through the pipeline: ratcheting does not ignore errors at the root of an object, and the
+pipeline would remove fields that pruning only hides on reads. So only metadata changes: annotations and managedFields.
 
-It never loops. An object is validated when its CRD changes, and when it changes itself and is, or says it is, invalid; it
-is written only if the annotation is not what it should be, which that write makes true. One object is validated at a
-time; after SLICE seconds other tasks run.
+It never loops. An object is validated when its CRD changes, and after a change of its own if it is invalid or has the
+annotation. It is written only to correct the annotation, after which the annotation is correct. One object is validated
+at a time; after SLICE seconds other tasks run.
 """
 
 from __future__ import annotations
@@ -54,14 +53,14 @@ _QUOTED: Final = f'"{INVALID}"'.encode()
 log = logging.getLogger("noxu")
 
 
-class Due(NamedTuple):
-    """What has to be looked at: one object of a definition, or all of its objects (`key` None)."""
+class WorkItem(NamedTuple):
+    """The objects to validate: one object of a definition, or all of its objects (`key` None)."""
 
     definition: str
     key: Key | None = None
 
 
-class InvalidObjectController(Controller[Due]):
+class InvalidObjectController(Controller[WorkItem]):
     """Follows all definitions, and the objects of each."""
 
     name = "invalid-object-controller"
@@ -75,7 +74,7 @@ class InvalidObjectController(Controller[Due]):
         resource: Resource,
         clock: Clock,
     ) -> None:
-        """`definitions` keeps the catalog up to date; `resource` is theirs."""
+        """`definitions` keeps the catalog up to date; `resource` is that of definitions."""
         super().__init__(reader, resource, clock)
         self._definitions = definitions
         self.persistence = persistence
@@ -83,26 +82,26 @@ class InvalidObjectController(Controller[Due]):
         self._objects: dict[str, _Objects] = {}
         self._since = 0.0  # when other tasks last ran
 
-    def observe(self, change: Change) -> Iterable[Due]:
-        return [Due(change.key.name)]
+    def observe(self, change: Change) -> Iterable[WorkItem]:
+        return [WorkItem(change.key.name)]
 
-    def resync(self) -> Iterable[Due]:
-        return [Due(key.name) for key in self.collection.keys]
+    def resync(self) -> Iterable[WorkItem]:
+        return [WorkItem(key.name) for key in self.collection.keys]
 
-    async def reconcile(self, due: Due) -> None:
-        name, key = due
-        await self._definitions.settled(name)  # the catalog then knows of the change
+    async def reconcile(self, item: WorkItem) -> None:
+        name, key = item
+        await self._definitions.settled(name)  # after that the catalog has the change
         versions = self.catalog.current.defined.get(name)
         if versions is None:
-            if (gone := self._objects.pop(name, None)) is not None:
-                gone.stop()
+            if (deleted := self._objects.pop(name, None)) is not None:
+                deleted.stop()
         elif key is None:
             await self._check_all(name, versions)
         elif (objects := self._objects.get(name)) is not None:
             await self._check(objects, versions, key)
 
     async def _check_all(self, name: str, versions: Versions) -> None:
-        """Check every object of a definition, unless that was done under the schema that it has now."""
+        """Check every object of a definition, unless they were checked against its current schema."""
         objects = self._objects.get(name)
         collection = await self.reader.collection(versions.storage)
         if objects is not None:
@@ -113,12 +112,12 @@ class InvalidObjectController(Controller[Due]):
         for key in list(collection.keys):
             await self._check(objects, versions, key)
             if self.catalog.current.defined.get(name) is not versions:
-                return  # the schema has changed again, and all objects are due again
+                return  # the schema has changed again: another item is in the queue
         if objects.invalid:
             log.info("%s: %d of %d objects do not validate", name, len(objects.invalid), len(collection.keys))
 
     async def _check(self, objects: _Objects, versions: Versions, key: Key) -> None:
-        """Make the annotation of one object right."""
+        """Correct the annotation of one object."""
         invalid = objects.invalid
         while True:
             await self._pause()
@@ -166,11 +165,11 @@ class _Objects:
             if change.entry is None:
                 self.invalid.pop(change.key, None)
             elif change.key in self.invalid or _QUOTED in change.entry.stored:
-                self._controller.queue.add(Due(self._definition, change.key))
+                self._controller.queue.add(WorkItem(self._definition, change.key))
 
     def end(self) -> None:
-        """Another schema, or none any more."""
-        self._controller.queue.add(Due(self._definition))
+        """The schema was changed, or the definition was deleted."""
+        self._controller.queue.add(WorkItem(self._definition))
 
     def stop(self) -> None:
         self._collection.watchers.pop(self, None)
@@ -180,21 +179,24 @@ class _Objects:
 
 
 def _annotated(entry: Entry, versions: Versions, now: str) -> tuple[bool, Entry | None]:
-    """Whether the object is valid, and what to store in its place; None if its annotation is right."""
+    """Whether the object is valid, and the entry that replaces it; None if its annotation is correct."""
     errors = revalidate(codec.decode_stored(entry.stored), versions).errors
     if not errors and _QUOTED not in entry.stored:
         return True, None
     value: Object = codec.decode_stored(entry.stored)
     metadata = value["metadata"]
     annotations = metadata.get("annotations") or {}
-    wanted = message(errors)
-    if annotations.get(INVALID, "") == wanted or metadata.get("deletionTimestamp"):
+    text = message(errors)
+    if annotations.get(INVALID, "") == text or metadata.get("deletionTimestamp"):
         return not errors, None
-    annotations = {name: text for name, text in annotations.items() if name != INVALID}
-    if wanted:
-        annotations[INVALID] = wanted
+    annotations = {name: content for name, content in annotations.items() if name != INVALID}
+    if text:
+        annotations[INVALID] = text
         if validate_annotations(annotations, ROOT):
-            return False, None  # there are so many that one more would be refused in every later write
+            return (
+                False,
+                None,
+            )  # with this annotation their total size would exceed the limit, and later writes would fail
     value = _with_annotations(value, annotations, versions, now)
     return not errors, new_entry(entry.key, versions.storage, value, served_as_stored=False)
 
@@ -208,7 +210,7 @@ def message(errors: list[FieldError]) -> str:
 
 
 def _with_annotations(value: Object, annotations: dict[str, str], versions: Versions, now: str) -> Object:
-    """A stored object with these annotations, and with MANAGER as the owner of what it changed."""
+    """A stored object with these annotations; MANAGER is the field manager of those that changed."""
     resource = versions.of(value)
     before: Object = copy(value)
     reading.read(resource, before)
@@ -218,6 +220,6 @@ def _with_annotations(value: Object, annotations: dict[str, str], versions: Vers
 
 
 def _replaced(value: Object, **fields: Json) -> Object:
-    """The object with these fields of metadata; without those that are empty."""
-    metadata = {name: one for name, one in value["metadata"].items() if name not in fields}
-    return {**value, "metadata": metadata | {name: one for name, one in fields.items() if one}}
+    """The object with these fields of metadata replaced. Empty fields are removed."""
+    metadata = {name: content for name, content in value["metadata"].items() if name not in fields}
+    return {**value, "metadata": metadata | {name: content for name, content in fields.items() if content}}

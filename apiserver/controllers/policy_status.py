@@ -1,7 +1,7 @@
 """The status of ValidatingAdmissionPolicies, as upstream's controller writes it.
 
-The status says which generation of the policy was looked at, and warns of expressions that do not fit the schemas of
-what it is about. A policy is looked at when it changes, not when a schema does.
+The status has the generation of the policy that was checked, and warnings about expressions that do not match the schemas
+of the resources that the policy selects. A policy is checked when it changes, not when a schema changes.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class PolicyStatusController(Controller[Key]):
         status: Object = policy.get("status") or {}
         if generation <= status.get("observedGeneration", 0):
             return None
-        from noxu.apiserver.admission.typechecking import warnings  # large, and few need it
+        from noxu.apiserver.admission.typechecking import warnings  # large, and rarely needed
 
         found = warnings(policy, self.catalog.current)
-        checking = {"expressionWarnings": found} if found else {}
-        new = {**policy, "status": {**status, "observedGeneration": generation, "typeChecking": checking}}
+        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
+        new = {**policy, "status": {**status, **checked}}
         tracker = ownership.tracker(self.resource, "status")
         now = format_time(self.clock.now())
         return new_entry(entry.key, self.resource, manager.update(policy, new, tracker, manager=MANAGER, now=now))

@@ -1,13 +1,13 @@
-"""A keyed work queue, as client-go's: what a controller has to look at, each key at most once at a time.
+"""A keyed work queue, as client-go's: the keys that a controller has to reconcile.
 
-A key that is added while it is due stays due once. One that is added while it is worked on is due once more afterwards:
-a worker always sees the newest state, and never works on a key twice at the same time. A key that failed is due again
-after a delay that doubles with each failure.
+A key that is added twice before a worker takes it is processed once. A key that is added while a worker processes it is
+processed again afterwards: a worker always sees the newest state, and no two workers process the same key at a time. A key
+that failed is added again after a delay that doubles with each failure.
 
-    add(k)            due now
-    add_after(k, 60)  due in 60 seconds of object time
-    get() → k         in the order in which keys became due; add(k) now means: once more after done(k)
-    retry(k)          due again after a delay
+    add(k)            k is ready
+    add_after(k, 60)  k is ready in 60 seconds of object time; of several such times the earliest counts
+    get() → k         in the order in which keys became ready; add(k) now makes k ready again after done(k)
+    retry(k)          k is ready again after a delay
     done(k)           has to follow each get()
 """
 
@@ -28,45 +28,52 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WorkQueue(Generic[K]):
-    """See the module. For one event loop."""
+    """The queue of one controller, used on one event loop."""
 
     def __init__(self, clock: Clock) -> None:
         """`clock` measures `add_after`; retries run on the event loop's time."""
         self._clock = clock
-        self._due: dict[K, None] = {}
-        self._working: set[K] = set()
-        self._due_again: set[K] = set()
+        self._ready: dict[K, None] = {}
+        self._processing: set[K] = set()
+        self._ready_again: set[K] = set()  # added while they were processed
         self._failures: dict[K, int] = {}
         self._retries: dict[K, asyncio.TimerHandle] = {}
-        self._later: list[tuple[float, int, K]] = []
+        self._delayed: dict[K, float] = {}  # the time at which each key of `add_after` is ready
+        self._schedule: list[tuple[float, int, K]] = []  # a heap; entries whose time is not that in `_delayed` are void
         self._order = count()
-        self._alarm: asyncio.Task[None] | None = None
-        self._has_due = asyncio.Event()
+        self._timer: asyncio.Task[None] | None = None
+        self._has_ready = asyncio.Event()
         self._idle: dict[K, list[asyncio.Future[None]]] = {}
-        self._tried: list[asyncio.Future[None]] = []
+        self._processed: list[asyncio.Future[None]] = []
+        self._stopped = False
 
     def add(self, key: K) -> None:
-        """The key is due now."""
+        """Make a key ready now."""
+        if self._stopped:
+            return
         if timer := self._retries.pop(key, None):
             timer.cancel()
-        if key in self._working:
-            self._due_again.add(key)
+        if key in self._processing:
+            self._ready_again.add(key)
             return
-        self._due[key] = None
-        self._has_due.set()
+        self._ready[key] = None
+        self._has_ready.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """The key is due in so many seconds of object time, whatever else makes it due before."""
+        """Make a key ready after `seconds` of object time, even if it becomes ready before for another reason."""
         at = self._clock.monotonic() + seconds
-        heapq.heappush(self._later, (at, next(self._order), key))
-        if self._later[0][0] == at:
-            self._set_alarm()
+        if self._stopped or self._delayed.get(key, at + 1) <= at:
+            return
+        self._delayed[key] = at
+        heapq.heappush(self._schedule, (at, next(self._order), key))
+        if self._schedule[0][0] == at:
+            self._set_timer()
 
     def retry(self, key: K) -> float:
-        """The key failed: due again after the delay that is returned."""
+        """Make a key that failed ready again, after the delay in seconds that is returned."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = min(FIRST_DELAY * 2.0 ** min(failures - 1, 30), LONGEST_DELAY)
-        if key not in self._due_again:
+        if not self._stopped:
             loop = asyncio.get_running_loop()
             self._retries[key] = loop.call_later(delay, self._retry_now, key)
         return delay
@@ -76,96 +83,105 @@ class WorkQueue(Generic[K]):
         self.add(key)
 
     def forget(self, key: K) -> None:
-        """The key succeeded: its next failure is the first one."""
+        """Reset the count of failures of a key that succeeded."""
         self._failures.pop(key, None)
 
+    def failures(self, key: K) -> int:
+        """The number of failures of a key since it last succeeded."""
+        return self._failures.get(key, 0)
+
     async def get(self) -> K:
-        """The next key, once there is one."""
-        while not self._due:
-            self._has_due.clear()
-            await self._has_due.wait()
-        key = next(iter(self._due))
-        del self._due[key]
-        self._working.add(key)
+        """Take the next key; wait until there is one. After `stop`, wait until cancelled."""
+        while not self._ready:
+            self._has_ready.clear()
+            await self._has_ready.wait()
+        key = next(iter(self._ready))
+        del self._ready[key]
+        self._processing.add(key)
         return key
 
     def done(self, key: K) -> None:
-        """The key is no longer worked on."""
-        self._working.discard(key)
-        self._wake_tried()
-        if key in self._due_again:
-            self._due_again.discard(key)
+        """End the processing of a key."""
+        self._processing.discard(key)
+        self._wake_processed()
+        if key in self._ready_again:
+            self._ready_again.discard(key)
             self.add(key)
         elif key not in self._retries:
             self.release(key)
 
-    def _wake_tried(self) -> None:
-        for future in self._tried:
+    def _wake_processed(self) -> None:
+        for future in self._processed:
             if not future.done():
                 future.set_result(None)
-        self._tried.clear()
+        self._processed.clear()
 
     def is_idle(self, key: K) -> bool:
-        """Whether nothing is due for the key, under way, or to be retried."""
-        return key not in self._due and key not in self._working and key not in self._retries
+        """Whether a key is neither ready, nor processed, nor to be retried."""
+        return key not in self._ready and key not in self._processing and key not in self._retries
 
     @property
-    def due(self) -> list[K]:
-        """The keys that are due, in order."""
-        return list(self._due)
+    def ready(self) -> list[K]:
+        """The ready keys, in order."""
+        return list(self._ready)
 
-    async def tried(self, key: K) -> None:
-        """Return when the key is not due or worked on any more, whatever came of it."""
-        while key in self._due or key in self._working:
+    async def processed(self, key: K) -> None:
+        """Wait until a key is neither ready nor processed: its last attempt has ended, in success or in failure."""
+        while key in self._ready or key in self._processing:
             future = asyncio.get_running_loop().create_future()
-            self._tried.append(future)
+            self._processed.append(future)
             await future
 
     async def idle(self, key: K) -> None:
-        """Return when the key is idle, or released."""
+        """Wait until a key is idle, or released."""
         if not self.is_idle(key):
             future = asyncio.get_running_loop().create_future()
             self._idle.setdefault(key, []).append(future)
             await future
 
     def release(self, key: K) -> None:
-        """Wake those who wait for a key to become idle."""
+        """Wake the tasks that wait for a key to become idle."""
         for future in self._idle.pop(key, ()):
             if not future.done():
                 future.set_result(None)
 
     @property
     def depth(self) -> int:
-        """How many keys are due, worked on, or to be retried."""
-        return len(self._due) + len(self._working) + len(self._retries)
+        """The number of keys that are ready, processed, or to be retried."""
+        return len(self._ready) + len(self._processing) + len(self._retries)
 
-    def stop(self) -> None:
-        """Cancel everything that is scheduled, and wake everyone who waits."""
-        for timer in self._retries.values():
-            timer.cancel()
-        self._retries.clear()
-        self._later.clear()
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+    async def stop(self) -> None:
+        """Drop all keys, cancel all timers, and wake all waiting tasks. Keys that are added later are dropped, too."""
+        self._stopped = True
+        for retry in self._retries.values():
+            retry.cancel()
+        for keys in (self._ready, self._ready_again, self._retries, self._delayed, self._schedule):
+            keys.clear()
         for key in list(self._idle):
             self.release(key)
-        self._wake_tried()
+        self._wake_processed()
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+            await asyncio.gather(timer, return_exceptions=True)
 
     # -- object time
 
-    def _set_alarm(self) -> None:
-        """Sleep until the earliest key of `add_after`."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm = asyncio.get_running_loop().create_task(self._wake_up())
+    def _set_timer(self) -> None:
+        """Sleep until the earliest time of `add_after`."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().create_task(self._add_delayed())
 
-    async def _wake_up(self) -> None:
-        while self._later:
-            left = self._later[0][0] - self._clock.monotonic()
-            if left > 0:
-                await self._clock.sleep(left)
-                continue
-            _, _, key = heapq.heappop(self._later)
-            self.add(key)
-        self._alarm = None
+    async def _add_delayed(self) -> None:
+        while self._schedule:
+            at, _, key = self._schedule[0]
+            if self._delayed.get(key) == at:
+                remaining = at - self._clock.monotonic()
+                if remaining > 0:
+                    await self._clock.sleep(remaining)
+                    continue
+                del self._delayed[key]
+                self.add(key)
+            heapq.heappop(self._schedule)
+        self._timer = None

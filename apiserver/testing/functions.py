@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from noxu.apiserver.admission.matching import Criteria, Rule
 from noxu.apiserver.admission.webhooks import Hook
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import difference
+from noxu.apiserver.containment import Contained
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.values import Json, Object, copy
 from noxu.apiserver.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, Endpoint, Reply
@@ -25,8 +25,6 @@ from noxu.apiserver.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFa
 Function = Callable[..., Any]
 
 WRITES: Final = ("CREATE", "UPDATE")
-
-log = logging.getLogger("noxu")
 
 
 class Denied(Exception):
@@ -45,16 +43,10 @@ class FunctionError(Exception):
 
 @contextlib.contextmanager
 def _function_errors() -> Iterator[None]:
-    """Log what a function raises, and raise FunctionError instead. Denied passes.
-
-    Functions are the code of users, so they may raise anything.
-    """
-    try:
+    """Log any exception of a user's function, and raise FunctionError instead. Denied propagates."""
+    with Contained("a function in place of a webhook", passing=Denied) as contained:
         yield
-    except Denied:
-        raise
-    except Exception as error:
-        log.exception("a function that takes the place of a webhook failed")
+    if (error := contained.error) is not None:
         raise FunctionError(f"{type(error).__name__}: {error}") from error
 
 

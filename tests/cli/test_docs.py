@@ -121,7 +121,7 @@ def test_every_option_in_an_example_exists() -> None:
         for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest)
     ]
     assert len(used) > 20
-    assert [one for one in used if one[2] not in known[one[1]]] == []
+    assert [reference for reference in used if reference[2] not in known[reference[1]]] == []
 
 
 def test_the_table_of_feature_gates_lists_every_gate_with_its_default() -> None:

@@ -103,7 +103,9 @@ def test_an_invalid_crd_is_reported(run: Make, write: Make, value: Object, why: 
     assert ran.status == 1
     output = ran.out + ran.err
     if "json" in options:
-        output = "\n".join(f"{one['field']}: {one['message']}" for one in ran.json["crds"][0]["violations"])
+        output = "\n".join(
+            f"{violation['field']}: {violation['message']}" for violation in ran.json["crds"][0]["violations"]
+        )
     assert why in output
 
 
@@ -236,7 +238,7 @@ def test_rewriting_a_file_does_not_change_other_documents(run: Make, write: Make
         "--- # the next one\n# not   reformatted\nkind:   Pod\n---\n"
     )
     assert path.stat().st_mode & 0o777 == 0o640
-    assert [one.name for one in here.iterdir()] == ["old.yaml"]
+    assert [path.name for path in here.iterdir()] == ["old.yaml"]
     assert run("lint --fix --in-place old.yaml") == (0, "", "")
 
 

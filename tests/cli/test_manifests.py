@@ -26,7 +26,10 @@ from noxu.apiserver.manifests import (
 
 def described(text: str) -> list[str]:
     """Each document of a text: its location, and its kind and name or its error."""
-    return [f"{one.source}: {one.error or f'{one.kind} {one.name}'}" for one in read(text.encode(), "f")]
+    return [
+        f"{document.source}: {document.error or f'{document.kind} {document.name}'}"
+        for document in read(text.encode(), "f")
+    ]
 
 
 A, B = "kind: A\nmetadata: {name: a}", "kind: B\nmetadata: {name: b}"
@@ -92,7 +95,7 @@ def test_the_manifests_of_a_directory_are_read_in_the_order_of_their_names(
 ) -> None:
     for name in ("d/b.yaml", "d/a.json", "d/sub/c.yml", "d/notes.txt", "d/.hidden.yaml", "d/.git/x.yaml"):
         write(name, {"kind": Path(name).stem})
-    assert [one.kind for one in read_paths([here / "d"])] == ["a", "b", "c"]
+    assert [document.kind for document in read_paths([here / "d"])] == ["a", "b", "c"]
     assert files(here / "d" / "notes.txt") == [here / "d" / "notes.txt"], (
         "a file that is named is read, whatever its suffix"
     )
@@ -100,13 +103,13 @@ def test_the_manifests_of_a_directory_are_read_in_the_order_of_their_names(
 
 def test_manifests_are_read_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"kind: A")))
-    assert [one.source for one in read_paths([Path("-")])] == ["stdin"]
+    assert [document.source for document in read_paths([Path("-")])] == ["stdin"]
 
 
 def test_unreadable_files_are_documents_with_an_error(here: Path, write: Callable[..., Path]) -> None:
     write("good.yaml", "kind: A")
     found = list(read_paths([here / "none.yaml", here / "good.yaml"]))
-    assert [one.error for one in found] == ["no such file or directory", ""]
+    assert [document.error for document in found] == ["no such file or directory", ""]
     with pytest.raises(LoadError, match=r"none\.yaml: no such file or directory"):
         list(checked(found))
     assert list(checked(found[1:])) == found[1:]
@@ -115,7 +118,7 @@ def test_unreadable_files_are_documents_with_an_error(here: Path, write: Callabl
 def test_crds_come_first_then_namespaces_then_the_rest_in_order() -> None:
     kinds = ["Z", "Namespace", "A", "CustomResourceDefinition", "Namespace", "B"]
     documents = [Document({"kind": kind}, "f", n) for n, kind in enumerate(kinds)]
-    assert [one.number for one in in_order(documents)] == [3, 1, 4, 0, 2, 5]
+    assert [document.number for document in in_order(documents)] == [3, 1, 4, 0, 2, 5]
 
 
 KINDS: list[tuple[Any, bool, bool]] = [

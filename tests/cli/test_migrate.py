@@ -134,7 +134,7 @@ def stored_versions(client: Client) -> Any:
 def stored(data: Path) -> dict[str, Any]:
     """What is stored, by name."""
     with snapshot(data / "noxu.db") as found:
-        return {one.key.name: json.loads(one.value) for one in found.values(Prefix(f"{GROUP}/widgets"))}
+        return {item.key.name: json.loads(item.value) for item in found.values(Prefix(f"{GROUP}/widgets"))}
 
 
 def prepare(client: Client, conversion: Any = None) -> list[Any]:
@@ -155,13 +155,13 @@ Run = Callable[..., Any]
 def test_a_data_directory_is_migrated(run: Run, tmp_path: Path, webhook: Any) -> None:
     with RunningServer(tmp_path / "data") as client:
         before = prepare(client, webhook)
-    assert [one["apiVersion"] for one in stored(tmp_path / "data").values()] == [
+    assert [value["apiVersion"] for value in stored(tmp_path / "data").values()] == [
         f"{GROUP}/{v}" for v in ("v1", "v1", "v2")
     ]
     ran = run("migrate --data data")
     assert ran == (0, f"{NAME}: 2 of 3 objects rewritten in v2; storedVersions are v2, were v1, v2\n", "")
     after = stored(tmp_path / "data")
-    assert {one["apiVersion"] for one in after.values()} == {f"{GROUP}/v2"}
+    assert {value["apiVersion"] for value in after.values()} == {f"{GROUP}/v2"}
     assert [after[name]["spec"] for name in "abc"] == [
         {"host": "a", "port": "1", "size": 3},
         {"host": "b", "port": "1", "size": 3},

@@ -25,11 +25,11 @@ REFUSED: list[tuple[str, str, str]] = [
     ("an object without its CRD", "--memory widget.json", 'widget.json: no matches for kind "Widget" in version "example.com/v1": load its CRD, too'),
     ("an object that is refused", "--memory crd.json wrong.json", 'wrong.json: Widget.example.com "a" is invalid: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
     ("data in a file", "--data file", "cannot keep data in file: File exists"),
-    ("another kubeconfig", "--memory --kubeconfig file", "file is there, and not of Noxu: it would be lost. Choose another --kubeconfig"),
+    ("another kubeconfig", "--memory --kubeconfig file", "file exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"),
     ("a kubeconfig in a file", "--memory --kubeconfig file/x", "cannot write the kubeconfig file/x: File exists; choose another --kubeconfig"),
     ("a kubeconfig that is a directory", "--memory --kubeconfig .", "cannot write the kubeconfig .: Is a directory; choose another --kubeconfig"),
     ("an address that is not loopback", "--memory --host 0.0.0.0", "--host 0.0.0.0 is not a loopback address: others could use this server without TLS and authentication, which it does not have yet. Use 127.0.0.1, and a tunnel (ssh -L) to reach it from elsewhere"),
-    ("an unknown host name", "--memory --host nobody.invalid", "--host nobody.invalid: "),
+    ("an unknown host name", "--memory --host unknown.invalid", "--host unknown.invalid: "),
 ]  # fmt: skip
 
 
@@ -122,7 +122,10 @@ def _until_written(path: Path) -> str:
     """Wait for the kubeconfig of the server that has been started, which replaces an older one."""
 
     def written() -> str:
-        text = path.read_text() if path.exists() else ""
+        try:
+            text = path.read_text()
+        except FileNotFoundError:  # also if the server removes the older one at this moment
+            return ""
         return text if "current-context" in text and f'"{GONE}"' not in text else ""
 
     return eventually(written)

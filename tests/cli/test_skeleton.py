@@ -83,7 +83,7 @@ def test_json_output_is_a_list(run: Make, write: Make, crd: Make) -> None:
     )
     ran = run("skeleton --output json a.yaml")
     assert (ran.status, ran.err) == (0, "")
-    assert [(one["crd"], one["version"], one["violations"]) for one in ran.json] == [
+    assert [(schema["crd"], schema["version"], schema["violations"]) for schema in ran.json] == [
         ("widgets.example.com", "v1", []),
         ("", "", []),
     ]

@@ -22,7 +22,7 @@ TOO_SMALL_7 = "spec.size: Invalid value: 3: spec.size in body should be greater 
 
 
 def results(ran: Any) -> list[str]:
-    return [one["result"] for one in ran.json["objects"]]
+    return [found["result"] for found in ran.json["objects"]]
 
 
 def test_the_outcomes_are_in_the_order_of_the_files(run: Make, write: Make, crd: Make, widget: Make) -> None:
@@ -77,7 +77,7 @@ OBJECTS: list[tuple[str, Json, str, list[str]]] = [
     ("with an unknown field", {"spec": {"size": 1, "color": 1}}, "valid", ['warning: unknown field "spec.color"']),
     ("with an invalid label", {"metadata": {"name": "a", "labels": {"a": "b c"}}}, "refused", ["metadata.labels: Invalid value"]),
     ("without changes", {}, "valid", []),
-    ("exported from a cluster", {"metadata": {"name": "a", "resourceVersion": "7", "uid": "u", "generation": 4}}, "valid", ["warning: metadata.resourceVersion is left out here"]),
+    ("exported from a cluster", {"metadata": {"name": "a", "resourceVersion": "7", "uid": "u", "generation": 4}}, "valid", ["warning: metadata.resourceVersion is removed"]),
     ("of another version", {"apiVersion": "example.com/v2"}, "refused", ['no matches for kind "Widget" in version "example.com/v2": load its CRD, too']),
     ("without a version", {"apiVersion": None}, "refused", ['no matches for kind "Widget" in version "None"']),
     ("with an invalid finalizer", {"metadata": {"name": "a", "finalizers": ["x y"]}}, "refused", ["metadata.finalizers: Invalid value"]),
@@ -299,10 +299,10 @@ def test_a_crd_of_v1beta1_without_a_structural_form_is_refused(run: Make, write:
     lines = ran.out.splitlines()
     assert lines[:2] == [
         "crd.json: CustomResourceDefinition widgets.example.com: refused",
-        "  there is no form of this v1beta1 CRD that servers take, who want v1:",
+        "  this v1beta1 CRD has no structural v1 form, which servers require:",
     ]
     assert lines[2].startswith("    spec.validation.openAPIV3Schema.properties[a]")
-    assert lines[-2] == "  `noxu lint crd.json` says what to do"
+    assert lines[-2] == "  `noxu lint crd.json` lists the necessary changes"
 
 
 # -- arguments
@@ -337,7 +337,7 @@ def test_invalid_combinations_of_arguments(run: Make, line: str, why: str) -> No
 def test_no_files_are_written(run: Make, write: Make, crd: Make, here: Path) -> None:
     write("crd.json", crd(size=SIZE))
     run("validate -f crd.json")
-    assert [one.name for one in here.iterdir()] == ["crd.json"]
+    assert [path.name for path in here.iterdir()] == ["crd.json"]
 
 
 def test_conversion_webhooks_are_not_called(run: Make, write: Make, crd: Make, widget: Make) -> None:

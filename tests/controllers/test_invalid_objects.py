@@ -1,4 +1,4 @@
-"""`noxu serve --annotate-invalid`: what a CRD refuses since it was changed is marked, and only that."""
+"""`noxu serve --annotate-invalid`: objects that a changed CRD refuses are annotated, and no others."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class World:
         return resource_of(self.plane.catalog, group, plural)
 
     async def apply(self, *objects: Object) -> None:
-        for one in objects:
-            await loading.apply(self.plane, one)
+        for value in objects:
+            await loading.apply(self.plane, value)
         await self.settled()
 
     async def delete(self, resource: Resource, namespace: str, name: str) -> None:
@@ -64,20 +64,20 @@ class World:
         await self.settled()
 
     async def settled(self) -> None:
-        """When no controller has anything left to look at, twice in a row."""
-        quiet = 0
+        """Wait until no controller has a key to reconcile, twice in a row."""
+        idle = 0
         async with hang_guard():
-            while quiet < 2:
+            while idle < 2:
                 await loop_turns()
-                quiet = 0 if any(one.queue.depth for one in self.plane.controllers) else quiet + 1
+                idle = 0 if any(controller.queue.depth for controller in self.plane.controllers) else idle + 1
 
     async def stored(self, name: str) -> Any:
-        """As it is in the store, not as it is read."""
+        """The object in the store, unpruned."""
         found = await self.plane.store.get(key_of(self.resource("example.com", "widgets"), "default", name))
         assert found is not None
         return codec.decode_stored(found.value)
 
-    async def mark(self, name: str) -> str:
+    async def annotation(self, name: str) -> str:
         annotations = (await self.stored(name))["metadata"].get("annotations", {})
         return str(annotations.get(INVALID, ""))
 
@@ -90,12 +90,12 @@ async def world() -> AsyncIterator[World]:
         yield world
 
 
-async def test_invalid_objects_are_marked_and_valid_ones_are_not_touched(world: World) -> None:
+async def test_invalid_objects_are_annotated_and_valid_ones_are_not_written(world: World) -> None:
     await world.apply(widget("bad", size=0), widget("good", size=1))
     revision, good = world.plane.store.revision, await world.stored("good")
-    assert await world.mark("bad") == ""
+    assert await world.annotation("bad") == ""
     await world.apply(TIGHT)
-    assert await world.mark("bad") == TOO_SMALL
+    assert await world.annotation("bad") == TOO_SMALL
     assert await world.stored("good") == good
     assert world.plane.store.revision - revision == 2, "the CRD, and the one object that is invalid"
 
@@ -109,36 +109,36 @@ async def test_it_never_loops(world: World) -> None:
     assert world.plane.store.revision == revision
 
 
-async def test_the_mark_goes_when_the_object_is_mended(world: World) -> None:
+async def test_the_annotation_is_removed_when_the_object_is_corrected(world: World) -> None:
     await world.apply(widget("a", size=0))
     await world.apply(TIGHT)
     await world.apply(widget("a", size=1))
-    assert await world.mark("a") == ""
+    assert await world.annotation("a") == ""
 
 
-async def test_the_mark_goes_when_the_crd_is_changed_back(world: World) -> None:
+async def test_the_annotation_is_removed_when_the_crd_is_changed_back(world: World) -> None:
     await world.apply(widget("a", size=0), widget("b", size=0))
     await world.apply(TIGHT)
     await world.apply(LOOSE)
-    assert [await world.mark("a"), await world.mark("b")] == ["", ""]
+    assert [await world.annotation("a"), await world.annotation("b")] == ["", ""]
     assert "annotations" not in (await world.stored("a"))["metadata"]
 
 
-async def test_the_mark_says_what_is_wrong_now(world: World) -> None:
+async def test_the_annotation_has_the_errors_of_the_newest_schema(world: World) -> None:
     await world.apply(widget("a", size=0))
     await world.apply(TIGHT)
     await world.apply(crd(size={"minimum": 7}))
-    assert await world.mark("a") == TOO_SMALL.replace("to 1", "to 7")
+    assert await world.annotation("a") == TOO_SMALL.replace("to 1", "to 7")
 
 
-async def test_somebody_elses_mark_is_put_right(world: World) -> None:
-    lie = {"metadata": {"name": "a", "annotations": {INVALID: "it is ugly", "other": "stays"}}}
-    await world.apply({**widget("a", size=1), **lie})
+async def test_an_annotation_that_a_client_sets_is_corrected(world: World) -> None:
+    false_annotation = {"metadata": {"name": "a", "annotations": {INVALID: "false", "other": "stays"}}}
+    await world.apply({**widget("a", size=1), **false_annotation})
     assert (await world.stored("a"))["metadata"]["annotations"] == {"other": "stays"}
     await world.apply(widget("b", size=0))
     await world.apply(TIGHT)
-    await world.apply({**widget("b", size=0), "metadata": {"name": "b", "annotations": {INVALID: "all is well"}}})
-    assert await world.mark("b") == TOO_SMALL
+    await world.apply({**widget("b", size=0), "metadata": {"name": "b", "annotations": {INVALID: "false, too"}}})
+    assert await world.annotation("b") == TOO_SMALL
 
 
 async def test_nothing_but_the_annotation_is_written(world: World) -> None:
@@ -155,7 +155,7 @@ async def test_nothing_but_the_annotation_is_written(world: World) -> None:
     assert after == before, "the generation, too"
 
 
-async def test_objects_that_are_being_deleted_are_left_alone(world: World) -> None:
+async def test_objects_that_are_being_deleted_are_not_annotated(world: World) -> None:
     held = {"metadata": {"name": "a", "finalizers": ["example.com/wait"]}}
     await world.apply({**widget("a", size=0), **held})
     await world.delete(world.resource("example.com", "widgets"), "default", "a")
@@ -164,25 +164,25 @@ async def test_objects_that_are_being_deleted_are_left_alone(world: World) -> No
     assert await world.stored("a") == before
 
 
-async def test_definitions_come_and_go(world: World) -> None:
+async def test_a_definition_that_is_created_again(world: World) -> None:
     await world.apply(widget("a", size=0))
     await world.delete(world.resource(GROUP, RESOURCE), "", "widgets.example.com")
     await world.apply(LOOSE, widget("a", size=0))
     await world.apply(TIGHT)
-    assert await world.mark("a") == TOO_SMALL
+    assert await world.annotation("a") == TOO_SMALL
 
 
-async def test_what_was_stored_before_the_start_is_looked_at(tmp_path: Path) -> None:
+async def test_objects_that_were_stored_before_the_start_are_annotated(tmp_path: Path) -> None:
     async with server.Server(Config(port=0, data=tmp_path), documents(LOOSE, widget("a", size=0))):
         pass
     async with server.Server(Config(port=0, data=tmp_path), documents(TIGHT)):
         pass
     async with server.Server(Config(port=0, data=tmp_path, annotate_invalid=True)) as running:
         world = World(running.plane)
-        assert await eventually_async(lambda: world.mark("a")) == TOO_SMALL
+        assert await eventually_async(lambda: world.annotation("a")) == TOO_SMALL
 
 
-def test_a_mark_has_room_for_some_errors_of_some_length() -> None:
+def test_the_number_and_length_of_errors_in_an_annotation_are_limited() -> None:
     assert message([]) == ""
     assert message([required("spec")]) == "spec: Required value"
     many = message([required(f"spec.f{n}", "x" * 2 * MAX_ERROR_TEXT) for n in range(MAX_ERRORS + 5)])

@@ -1,4 +1,4 @@
-"""A store that fails on request, in front of one that works; and a server that stands on it."""
+"""A store with planned failures, and a server that uses it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,32 @@ from noxu.apiserver import server as server_module
 from noxu.apiserver.config import Config
 from noxu.apiserver.server import Server
 from noxu.storage.memory import MemoryStore
-from noxu.storage.types import EVERYTHING, Batch, Key, Prefix, Revision, StoreError, Unavailable
+from noxu.storage.types import EVERYTHING, Batch, Key, Page, Prefix, Revision, StoreError, Unavailable
 
 Matches = Callable[[Key], bool]
 
 
 class FlakyStore(MemoryStore):
-    """Each planned failure is raised once, by the first write of its kind to a key that it matches."""
+    """Each planned failure is raised once, by the first call of its method whose key it matches.
+
+    Methods: `create` (a put of a new key), `put`, `delete`, and `list`, whose key consists of the prefix.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.planned: list[tuple[str, Matches, StoreError]] = []
         self.failures = 0
         self.watch_fails: Exception | None = None
-        """What the running watches raise in place of their next batch, which is lost to them."""
+        """Raised by the running watch instead of its next batch."""
 
     def fail(self, method: str, matches: Matches, times: int = 1, error: StoreError | None = None) -> None:
         self.planned += [(method, matches, error or Unavailable("planned"))] * times
 
     def _fail_as_planned(self, method: str, key: Key) -> None:
-        for one in self.planned:
-            planned_method, matches, error = one
+        for failure in self.planned:
+            planned_method, matches, error = failure
             if planned_method == method and matches(key):
-                self.planned.remove(one)
+                self.planned.remove(failure)
                 self.failures += 1
                 raise error
 
@@ -46,6 +49,10 @@ class FlakyStore(MemoryStore):
                 self.failures += 1
                 raise error
             yield batch
+
+    async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
+        self._fail_as_planned("list", Key(prefix.collection or "", prefix.partition or "", ""))
+        return await super().list(prefix, revision=revision, limit=limit, after=after)
 
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
         self._fail_as_planned("put" if expected else "create", key)

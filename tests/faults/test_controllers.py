@@ -62,7 +62,9 @@ async def test_a_definition_is_served_although_its_conditions_cannot_be_stored_a
     assert (await served.ask("POST", CRDS, DEFINITION))[0] == 201
     assert served.store.failures == times
     _, answer = await served.ask("GET", f"{CRDS}/widgets.faults.example.com")
-    assert {one["type"]: one["status"] for one in answer["status"]["conditions"]}["Established"] == "True"
+    assert {condition["type"]: condition["status"] for condition in answer["status"]["conditions"]}[
+        "Established"
+    ] == "True"
     assert (await served.ask("POST", WIDGETS, WIDGET))[0] == 201
 
 
@@ -112,7 +114,9 @@ async def test_a_definition_that_came_while_the_log_was_cut_is_served(served: Se
     assert (await served.ask("POST", CRDS, DEFINITION))[0] == 201
     assert served.store.failures == 1
     _, answer = await served.ask("GET", f"{CRDS}/widgets.faults.example.com")
-    assert {one["type"]: one["status"] for one in answer["status"]["conditions"]}["Established"] == "True"
+    assert {condition["type"]: condition["status"] for condition in answer["status"]["conditions"]}[
+        "Established"
+    ] == "True"
     assert (await served.ask("POST", WIDGETS, WIDGET))[0] == 201
 
 

@@ -46,7 +46,7 @@ class Backend:
             await asyncio.sleep(0)
         if self.closed:
             raise Closed("closed")
-        return [one for one in run(after + 1, upto) if prefix.covers(one.key)]
+        return [event for event in run(after + 1, upto) if prefix.covers(event.key)]
 
 
 async def seen(log: Log, after: Revision, prefix: Prefix = EVERYTHING) -> list[Revision]:
@@ -54,7 +54,7 @@ async def seen(log: Log, after: Revision, prefix: Prefix = EVERYTHING) -> list[R
     revisions: list[Revision] = []
     watch = log.watch(prefix, after)
     while not revisions or revisions[-1] < log.revision:
-        revisions += [one.revision for one in (await anext(watch)).events]
+        revisions += [event.revision for event in (await anext(watch)).events]
     return revisions
 
 
@@ -101,8 +101,8 @@ def test_publishing_no_events_changes_nothing() -> None:
 def test_the_tail_is_bounded_by_events(monkeypatch: pytest.MonkeyPatch, events: int, kept: int) -> None:
     monkeypatch.setattr(module, "TAIL_EVENTS", 10)
     log = Log(1, history=Backend().history)
-    for one in run(2, events + 1):
-        log.publish([one])
+    for event in run(2, events + 1):
+        log.publish([event])
     assert sum(log.find(revision) is not None for revision in range(log.revision + 1)) == kept
     assert log.find(log.revision) is not None
 

@@ -1,0 +1,147 @@
+"""The control plane: which controllers it has, and the order in which its parts start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from noxu.apiserver import loading
+from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.registry.change import Change
+from noxu.storage.memory import MemoryStore
+from noxu.storage.types import Closed, Unavailable
+from tests.faults.flaky import FlakyStore
+from tests.timing import eventually_async, hang_guard
+
+NAMES = [
+    "crd-establishing-controller",
+    "crd-api-approval-controller",
+    "crd-finalizer-controller",
+    "namespace-controller",
+    "validatingadmissionpolicy-status-controller",
+    "event-ttl-controller",
+]
+
+
+async def test_the_controllers_that_are_assembled() -> None:
+    plane = assemble(MemoryStore())
+    assert [controller.name for controller in plane.controllers] == NAMES
+    assert [controller.name for controller in assemble(MemoryStore(), event_ttl=0).controllers] == NAMES[:-1]
+    assert list(plane.writer.environment.followers.values()) == plane.controllers[:1]
+
+
+async def test_every_part_has_the_same_clock() -> None:
+    plane = assemble(MemoryStore())
+    clocks = {controller.clock for controller in plane.controllers}
+    assert clocks == {plane.clock} == {plane.writer.environment.clock}
+
+
+class Traced(Controller[str]):
+    """Records when it starts and stops."""
+
+    name = "traced"
+
+    def __init__(self, plane: ControlPlane, label: str, calls: list[str]) -> None:
+        super().__init__(plane.reader, resource_of(plane.catalog, "", "namespaces"), plane.clock)
+        self.label, self.calls = label, calls
+
+    def observe(self, change: Change) -> Iterable[str]:
+        return ()
+
+    def resync(self) -> Iterable[str]:
+        return ()
+
+    async def reconcile(self, key: str) -> None: ...
+
+    async def start(self) -> None:
+        self.calls.append(f"start {self.label}")
+        if self.label == "fails":
+            raise Unavailable("planned")
+        await super().start()
+
+    async def stop(self) -> None:
+        self.calls.append(f"stop {self.label}")
+        await super().stop()
+
+
+def traced(plane: ControlPlane, *labels: str) -> list[str]:
+    """Replace the controllers. Returns the list of their calls, and of the close of the store."""
+    calls: list[str] = []
+    plane.controllers[:] = [Traced(plane, label, calls) for label in labels]
+    close = plane.store.close
+
+    async def closing() -> None:
+        calls.append("close")
+        await close()
+
+    plane.store.close = closing  # type: ignore[method-assign]
+    return calls
+
+
+async def test_controllers_start_in_order_and_stop_in_reverse_before_the_store_is_closed() -> None:
+    plane = assemble(MemoryStore())
+    calls = traced(plane, "a", "b")
+    async with running(plane):
+        calls.append("run")
+    assert calls == ["start a", "start b", "run", "stop b", "stop a", "close"]
+
+
+async def test_a_controller_that_cannot_start_stops_those_before_it() -> None:
+    before = asyncio.all_tasks()
+    plane = assemble(MemoryStore())
+    calls = traced(plane, "a", "fails", "b")
+    with pytest.raises(Unavailable):
+        async with running(plane):
+            pass
+    assert calls == ["start a", "start fails", "stop fails", "stop a", "close"]
+    assert asyncio.all_tasks() == before
+
+
+async def test_an_exception_inside_stops_everything() -> None:
+    before = asyncio.all_tasks()
+    plane = assemble(MemoryStore())
+    with pytest.raises(ZeroDivisionError):
+        async with running(plane):
+            raise ZeroDivisionError
+    assert asyncio.all_tasks() == before
+    with pytest.raises(Closed):
+        await plane.store.status()
+
+
+async def test_the_end_leaves_no_task() -> None:
+    before = asyncio.all_tasks()
+    async with running(assemble(MemoryStore())) as plane:
+        await loading.apply(plane, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+        assert {task.get_name() for task in asyncio.all_tasks() - before} >= {"watch cache", f"{NAMES[0]}: _work"}
+    assert asyncio.all_tasks() == before
+
+
+async def test_the_log_is_followed_again_after_a_failure_which_health_reports() -> None:
+    store = FlakyStore()
+    async with running(assemble(store)) as plane:
+        assert await plane.log_health() == ""
+        failures = []
+        namespaces = resource_of(plane.catalog, "", "namespaces")
+        before = await plane.reader.collection(namespaces)
+        store.watch_fails = RuntimeError("planned")
+        writing = asyncio.create_task(
+            loading.apply(plane, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+        )
+        async with hang_guard():
+            while not failures:
+                await asyncio.sleep(0)
+                failures += [found] if (found := await plane.log_health()) else []
+            await writing
+        assert failures == ["RuntimeError('planned')"]
+        await eventually_async(lambda: plane.log_failure == "")
+        after = await plane.reader.collection(namespaces)
+        assert after is not before, "a batch may have been applied in part"
+        assert [key.name for key in after.keys if key.name == "a"] == ["a"]
+
+
+async def test_the_health_of_the_store() -> None:
+    async with running(assemble(MemoryStore())) as plane:
+        assert await plane.store_health() == ""

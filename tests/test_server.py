@@ -1,0 +1,234 @@
+"""A server in this process: health of controllers, compaction, addresses, the kubeconfig, and how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from noxu.apiserver import server as server_module
+from noxu.apiserver.config import Config
+from noxu.apiserver.controllers import controller as engine
+from noxu.apiserver.kubeconfig import write_kubeconfig
+from noxu.apiserver.server import (
+    COMPACT_EVERY,
+    Server,
+    StartError,
+    banner,
+    compact_periodically,
+    listen,
+    reserved_kubeconfig,
+)
+from noxu.storage.memory import MemoryStore
+from noxu.storage.types import Key, Revision, Unavailable
+from tests.clocks import ManualClock
+from tests.faults.flaky import Served, serving
+from tests.timing import eventually_async, hang_guard, loop_turns
+
+
+@pytest.fixture
+async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    async with serving(monkeypatch) as running:
+        yield running
+
+
+# -- readyz
+
+
+async def test_a_controller_that_fails_is_named_by_readyz_and_explained_at_its_own_path(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await served.ask("GET", "/readyz"))[0] == 200
+    await served.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    await served.ask("POST", "/api/v1/namespaces/n/configmaps", {"metadata": {"name": "a"}})
+    monkeypatch.setattr(engine, "UNHEALTHY_AFTER", 0.05)
+    served.store.fail("delete", lambda key: key.name == "a", 1000, Unavailable("the disk is full; make room"))
+    assert (await served.ask("DELETE", "/api/v1/namespaces/n"))[0] == 200
+    code, text = await eventually_async(lambda: unready(served))
+    assert code == 500
+    assert "[-]namespace-controller failed: reason withheld\n" in text
+    assert "[+]crd-establishing-controller ok\n" in text
+    code, text = await served.ask("GET", "/readyz/namespace-controller")
+    assert code == 500
+    assert "n has failed " in text
+    assert " s: the disk is full; make room; the next attempt is within 10 s, see the log of the server" in text
+    served.store.planned.clear()
+    await eventually_async(lambda: ready(served))
+
+
+async def unready(served: Served) -> tuple[int, str] | None:
+    answer = await served.ask("GET", "/readyz?verbose")
+    return answer if answer[0] != 200 else None
+
+
+async def ready(served: Served) -> bool:
+    return await served.ask("GET", "/readyz") == (200, "ok")
+
+
+# -- compaction
+
+
+class Compacting:
+    """A store that is compacted, and the clock of its compaction."""
+
+    def __init__(self) -> None:
+        self.store, self.clock, self.key = MemoryStore(), ManualClock(), Key("c", "", "k")
+        self.task = asyncio.create_task(compact_periodically(self.store, self.clock))
+
+    async def write(self) -> Revision:
+        found = await self.store.get(self.key)
+        return await self.store.put(self.key, b"{}", expected=found.revision if found else 0)
+
+    async def interval(self) -> Revision:
+        """Let one interval pass. Returns the compacted revision."""
+        await loop_turns()
+        self.clock.advance(COMPACT_EVERY)
+        await loop_turns()
+        return self.store.compacted
+
+
+@pytest.fixture
+async def compacting() -> AsyncIterator[Compacting]:
+    found = Compacting()
+    yield found
+    found.task.cancel()
+
+
+async def test_history_is_removed_after_one_to_two_intervals(compacting: Compacting) -> None:
+    await loop_turns()
+    first = await compacting.write()
+    assert await compacting.interval() < first
+    second = await compacting.write()
+    assert await compacting.interval() == first
+    assert await compacting.interval() == second
+    assert await compacting.interval() == second, "nothing new to remove"
+
+
+async def test_compaction_continues_after_a_failure(
+    compacting: Compacting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(_: Revision) -> None:
+        raise Unavailable("the disk is full")
+
+    await loop_turns()
+    first = await compacting.write()
+    await compacting.interval()
+    with monkeypatch.context() as patch:
+        patch.setattr(compacting.store, "compact", fail)
+        assert await compacting.interval() < first
+    assert "the history is not compacted: the disk is full; the next attempt is in 300 s" in caplog.text
+    assert await compacting.interval() == first
+
+
+# -- addresses
+
+REFUSED_HOSTS: list[tuple[str, str]] = [
+    ("all addresses", "0.0.0.0"),
+    ("all IPv6 addresses", "::"),
+    ("another machine", "192.0.2.1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", [row[1] for row in REFUSED_HOSTS], ids=[row[0] for row in REFUSED_HOSTS])
+def test_other_addresses_than_loopback_are_refused(host: str) -> None:
+    with pytest.raises(StartError, match="is not a loopback address"):
+        listen(host, 0)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_loopback_addresses(host: str) -> None:
+    with contextlib.closing(listen(host, 0)) as listener:
+        assert listener.getsockname()[1] > 0
+
+
+def test_a_port_that_is_in_use() -> None:
+    with contextlib.closing(listen("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(StartError) as raised:
+            listen("127.0.0.1", port)
+    assert str(raised.value) == (
+        f"cannot listen on 127.0.0.1:{port}: another server is using it; choose another --port, or 0 for a free one"
+    )
+
+
+# -- kubeconfig
+
+
+def test_the_kubeconfig_exists_only_inside(tmp_path: Path) -> None:
+    with reserved_kubeconfig(Config(data=tmp_path)) as path:
+        assert path == tmp_path / "kubeconfig"
+        assert not path.exists()
+        write_kubeconfig(path, "http://127.0.0.1:1")
+    assert not path.exists()
+
+
+def test_without_a_data_directory_it_is_in_a_temporary_one() -> None:
+    with reserved_kubeconfig(Config()) as path:
+        assert path.parent.is_dir()
+    assert not path.parent.exists()
+
+
+def test_a_kubeconfig_of_another_program_is_not_touched(tmp_path: Path) -> None:
+    other = tmp_path / "config"
+    other.write_text(json.dumps({"current-context": "production"}))
+    before = other.read_text()
+    with pytest.raises(StartError) as raised, reserved_kubeconfig(Config(kubeconfig=other)):
+        pass
+    assert str(raised.value) == (
+        f"{other} exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"
+    )
+    assert other.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [(None, "in memory, discarded when the server stops"), (Path("d"), "d/noxu.db (full durability)")],
+    ids=["memory", "a data directory"],
+)
+def test_the_banner(data: Path | None, line: str) -> None:
+    assert banner(Config(data=data), "http://127.0.0.1:1", Path("/k")) == (
+        "Noxu serves the Kubernetes API at http://127.0.0.1:1\n"
+        f"  data        {line}\n"
+        "  kubeconfig  /k\n\n"
+        "  export KUBECONFIG=/k\n"
+        "  kubectl api-resources\n\n"
+        "Press Ctrl-C to stop the server.\n"
+    )
+
+
+# -- stop
+
+
+async def test_stopping_ends_watches_and_leaves_no_task() -> None:
+    before = asyncio.all_tasks()
+    async with contextlib.AsyncExitStack() as stack:
+        running = await stack.enter_async_context(Server(Config(port=0)))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        await session.post(f"{running.url}/api/v1/namespaces", json={"metadata": {"name": "n"}})
+        held = {"metadata": {"name": "a", "finalizers": ["example.com/wait"]}}
+        await session.post(f"{running.url}/api/v1/namespaces/n/configmaps", json=held)
+        await session.delete(f"{running.url}/api/v1/namespaces/n")  # a controller waits for the finalizer
+        watch = await session.get(f"{running.url}/api/v1/namespaces?watch=1")
+        await watch.content.readline()
+        async with hang_guard():
+            await running._closing.aclose()
+            await watch.read()  # which raises if the connection is closed before the end of the response
+    await loop_turns()
+    assert {task for task in asyncio.all_tasks() - before if not task.done()} == set()
+
+
+async def test_a_server_that_cannot_start_leaves_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = asyncio.all_tasks()
+
+    async def open_store(_: Config) -> MemoryStore:
+        raise StartError("planned")
+
+    monkeypatch.setattr(server_module, "open_store", open_store)
+    with pytest.raises(StartError, match="planned"):
+        await Server(Config(port=0)).__aenter__()
+    assert asyncio.all_tasks() == before
