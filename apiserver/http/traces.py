@@ -63,7 +63,7 @@ class Traces:
         raise errors.page_not_found()
 
 
-def is_wanted(given: str | None) -> bool:
+def is_requested(given: str | None) -> bool:
     """Whether a request asks to be traced. Raises ApiError."""
     if given not in (None, "1"):
         raise errors.bad_request(f"{HEADER}: {given!r} is not supported: send 1 to have the write traced")
