@@ -56,7 +56,7 @@ _V2: Final = {
         }
     },
 }
-_DEFINITION: Final = {
+DEFINITION: Final[dict[str, Any]] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": f"things.{GROUP}"},
@@ -142,7 +142,7 @@ def thing(name: str, /, *, metadata: Any = None, **spec: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def served(noxu_session: Noxu) -> Iterator[Client]:
-    noxu_session.apply(_DEFINITION)
+    noxu_session.apply(DEFINITION)
     with Client(noxu_session.url) as client:
         yield client
 
