@@ -141,6 +141,6 @@ class App:
 
     async def _document(self, exchange: Exchange) -> Answer:
         """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError."""
-        if self.traces is not None and exchange.path.startswith(traces.FOLDER):
+        if self.traces is not None and exchange.path.startswith(traces.PATH):
             return self.traces.answer(exchange.request.method, exchange.path)
         return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)

@@ -132,7 +132,7 @@ async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
 
 
 class Sink:
-    """A client that takes some, and then nothing until it is told to."""
+    """A client that takes some, and then nothing until it is reply to."""
 
     def __init__(self, room: int) -> None:
         self.room, self.data, self.open = room, b"", asyncio.Event()
@@ -251,7 +251,7 @@ async def test_who_stalls_is_cut_off(server: Server, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(watch, "STALLED_AFTER", 0.05)
     running = await run(server, Sink(0))
     await write(server, 1)
-    with pytest.raises(ConnectionError, match="does not take"):
+    with pytest.raises(ConnectionError, match="does not read"):
         async with hang_guard():
             await running
 
@@ -264,6 +264,6 @@ async def test_who_stalls_does_not_hold_up_the_end(server: Server, monkeypatch: 
     await write(server, 1)
     await loop_turns()
     stream.stop()
-    with pytest.raises(ConnectionError, match="does not take"):
+    with pytest.raises(ConnectionError, match="does not read"):
         async with hang_guard():
             await running
