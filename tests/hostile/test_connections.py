@@ -176,7 +176,7 @@ def test_the_limits_are_upstreams() -> None:
 
 @contextlib.contextmanager
 def in_flight(target: Target, count: int, request: bytes) -> Iterator[None]:
-    """Send so many requests that do not end."""
+    """Send `count` requests that do not end."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(target.connect()).sendall(request)
