@@ -104,7 +104,7 @@ class Things:
         self._client = client
 
     def ask(self, method: str, rest: str = "", body: Any = None, content: str = "json", **headers: str) -> Reply:
-        """A `rest` that starts with /api is a whole path. A `body` that is text is sent as it is."""
+        """A `rest` that starts with /api is a whole path. A `body` that is text is sent unchanged."""
         path = rest if rest.startswith("/api") else THINGS + rest
         data = body.encode() if isinstance(body, str) else None if body is None else json.dumps(body).encode()
         sent = {

@@ -141,7 +141,7 @@ def test_what_a_patch_made_of_the_object(send: Send) -> None:
 def test_what_an_applied_configuration_made_of_the_object(send: Send) -> None:
     path = f"{GEARS}/applied?fieldManager=me"
     found = steps(send, send("PATCH", path, gear("applied", low=1), trace="1", content="apply-patch+yaml"))
-    (added,) = [one for one in found["merge"]["patch"] if one["path"] == "/spec"]
+    (added,) = [step for step in found["merge"]["patch"] if step["path"] == "/spec"]
     assert added == {"op": "add", "path": "/spec", "value": {"low": 1}}
 
 
@@ -187,7 +187,7 @@ def test_the_answer_is_that_of_a_write_that_is_not_traced(send: Send) -> None:
     assert plain.headers["X-Noxu-Trace"] is None
 
 
-def test_what_is_told_of_the_request_and_its_refusal(send: Send) -> None:
+def test_a_trace_has_the_request_and_its_refusal(send: Send) -> None:
     answered = send("POST", GEARS, gear("refused", low=51, high=60), trace="1")
     reply = send("GET", f"/_noxu/traces/{answered.headers['X-Noxu-Trace']}").body
     assert reply["path"] == "readable"
@@ -226,7 +226,7 @@ def test_the_values_of_secrets_are_in_no_trace(send: Send) -> None:
     trace = send("GET", f"/_noxu/traces/{answered.headers['X-Noxu-Trace']}").body
     assert answered.status == 201
     assert "kanarienvogel" not in json.dumps(trace)
-    assert "a2FuYXJpZW52b2dlbA" not in json.dumps(trace)  # the same as it is stored
+    assert "a2FuYXJpZW52b2dlbA" not in json.dumps(trace)  # the stored form of the same
 
 
 def test_the_newest_traces_are_kept() -> None:

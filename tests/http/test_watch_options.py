@@ -30,7 +30,7 @@ def test_what_is_complained_of(things: Things, path: str, query: str, accept: st
 
 STREAMS = [
     ("a path that watches", LEGACY, "", "application/json", ["ADDED"]),
-    ("with bookmarks, of which none tells of the end", LEGACY, "&allowWatchBookmarks=1", "application/json", ["ADDED"]),
+    ("with bookmarks, but none at the end of the initial events", LEGACY, "&allowWatchBookmarks=1", "application/json", ["ADDED"]),
     ("a watch that says it", THINGS, "&watch=1&allowWatchBookmarks=1", "application/json", ["ADDED", "BOOKMARK"]),
     ("objects as lists, which they are not", THINGS, "&watch=1",
      "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", []),

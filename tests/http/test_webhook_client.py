@@ -220,7 +220,7 @@ async def test_a_server_that(client: WebhookClient, serve: Serve, text: str) -> 
     assert reply.startswith(text.format(url=f"http://127.0.0.1:{port}/x", address=f"127.0.0.1:{port}"))
 
 
-async def test_nobody_is_there(client: WebhookClient) -> None:
+async def test_a_closed_port(client: WebhookClient) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -230,7 +230,7 @@ async def test_nobody_is_there(client: WebhookClient) -> None:
     )
 
 
-async def test_a_name_that_nobody_has(client: WebhookClient) -> None:
+async def test_a_host_that_does_not_exist(client: WebhookClient) -> None:
     text = await failure(client, Endpoint("https://hook.ns.svc.invalid:443/x"))
     assert (
         text
@@ -238,7 +238,7 @@ async def test_a_name_that_nobody_has(client: WebhookClient) -> None:
     )
 
 
-async def test_a_service_that_nobody_has(client: WebhookClient) -> None:
+async def test_a_service_that_does_not_exist(client: WebhookClient) -> None:
     endpoint = Endpoint("https://hook.ns.svc.invalid:8443/x", service=Service("ns", "hook", 8443))
     text = await failure(client, endpoint)
     assert text == 'Post "https://hook.ns.svc.invalid:8443/x?timeout=30s": service "hook" not found'
@@ -348,7 +348,7 @@ async def test_the_ca_bundle_is_what_is_trusted(client: WebhookClient, authority
 
 
 @needs_openssl
-async def test_and_nothing_else(client: WebhookClient, authority: Authority, tmp_path: Path) -> None:
+async def test_only_the_ca_bundle_is_trusted(client: WebhookClient, authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Authority(tmp_path / "other", "IP:127.0.0.1")
     async with serving(answering(http()), authority.context) as port:

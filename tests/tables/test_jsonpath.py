@@ -25,7 +25,7 @@ OBJECT = {
         "*": "star",
         "list": ["p", "q", "r"],
         "none": [],
-        "nobody": {},
+        "nothing": {},
         "deep": [[1, 2], [3]],
         "items": [
             {"n": "x", "v": 3, "f": 1.5, "tags": [1, 2], "ready": True},
