@@ -37,9 +37,9 @@ def bare(value: Any) -> Any:
 
 def nodes(schema: Schema) -> Iterator[Schema]:
     yield schema
-    for one in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
-        if isinstance(one, dict):
-            yield from nodes(one)
+    for child in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(child, dict):
+            yield from nodes(child)
 
 
 def properties(name: str) -> Schema:
@@ -81,13 +81,13 @@ def test_each_served_kind_has_a_definition_with_its_group_version_kind() -> None
             "x-kubernetes-group-version-kind"
         ]
     found = definition(APIEXTENSIONS + "CustomResourceDefinitionList")[0]
-    assert [one["kind"] for one in found["x-kubernetes-group-version-kind"]] == ["CustomResourceDefinitionList"]
+    assert [kind["kind"] for kind in found["x-kubernetes-group-version-kind"]] == ["CustomResourceDefinitionList"]
 
 
 def test_delete_options_are_a_kind_of_every_group_version() -> None:
     kinds_of_options = definition(META + "DeleteOptions")[0]["x-kubernetes-group-version-kind"]
     assert len(kinds_of_options) == 54
-    assert kinds_of_options == sorted(kinds_of_options, key=lambda one: (one["group"], one["version"]))
+    assert kinds_of_options == sorted(kinds_of_options, key=lambda kind: (kind["group"], kind["version"]))
     assert kinds_of_options[0] == {"group": "", "kind": "DeleteOptions", "version": "v1"}
     assert definition(META + "Status")[0]["x-kubernetes-group-version-kind"] == [
         {"group": "", "kind": "Status", "version": "v1"}

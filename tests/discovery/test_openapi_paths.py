@@ -60,7 +60,7 @@ def operations(items: dict[str, JsonObject]) -> dict[tuple[str, str], JsonObject
 
 
 def names(parameters: list[JsonObject]) -> list[str]:
-    return [one["name"] for one in parameters]
+    return [parameter["name"] for parameter in parameters]
 
 
 # -- paths and names --------------------------------------------------------------------------------------------------
@@ -132,9 +132,11 @@ def test_tags_and_operation_ids(resource: Resource, tag: str, operation_id: str)
 
 
 def test_no_two_operations_have_the_same_id() -> None:
-    resources = [one for versions in builtin.built_in_versions() for one in versions.all]
+    resources = [resource for versions in builtin.built_in_versions() for resource in versions.all]
     resources += [*definition.definitions_resource().all, custom(subresources=frozenset({"status", "scale"}))]
-    ids = Counter(operation["operationId"] for one in resources for operation in operations(paths.v3(one)).values())
+    ids = Counter(
+        operation["operationId"] for resource in resources for operation in operations(paths.v3(resource)).values()
+    )
     assert [found for found, times in ids.items() if times > 1] == []
 
 

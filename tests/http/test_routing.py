@@ -18,7 +18,7 @@ from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.testing.handle import Noxu
-from tests.http.conftest import DEFINITION, GROUP
+from tests.http.conftest import DEFINITION, GROUP, widgets
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -75,7 +75,12 @@ CUSTOM = f"/apis/{GROUP}/v1"
 IN_DEFAULT = f"{CUSTOM}/namespaces/default/things"
 SERVED = Catalog(
     [definitions_resource(), *built_in_versions()],
-    {"things": versions_of(DEFINITION | {"status": {"acceptedNames": DEFINITION["spec"]["names"]}}, 0)},
+    {
+        definition["spec"]["names"]["plural"]: versions_of(
+            definition | {"status": {"acceptedNames": definition["spec"]["names"]}}, 0
+        )
+        for definition in (DEFINITION, widgets(GROUP, {}))
+    },
 )
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 # name, method, path, and the handler or the code of the refusal
@@ -107,7 +112,9 @@ HANDLED: list[tuple[str, str, str, Handler | int]] = [
     ("an unknown group", "GET", "/apis/nothing.example.com/v1/things", 404),
     ("an object without its namespace", "GET", f"{CUSTOM}/things/a", 404),
     ("a create without a namespace", "POST", f"{CUSTOM}/things", 404),
-    ("a cluster-scoped resource in a namespace", "GET", "/api/v1/namespaces/default/namespaces", 404),
+    ("a cluster-scoped custom resource", "GET", f"{CUSTOM}/widgets/a", handlers.get),
+    ("a cluster-scoped custom resource in a namespace", "GET", f"{CUSTOM}/namespaces/default/widgets/a", 404),
+    ("a cluster-scoped built-in resource in a namespace", "GET", "/api/v1/namespaces/default/namespaces", 404),
     ("an unknown resource of a built-in group", "GET", "/api/v1/nothings", 404),
     ("a method that a built-in resource has not", "DELETE", "/api/v1/namespaces", 405),
     ("a list of reviews", "GET", REVIEWS, 405),

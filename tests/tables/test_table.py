@@ -96,7 +96,7 @@ def test_if_the_first_column_is_no_path_the_name_is_left() -> None:
 
 def test_the_columns_of_scale() -> None:
     columns = scale_columns()
-    assert [(one["name"], one["type"]) for one in columns.definitions] == [
+    assert [(column["name"], column["type"]) for column in columns.definitions] == [
         ("Name", "string"),
         ("Desired", "integer"),
         ("Available", "integer"),
@@ -294,7 +294,7 @@ def test_a_list_of_metadata() -> None:
     assert list(found) == ["kind", "apiVersion", "metadata", "items"]
     assert found["kind"] == "PartialObjectMetadataList"
     assert json.dumps(found["metadata"]) == '{"resourceVersion": "9", "continue": "token", "remainingItemCount": 3}'
-    assert [one["metadata"]["name"] for one in found["items"]] == ["a"]
+    assert [item["metadata"]["name"] for item in found["items"]] == ["a"]
 
 
 def test_an_empty_list_of_metadata_has_null_items() -> None:
@@ -456,7 +456,7 @@ def test_recorded_tables() -> None:
         if path.endswith("includeObject=Object")
         for one in body["rows"]
     }
-    aged = {n for n, one in enumerate(printer_columns, 1) if one["jsonPath"] == ".metadata.creationTimestamp"}
+    aged = {n for n, column in enumerate(printer_columns, 1) if column["jsonPath"] == ".metadata.creationTimestamp"}
     compared = 0
     for path, body in tables:
         if "rows" not in body:
