@@ -327,9 +327,9 @@ def recorded() -> tuple[JsonObject, JsonObject]:
     if not recordings.exists():
         skip_without_data("recordings/discovery.jsonl")
     case = next(
-        one
-        for one in map(json.loads, recordings.read_text().rstrip().split("\n"))
-        if one["id"] == "discovery/openapi-v3"
+        recording
+        for recording in map(json.loads, recordings.read_text().rstrip().split("\n"))
+        if recording["id"] == "discovery/openapi-v3"
     )
     return case["steps"][0]["body"], case["steps"][-1]["expect"]["body"]
 

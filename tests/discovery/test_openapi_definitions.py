@@ -230,8 +230,8 @@ def test_v2_has_no_defaults_and_references_of_v3_have_no_siblings() -> None:
         assert not any("default" in node for node in nodes(in_v2(name)))
         for node in nodes(in_v3(name, V3)):
             assert "$ref" not in node or node == {"$ref": node["$ref"]}
-            for one in node.get("allOf", ()):
-                assert one["$ref"].startswith(V3)
+            for reference in node.get("allOf", ()):
+                assert reference["$ref"].startswith(V3)
 
 
 def test_v3_wraps_a_described_reference_and_keeps_the_default_outside() -> None:

@@ -451,10 +451,10 @@ def test_recorded_tables() -> None:
     columns = custom_columns(printer_columns)
     tables = [(step["path"], step["expect"]["body"]) for step in steps if "as=Table" in step.get("accept", "")]
     objects = {
-        one["object"]["metadata"]["name"]: one["object"]
+        shown["object"]["metadata"]["name"]: shown["object"]
         for path, body in tables
         if path.endswith("includeObject=Object")
-        for one in body["rows"]
+        for shown in body["rows"]
     }
     aged = {n for n, column in enumerate(printer_columns, 1) if column["jsonPath"] == ".metadata.creationTimestamp"}
     compared = 0
@@ -467,7 +467,9 @@ def test_recorded_tables() -> None:
         for expected in body["rows"]:
             mine = row(columns, objects[expected["cells"][0]], "v1", include, NOW)
             assert mine["object"] == expected["object"]
-            for n, (one, other) in enumerate(zip(mine["cells"], expected["cells"], strict=True)):
-                assert n in aged or (one, type(one)) == (other, type(other)) or columns.definitions[n]["type"] == "date"
+            for n, (cell, other) in enumerate(zip(mine["cells"], expected["cells"], strict=True)):
+                assert (
+                    n in aged or (cell, type(cell)) == (other, type(other)) or columns.definitions[n]["type"] == "date"
+                )
                 compared += 1
     assert compared > 400
