@@ -45,8 +45,8 @@ def custom(**more: Any) -> Resource:
 
 
 def built_in(api_version: str, kind: str) -> Resource:
-    kind = kinds.by_group_kind()[api_version, kind]
-    return builtin.resource_of(kind, builtin.BuiltIn(kind))
+    found = kinds.by_group_kind()[api_version, kind]
+    return builtin.resource_of(found, builtin.BuiltIn(found))
 
 
 def operations(items: dict[str, JsonObject]) -> dict[tuple[str, str], JsonObject]:
@@ -313,7 +313,7 @@ def test_deleting_a_collection_of_a_built_in_kind_takes_options_but_does_not_wat
 
 def test_only_supported_operations_are_published() -> None:
     namespaces = operations(paths.v3(built_in("v1", "Namespace")))
-    assert ("/api/v1/namespaces", "delete") not in namespaces, "namespaces are deleted parameter by one"
+    assert ("/api/v1/namespaces", "delete") not in namespaces, "namespaces are deleted one by one"
     assert [method for path, method in namespaces if path.endswith("/finalize")] == ["put"]
     reviews = operations(paths.v3(built_in("authorization.k8s.io/v1", "SelfSubjectAccessReview")))
     assert list(reviews) == [("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "post")]
