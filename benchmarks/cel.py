@@ -176,7 +176,7 @@ def without_rules(node: Json) -> Json:
     if isinstance(node, list):
         return [without_rules(item) for item in node]
     if isinstance(node, dict):
-        return {name: without_rules(one) for name, one in node.items() if name != "x-kubernetes-validations"}
+        return {name: without_rules(item) for name, item in node.items() if name != "x-kubernetes-validations"}
     return node
 
 

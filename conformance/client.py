@@ -59,7 +59,7 @@ class Client:
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Send one request unchanged; return the code, headers and body of the answer.
 
-        A request that fails because the kept connection was closed is sent once more.
+        A request that fails because the kept connection was closed is sent again.
         """
         for is_last_attempt in (False, True):
             try:

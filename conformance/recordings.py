@@ -101,7 +101,7 @@ class Conversation:
 
     def _remove_finalizers(self, spec: dict[str, Any]) -> None:
         """Let the custom resources of a deleted definition be deleted: no controller removes their finalizers."""
-        version = next((one["name"] for one in spec["versions"] if one["served"]), "")
+        version = next((version["name"] for version in spec["versions"] if version["served"]), "")
         base, plural = f"/apis/{spec['group']}/{version}", spec["names"]["plural"]
         listed = self.client.send("GET", f"{base}/{plural}")
         for item in listed.body["items"] if listed.code == 200 else ():

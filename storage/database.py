@@ -225,7 +225,7 @@ def count_keys(condition: str) -> str:
 
 
 def select_rows(number: int) -> str:
-    """The rows of so many revisions."""
+    """The rows of `number` revisions, which are the parameters."""
     return f"SELECT {COLUMNS} FROM log WHERE revision IN ({', '.join('?' * number)})"
 
 

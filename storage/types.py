@@ -129,7 +129,7 @@ class Unavailable(StoreError):
 class Corrupt(StoreError):
     """Stored values do not match their checksums, or cannot be read. Other values are not affected.
 
-    `keys` are the corrupt keys and their revisions, as far as they are known: a write that expects such a revision
+    `keys` are the corrupt keys and their revisions, if these are known: a write that expects such a revision
     replaces the value. For a list, `page` is the result without the corrupt values; for other calls it is None.
     """
 

@@ -8,7 +8,7 @@ from noxu.apiserver.clock import SystemClock
 
 
 class StoppedClock(SystemClock):
-    """Every moment has the same time of day: what the order of times decides does not depend on the machine's speed."""
+    """The time of day never changes, so nothing that depends on it depends on the speed of the machine."""
 
     def now(self) -> datetime:
         return datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)

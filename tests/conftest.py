@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester", "tests.quick", "tests.skip_summary"]
 
-# Neither an example nor making one has a deadline: the machine may be busy.
+# Neither running an example nor generating it has a deadline: the machine may be busy.
 TIMELESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("everyday", TIMELESS, max_examples=150)
 settings.register_profile("nightly", TIMELESS, max_examples=5000)

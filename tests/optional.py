@@ -1,6 +1,6 @@
-"""What some tests need, and not every machine has: data next to the checkout, programs, packages, platform features.
+"""Requirements of tests that some machines lack: data next to the checkout, programs, packages, platform features.
 
-A test without what it needs is skipped. The reason says what is absent: `data: ../shared/crds`, `program: kubectl`,
+A test without its requirements is skipped. The reason names what is absent: `data: ../shared/crds`, `program: kubectl`,
 `package: kopf`, `platform: /proc`. At the end of the run `skip_summary` lists the reasons.
 """
 

@@ -24,24 +24,24 @@ JSON = st.recursive(
 def containers(value: Any) -> list[Any]:
     found, todo = [], [value]
     while todo:
-        one = todo.pop()
-        if isinstance(one, (dict, list)):
-            found.append(one)
-            todo += one.values() if isinstance(one, dict) else one
+        item = todo.pop()
+        if isinstance(item, (dict, list)):
+            found.append(item)
+            todo += item.values() if isinstance(item, dict) else item
     return found
 
 
-@pytest.mark.parametrize("at_once", [values.MAX_COPIED_AT_ONCE, 0], ids=["small", "in pieces"])
+@pytest.mark.parametrize("limit", [values.MAX_COPIED_AT_ONCE, 0], ids=["small", "in pieces"])
 @given(value=JSON)
-def test_a_copy_is_equal_and_shares_no_container(at_once: int, value: Any) -> None:
+def test_a_copy_is_equal_and_shares_no_container(limit: int, value: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "MAX_COPIED_AT_ONCE", at_once)
+        patch.setattr(values, "MAX_COPIED_AT_ONCE", limit)
         copied = copy(value)
     assert equal(copied, value)
-    assert [list(one) for one in containers(copied) if isinstance(one, dict)] == [
-        list(one) for one in containers(value) if isinstance(one, dict)
+    assert [list(item) for item in containers(copied) if isinstance(item, dict)] == [
+        list(item) for item in containers(value) if isinstance(item, dict)
     ]  # the order of keys, too
-    assert not {id(one) for one in containers(copied)} & {id(one) for one in containers(value)}
+    assert not set(map(id, containers(copied))) & set(map(id, containers(value)))
 
 
 def nested(levels: int) -> Any:
@@ -65,12 +65,12 @@ def nested(levels: int) -> Any:
         "text",
         None,
     ],
-    ids=["deep", "a large list", "a large object", "[]", "{}", "empty ones", "big", "with a big one", "text", "null"],
+    ids=["deep", "a large list", "a large object", "[]", "{}", "empty containers", "a large number", "a list with a large number", "text", "null"],
 )  # fmt: skip
 def test_any_value_can_be_copied(value: Any) -> None:
     copied = copy(value)
     assert equal(copied, value)
-    assert not {id(one) for one in containers(copied)} & {id(one) for one in containers(value)}
+    assert not set(map(id, containers(copied))) & set(map(id, containers(value)))
 
 
 FIELDS: list[tuple[str, Any, str, Any]] = [
@@ -82,7 +82,7 @@ FIELDS: list[tuple[str, Any, str, Any]] = [
     ("a missing field", {"a": {}}, "a.b", ABSENT),
     ("a missing parent", {}, "a.b", ABSENT),
     ("a parent that is null", {"a": None}, "a.b.c", ABSENT),
-    ("no object at all", None, "a", ABSENT),
+    ("not an object", None, "a", ABSENT),
 ]
 
 
@@ -95,7 +95,7 @@ def test_nested_fields(value: Any, path: str, found: Any, strict: bool) -> None:
 @pytest.mark.parametrize(
     ("path", "end", "parent"), [("a.b", "a.b", [1]), ("a.b.c", "a.b", [1]), ("m.s.x", "m.s.x", "text")]
 )
-def test_a_path_through_a_value_without_fields(path: str, end: str, parent: Any) -> None:
+def test_a_path_through_a_value_without_fields_is_not_found(path: str, end: str, parent: Any) -> None:
     value = {"a": [1], "m": {"s": "text"}}
     assert nested_field(value, path) is None
     assert nested_field(value, path, "default") == "default"

@@ -1,7 +1,7 @@
 """Time in tests: no test fails because the machine is busy, slow or used by others.
 
-- An upper bound is on processor time, to which other processes add little (`cpu_seconds`), with room to spare.
-- Where processor time says nothing, events are ordered: this was answered before that.
+- An upper bound is on processor time, to which other processes increase little (`cpu_seconds`), with room to spare.
+- Where processor time does not help, the order of events is checked: this was answered before that.
 - A lower bound ("not before 0.3 s") may be read from the clock: a busy machine only adds to it.
 - A condition is awaited with `eventually` or `eventually_async`. Their deadline, like every timeout of HANGS_AFTER
   seconds in a test, is a guard against hanging: reaching it means that something never happens, not that it is slow.
@@ -23,7 +23,7 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 HANGS_AFTER: Final = 60.0  # seconds
-_POLL: Final = 0.005  # seconds between two looks
+_POLL: Final = 0.005  # seconds between two calls of a condition
 
 
 def eventually(condition: Callable[[], T]) -> T:
@@ -54,7 +54,7 @@ async def loop_turns(count: int = 50) -> None:
 
 
 def hang_guard() -> asyncio.Timeout:
-    """`async with hang_guard():` what has to end at all."""
+    """`async with hang_guard():` around code that must end at some time."""
     return asyncio.timeout(HANGS_AFTER)
 
 
@@ -76,6 +76,6 @@ def cpu_seconds_of(pid: int) -> float:
 
 
 def _thread_time(work: Callable[[], object]) -> float:
-    begin = time.thread_time()
+    start = time.thread_time()
     work()
-    return time.thread_time() - begin
+    return time.thread_time() - start

@@ -21,16 +21,15 @@ from noxu.apiserver.cel import (
     AuthorizerDecision,
     CelError,
     Composition,
-    CpuBudget,
     Expression,
-    Interrupted,
     Outcome,
     Purpose,
     Value,
     activation,
     match_condition,
 )
-from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.apiserver.cpu_budget import CpuBudget
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.values import Object
 
@@ -134,21 +133,15 @@ class Evaluation:
         return expression.evaluate(self._variables, PER_CALL_LIMIT, self._cpu_budget)
 
 
-class Deadline:
+class Deadline(RuleBudget):
     """The time limit, in the worker thread, of all expressions that are evaluated together. Created in that thread."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._end = thread_time() + LONGEST
 
     def begin(self) -> None:
         """All expressions share the time."""
-
-    def check(self, upcoming_cost: int = 0) -> None:
-        if thread_time() > self._end:
-            raise Interrupted
-
-    def checkpoint(self) -> None:
-        """Only evaluations are limited."""
 
 
 async def run_within_budget(weight: int, evaluate: Callable[[CpuBudget | None], T]) -> T:

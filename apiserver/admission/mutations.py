@@ -44,7 +44,8 @@ from noxu.apiserver.apply.merging import merge
 from noxu.apiserver.apply.patch import FailedTest, PatchFailed, apply_operations
 from noxu.apiserver.apply.typed import join_errors, validate
 from noxu.apiserver.apply.types import Type
-from noxu.apiserver.cel import CpuBudget, Expression, PatchError, Purpose, Value, apply_configuration, json_patch
+from noxu.apiserver.cel import Expression, PatchError, Purpose, Value, apply_configuration, json_patch
+from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.go.fmt import GoValue
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.registry import ownership

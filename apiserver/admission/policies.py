@@ -36,7 +36,8 @@ from noxu.apiserver.admission.expressions import (
     allow_all,
     run_within_budget,
 )
-from noxu.apiserver.cel import PER_CALL_LIMIT, CpuBudget, Expression, Purpose
+from noxu.apiserver.cel import PER_CALL_LIMIT, Expression, Purpose
+from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.go.text import compact_json, trim_space
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Note

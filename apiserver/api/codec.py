@@ -267,22 +267,47 @@ def _encode_in_python(value: Json, *, sort_keys: bool) -> bytes:
 
 
 def pretty(value: Json, *, sort_keys: bool) -> bytes:
-    """The value as Go's MarshalIndent writes it, with two spaces per level and without a line end."""
+    """The value as Go's MarshalIndent writes it, with two spaces per level and without a line end.
+
+    If it needs too much indentation, it is compact.
+    """
     option = _SORTED if sort_keys else 0
     written = _encode_fast(value, option)
     if written is not None:
+        if _has_too_much_indentation(value, len(written)):
+            return _escape(written)
         return _escape(orjson.dumps(value, option=option | orjson.OPT_INDENT_2))
-    return _indent(_encode_in_python(value, sort_keys=sort_keys))
+    written = _encode_in_python(value, sort_keys=sort_keys)
+    return written if _has_too_much_indentation(value, len(written)) else _indent(written)
+
+
+MAX_INDENTATION: Final = 1 << 20
+"""Spaces of indentation that any value may have; a larger one may have INDENTATION_RATIO times its compact size."""
+INDENTATION_RATIO: Final = 16
+_ALWAYS_INDENTED: Final = 1024  # bytes: not even a chain of objects this long has more than MAX_INDENTATION
+
+
+def _has_too_much_indentation(value: Json, size: int) -> bool:
+    """Whether indenting multiplies a value of `size` bytes: at level 250, each item of two bytes has 500 spaces before it."""
+    if size <= _ALWAYS_INDENTED:
+        return False
+    most = MAX_INDENTATION + INDENTATION_RATIO * size
+    todo = [(value, 0)] if isinstance(value, (dict, list)) else []
+    while todo:
+        container, depth = todo.pop()
+        most -= 2 * (depth + 1) * len(container) + 2 * depth
+        if most < 0:
+            return True
+        members = container.values() if isinstance(container, dict) else container
+        todo += [(member, depth + 1) for member in members if isinstance(member, (dict, list))]
+    return False
 
 
 _token: Final = re.compile(rb'([{\[])([}\]])?|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+"|[^{}\[\],:"]++)').finditer
 
 
-MAX_INDENTED: Final = 1000  # levels; 10,000 would take 200 MB of spaces
-
-
 def _indent(written: bytes) -> bytes:
-    """encoding/json's Indent of compact JSON, which is returned unchanged beyond MAX_INDENTED levels.
+    """encoding/json's Indent of compact JSON.
 
     `{"a":[1,{}]}` consists of the tokens { "a" : [ 1 , {} ] }; an empty container is one token.
     """
@@ -294,8 +319,6 @@ def _indent(written: bytes) -> bytes:
             out.append(token[0])
         elif opening:
             depth += 1
-            if depth > MAX_INDENTED:
-                return written
             out += (opening, b"\n", b"  " * depth)
         elif closing:
             depth -= 1
@@ -308,9 +331,15 @@ def _indent(written: bytes) -> bytes:
 
 
 def to_yaml(value: Json) -> bytes:
-    """The value as sigs.k8s.io/yaml writes it: keys sorted, with a line end."""
+    """The value as sigs.k8s.io/yaml writes it: keys sorted, with a line end.
+
+    If it needs too much indentation, it is compact JSON, which is YAML, too.
+    """
     from noxu.apiserver.go import yaml_writer  # imported late: most servers never write YAML
 
+    written = encode(value, sort_keys=True)
+    if _has_too_much_indentation(value, len(written)):
+        return written + b"\n"
     return yaml_writer.write(value)
 
 

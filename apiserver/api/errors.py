@@ -156,6 +156,10 @@ def internal_error(message: str) -> ApiError:
     return ApiError(500, f"Internal error occurred: {message}", "InternalError", details)
 
 
+TOO_LARGE: Final = "etcdserver: request is too large"
+"""etcd's error for an object that is too large to be stored."""
+
+
 def plain_error(message: str, code: int = 500) -> ApiError:
     """An error without reason and details, as upstream makes it from a plain Go error."""
     return ApiError(code, message)

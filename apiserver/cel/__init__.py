@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT as PER_CALL_LIMIT
-    from noxu.apiserver.cel.cpu_budget import CpuBudget as CpuBudget
     from noxu.apiserver.cel.errors import CelError as CelError
     from noxu.apiserver.cel.errors import Interrupted as Interrupted
     from noxu.apiserver.cel.evaluation.interpreter import Outcome as Outcome
@@ -38,7 +37,6 @@ _HOMES = {
     "AuthorizerDecision": "library.authorization",
     "CelError": "errors",
     "Composition": "kubernetes.admission",
-    "CpuBudget": "cpu_budget",
     "Expression": "kubernetes.admission",
     "FailedRule": "kubernetes.validation",
     "Interrupted": "errors",

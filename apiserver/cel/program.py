@@ -12,7 +12,6 @@ from noxu.apiserver.cel.checking.environment import Environment
 from noxu.apiserver.cel.cost import estimate
 from noxu.apiserver.cel.cost.ranges import Range
 from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.apiserver.cel.cpu_budget import CpuBudget
 from noxu.apiserver.cel.errors import Cancelled, CelError
 from noxu.apiserver.cel.evaluation import constants, interpreter
 from noxu.apiserver.cel.evaluation.constants import Constants
@@ -24,6 +23,7 @@ from noxu.apiserver.cel.syntax.source import compile_error
 from noxu.apiserver.cel.types.schema_types import DeclType
 from noxu.apiserver.cel.types.types import Type
 from noxu.apiserver.cel.values.values import Value
+from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.schema.structural import Structural
 
 

@@ -16,6 +16,7 @@ from noxu.apiserver.api.field import (
     Verbatim,
     child,
     duplicate,
+    forbidden,
     index,
     invalid,
     key,
@@ -27,10 +28,11 @@ from noxu.apiserver.api.meta import validate_object_meta, validate_object_meta_u
 from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain, subdomain_name
 from noxu.apiserver.crd.clientconfig import conversion_errors
 from noxu.apiserver.crd.conditions import APPROVAL_ANNOTATION, Approval, approval, is_protected, is_true
-from noxu.apiserver.crd.internal import Internal, echo_versions, internal
+from noxu.apiserver.crd.internal import Internal, echo_versions, internal, nodes
 from noxu.apiserver.crd.schemas import RuleCheckers, schema_errors
 from noxu.apiserver.crd.strictness import MAX_SELECTABLE_FIELDS, Strictness, has_schema
 from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.schema import patterns
 from noxu.apiserver.schema.fieldpath import resolve
 from noxu.apiserver.schema.structural import NoStructuralForm, Structural, parse
 from noxu.apiserver.values import Json, Object
@@ -40,6 +42,10 @@ COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 SELECTABLE_TYPES: Final = ("string", "boolean", "integer")
 MAX_DEPRECATION_WARNING: Final = 256  # bytes, though the text says characters
+
+
+MAX_PATTERN_SIZE: Final = 500_000
+"""Instructions of all patterns of a definition. Each takes about 32 bytes. Upstream has no such limit."""
 
 
 def validate(crd: Object, *, checkers: RuleCheckers | None = None) -> list[FieldError]:
@@ -57,7 +63,7 @@ def validate(crd: Object, *, checkers: RuleCheckers | None = None) -> list[Field
         *validate_object_meta(crd["metadata"], namespaced=False, name_rule=name_errors),
         *_spec_errors(spec, Strictness(spec), "spec", checkers),
         *_rest(crd, None, spec),
-    ]
+    ] or _pattern_errors(spec)
 
 
 def validate_update(new: Object, old: Object, *, checkers: RuleCheckers | None = None) -> list[FieldError]:
@@ -77,7 +83,20 @@ def validate_update(new: Object, old: Object, *, checkers: RuleCheckers | None =
             *immutable,
         ]
     errors += [invalid(path, given, "field is immutable") for path, given, stored in immutable if given != stored]
-    return errors + list(_rest(new, old, spec))
+    return errors + list(_rest(new, old, spec)) or _pattern_errors(spec)
+
+
+def _pattern_errors(spec: Internal) -> list[FieldError]:
+    """The error of patterns that take too much memory together. Each of them is valid."""
+    found = {node["pattern"] for schema in spec.schemas() for node in nodes(schema) if node.get("pattern")}
+    size = sum(map(patterns.size, found))
+    if size <= MAX_PATTERN_SIZE:
+        return []
+    why = (
+        f"the patterns have {size} instructions, and a definition may have at most {MAX_PATTERN_SIZE}: repeat classes of "
+        "characters, such as \\pL, fewer times, and limit the length with maxLength"
+    )
+    return [forbidden("spec.versions", why)]
 
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:

@@ -1,4 +1,7 @@
-"""Limits on the processor time of CEL rules, because their costs limit it only roughly.
+"""Limits on the processor time of requests, because neither the size of a body nor the cost of a rule limits it.
+
+In the event loop, work that takes too long raises LoopBudgetExceeded, and is repeated in a thread. In a thread, a CEL rule
+that takes too long ends with an error (RuleBudget), and the request as a whole with another one (ThreadBudget).
 
 The limits are on processor time of the thread, not wall time, so the load of the machine does not change any result.
 """
@@ -9,34 +12,28 @@ from time import thread_time
 from typing import Final
 
 from noxu.apiserver import cel
+from noxu.apiserver.api import errors
+from noxu.apiserver.cpu_budget import CURRENT
 
 MAX_RULE_SECONDS: Final = 1.0  # for one rule, in a thread
 MAX_LOOP_SECONDS: Final = 0.02  # for all rules of an object, in the event loop
 MAX_LOOP_COST: Final = 20_000  # units of cost of one indivisible operation in the event loop; one takes about 1 µs
+MAX_THREAD_SECONDS: Final = 10.0  # for a part of a request that runs in a thread
+MAX_THREAD_COST: Final = 10_000_000  # units of cost of one indivisible operation in a thread
+UNITS_PER_CHECK: Final = 250  # units of work after which the clock is read
+
+TOO_MUCH_WORK: Final = (
+    "the server stopped working on this request after {seconds:g} s of processor time; send a smaller object, or simplify "
+    "the schema or the patch"
+)
 
 
 class LoopBudgetExceeded(Exception):
     """The work takes too long for the event loop and must be repeated in a thread."""
 
 
-class ThreadBudget:
-    """For work in a thread: a rule that takes too long ends with an error."""
-
-    def __init__(self) -> None:
-        self._end = 0.0
-
-    def begin(self) -> None:
-        self._end = thread_time() + MAX_RULE_SECONDS
-
-    def check(self, upcoming_cost: int = 0) -> None:
-        if thread_time() > self._end:
-            raise cel.Interrupted
-
-    def checkpoint(self) -> None:
-        """Work other than evaluations is not limited."""
-
-    def require_imported(self, name: str) -> None:
-        """A thread may import anything."""
+class WorkCancelled(Exception):
+    """The request has ended meanwhile: its client left, its deadline has passed, or the server stops."""
 
 
 class LoopBudget:
@@ -44,9 +41,10 @@ class LoopBudget:
 
     def __init__(self) -> None:
         self._end = 0.0
+        self._left = 0
 
     def begin(self) -> None:
-        """All rules share one time limit. It starts with the first check."""
+        """All work shares one time limit. It starts with the first check."""
 
     def check(self, upcoming_cost: int = 0) -> None:
         if upcoming_cost > MAX_LOOP_COST:
@@ -59,7 +57,78 @@ class LoopBudget:
     def checkpoint(self) -> None:
         self.check()
 
+    def spend(self, units: int) -> None:
+        self._left -= units
+        if self._left < 0:
+            self._left = UNITS_PER_CHECK
+            self.check(units)
+
     def require_imported(self, name: str) -> None:
         """Raise LoopBudgetExceeded if using that name of `noxu.apiserver.cel` would import modules of the engine."""
         if not cel.is_imported(name):
             raise LoopBudgetExceeded
+
+
+class ThreadBudget:
+    """For work in a thread: it ends with an error when it takes too long, and without one when it is cancelled.
+
+    It is created where the work is awaited, and starts in the thread.
+    """
+
+    def __init__(self) -> None:
+        self._end = 0.0
+        self._left = 0
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """End the work at its next check. Callable from any thread."""
+        self._is_cancelled = True
+
+    def begin(self) -> None:
+        """All work shares one time limit. It starts with the first check."""
+
+    def check(self, upcoming_cost: int = 0) -> None:
+        """Raises ApiError Timeout, WorkCancelled."""
+        if self._is_cancelled:
+            raise WorkCancelled
+        now = thread_time()
+        self._end = self._end or now + MAX_THREAD_SECONDS
+        if now > self._end or upcoming_cost > MAX_THREAD_COST:
+            raise errors.timeout(TOO_MUCH_WORK.format(seconds=MAX_THREAD_SECONDS), 0)
+
+    def checkpoint(self) -> None:
+        self.check()
+
+    def spend(self, units: int) -> None:
+        self._left -= units
+        if self._left < 0:
+            self._left = UNITS_PER_CHECK
+            self.check(units)
+
+
+class RuleBudget:
+    """For CEL rules in a thread: one that takes too long ends with an error. The budget of the whole work holds, too."""
+
+    def __init__(self) -> None:
+        self._end = 0.0
+        self._outer = CURRENT.get()
+
+    def begin(self) -> None:
+        self._end = thread_time() + MAX_RULE_SECONDS
+
+    def check(self, upcoming_cost: int = 0) -> None:
+        if thread_time() > self._end:
+            raise cel.Interrupted
+        if self._outer is not None:
+            self._outer.check()
+
+    def checkpoint(self) -> None:
+        if self._outer is not None:
+            self._outer.checkpoint()
+
+    def spend(self, units: int) -> None:
+        if self._outer is not None:
+            self._outer.spend(units)
+
+    def require_imported(self, name: str) -> None:
+        """A thread may import anything."""

@@ -6,13 +6,14 @@ from contextlib import suppress
 from typing import Final
 
 from noxu.apiserver.api import meta
+from noxu.apiserver.api.errors import TOO_LARGE, plain_error
 from noxu.apiserver.api.field import Path
 from noxu.apiserver.crd.versions import deprecation_warning, storage_version
 from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.go.text import plain
 from noxu.apiserver.registry.resource import CUSTOM, Resource, ScalePaths, Versions
 from noxu.apiserver.schema import embedded
-from noxu.apiserver.schema.defaulting import default, drop_nulls
+from noxu.apiserver.schema.defaulting import TooMuchAdded, default, drop_nulls
 from noxu.apiserver.schema.pruning import prune
 from noxu.apiserver.values import Object, nested_field
 
@@ -68,7 +69,10 @@ class CustomResources:
         return value
 
     def default(self, resource: Resource, value: Object) -> None:
-        default(value, resource.schema)
+        try:
+            default(value, resource.schema)
+        except TooMuchAdded:
+            raise plain_error(TOO_LARGE) from None
 
     def written(self, value: Object) -> Object:
         return value

@@ -9,17 +9,19 @@ does all of them in one pass; the times in the trace are those of this readable 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from noxu.apiserver.api.difference import difference, field_path, steps
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.field import NIL
+from noxu.apiserver.cpu_budget import limited_by
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Draft, Outcome
-from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.stages import Stage, Superseded
 from noxu.apiserver.registry.strategies import STRATEGIES
 from noxu.apiserver.registry.trace import Note, Step, shown_patch
@@ -38,7 +40,7 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
         began = time.perf_counter()
         failure: ApiError | None = None
         try:
-            waits = await offload(draft.weight, stage, draft)
+            waits = await _started(draft, stage)
             if waits is not None:
                 await waits
         except ApiError as error:
@@ -54,6 +56,18 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
         trace.insert(place, step._replace(seconds=seconds, notes=notes))
         if failure is not None:
             raise failure
+
+
+async def _started(draft: Draft, stage: Stage) -> Awaitable[None] | None:
+    """Run a stage as the driver does (`write.run`): what it returns."""
+    draft.in_loop = draft.weight <= LOOP_LIMIT
+    if draft.in_loop:
+        try:
+            with limited_by(LoopBudget()):
+                return stage(draft)
+        except LoopBudgetExceeded:
+            draft.weight, draft.in_loop = LOOP_LIMIT + 1, False
+    return await offload(draft.weight, stage, draft)
 
 
 SUPERSEDED: Final = "another write changed the object: restart with the new stored object"

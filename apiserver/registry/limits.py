@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.apiserver.api.errors import plain_error
+from noxu.apiserver.api.errors import TOO_LARGE, plain_error
 from noxu.apiserver.registry.corrupt_objects import storage_key
 from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.resource import Resource
@@ -24,4 +24,4 @@ def check_size(resource: Resource, entry: Entry, *, update: bool) -> None:
     keys, more = _UPDATE if update else _CREATE
     key = storage_key(resource, entry.key).encode("utf-8", "surrogateescape")
     if len(entry.stored) + keys * len(key) + more > MAX_REQUEST:
-        raise plain_error("etcdserver: request is too large")
+        raise plain_error(TOO_LARGE)

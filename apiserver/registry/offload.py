@@ -1,10 +1,14 @@
-"""Offload large work to a thread, and limit the number of large requests that are processed concurrently.
+"""Offload large work to threads, and limit the number of large requests that are processed concurrently.
 
 The work of a request grows with its weight in bytes: those of its body and those of the stored object. Up to LOOP_LIMIT it
-runs in the event loop. Larger work runs in one thread: the interpreter switches threads every few milliseconds, so the
-loop continues to serve other requests. There is only one thread, because with each further one the loop waits longer for
-its turn. A decoded object takes up to fifty times the memory of its text, so a large request waits for a slot before it is
-decoded, and keeps the slot until it is answered.
+runs in the event loop, under a budget of processor time if it may multiply (`cpu_budget`). Larger work runs in a thread:
+the interpreter switches threads after SWITCH_INTERVAL, so the loop continues to serve other requests. There are only a
+few threads, because with each one the loop waits longer for its turn; and each piece of work has a ThreadBudget, so that
+none of them occupies a thread for long. When the request ends, because its client has left, its deadline has passed or the
+server stops, its work in a thread ends, too.
+
+A decoded object takes up to fifty times the memory of its text, so a large request waits for a slot before it is decoded,
+and keeps the slot until it is answered.
 
 Offloaded functions are pure: they work on a draft or on bytes that nothing else changes at the same time.
 """
@@ -13,28 +17,63 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
+from noxu.apiserver.cpu_budget import limited_by
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, ThreadBudget
+
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
 SLOTS: Final = 4  # large requests that are decoded at the same time
+THREADS: Final = 2
+SWITCH_INTERVAL: Final = (
+    0.001  # seconds; each thread that computes may make the loop wait for so long, many times a request
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_thread: Final = ThreadPoolExecutor(1, "noxu-offload")
+_threads: Final = ThreadPoolExecutor(THREADS, "noxu-offload")
 
 
 async def offload(weight: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in the loop if `weight`, in bytes, is at most LOOP_LIMIT, else in the thread."""
+    """Call a function in the loop if `weight`, in bytes, is at most LOOP_LIMIT, else in a thread.
+
+    Raises ApiError Timeout if it takes more processor time in a thread than a request may.
+    """
     if weight <= LOOP_LIMIT:
         return function(*args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(
-        _thread, _collector.paused, partial(function, *args, **kwargs)
-    )
+    budget = ThreadBudget()
+    try:
+        return await asyncio.get_running_loop().run_in_executor(
+            _threads, _in_thread, budget, partial(function, *args, **kwargs)
+        )
+    except asyncio.CancelledError:
+        budget.cancel()
+        raise
+
+
+async def offload_if_long(weight: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As `offload`, but what takes too long in the loop is repeated in a thread. For functions that change nothing."""
+    if weight <= LOOP_LIMIT:
+        try:
+            with limited_by(LoopBudget()):
+                return function(*args, **kwargs)
+        except LoopBudgetExceeded:
+            weight = LOOP_LIMIT + 1
+    return await offload(weight, function, *args, **kwargs)
+
+
+def _in_thread(budget: ThreadBudget, function: Callable[[], T]) -> T:
+    if sys.getswitchinterval() > SWITCH_INTERVAL:
+        sys.setswitchinterval(SWITCH_INTERVAL)
+    with limited_by(budget):
+        budget.check()
+        return _collector.paused(function)
 
 
 class LargeRequests:

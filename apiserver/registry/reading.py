@@ -9,8 +9,10 @@ were written under the current schema skip these stages: see `registry.entry`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 
@@ -21,8 +23,9 @@ def prune_stored(resource: Resource, value: Object) -> None:
 
 
 def default_stored(resource: Resource, value: Object) -> None:
-    """Fill in defaults that were added to the schema."""
-    resource.behaviour.default(resource, value)
+    """Fill in defaults that were added to the schema, as far as they do not make the object too large."""
+    with suppress(ApiError):
+        resource.behaviour.default(resource, value)
 
 
 READ_STAGES: Final[tuple[Callable[[Resource, Object], None], ...]] = (prune_stored, default_stored)

@@ -116,7 +116,7 @@ class Behaviour(Protocol):
         ...
 
     def default(self, resource: Resource, value: Object) -> None:
-        """Fill in defaults, in place."""
+        """Fill in defaults, in place. Raises ApiError if they make the object too large."""
         ...
 
     def written(self, value: Object) -> Object:

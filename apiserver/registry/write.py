@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
+from noxu.apiserver.cpu_budget import limited_by
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.registry import explain
 from noxu.apiserver.registry.conversion.entries import entry_at
-from noxu.apiserver.registry.cpu_budget import LoopBudgetExceeded
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Action, Draft, Environment, Outcome, WriteRequest, Written, draft_of
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.scaling import merge_scale, patch_scale, read_scale, read_scale_patch, set_scale
@@ -153,7 +154,8 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
     while at < len(stages):
         draft.in_loop = draft.weight <= LOOP_LIMIT
         if draft.in_loop:
-            at, waits = _run_until_wait(draft, stages, at)
+            with limited_by(LoopBudget()):
+                at, waits = _run_until_wait(draft, stages, at)
         else:
             at, waits = await offload(draft.weight, _run_until_wait, draft, stages, at)
         if waits is not None:

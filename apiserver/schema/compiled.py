@@ -19,6 +19,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.schema.conditions import ANYTHING, NOTHING, Accepts, is_anything, source
+from noxu.apiserver.schema.defaulting import MAX_ADDED
 from noxu.apiserver.schema.pruning import META
 from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, Structural
 
@@ -52,6 +53,7 @@ class Compiled:
             self._warm_up -= 1
             return False
         self._functions.left = MAX_COMPILED_AT_ONCE
+        self._functions.room_left[0] = MAX_ADDED
         return self._accepts(value)
 
     def accepts_status(self, status: Json) -> bool:
@@ -89,7 +91,9 @@ class _Functions:
     """The functions generated for a schema. Their globals are each other, and constants."""
 
     def __init__(self) -> None:
-        self._globals: dict[str, Any] = {}
+        self.room_left = [MAX_ADDED]
+        """Values in two threads share it. If it is used up too early, a value is left to the walkers, which count exactly."""
+        self._globals: dict[str, Any] = {"room": self.room_left}
         self._numbers = count()
         self.left = MAX_COMPILED_AT_ONCE
 
@@ -113,6 +117,9 @@ class _Functions:
         name = f"f{next(self._numbers)}"
         self._globals[name] = self._later(schema, self._globals, name)
         return name
+
+    def room(self) -> str:
+        return "room"
 
     def table(self, properties: dict[str, Structural]) -> str:
         table: dict[str, Accepts] = {}

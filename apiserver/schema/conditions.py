@@ -10,6 +10,8 @@ default 1) and args (a list of strings):
 
     def accepts(x):
         if type(x) is not dict: return False
+        room[0] -= 13                                       # of what defaults may add, `"replicas":1,` takes 13 bytes
+        if room[0] < 0: return False
         if not c1(x): return False                          # c1: {name, replicas, args}.issuperset
         if 'name' in x:
             v = x['name']
@@ -34,7 +36,7 @@ from functools import partial
 from typing import Final, Protocol, TypeAlias
 
 from noxu.apiserver.schema import embedded, formats, listtype, patterns
-from noxu.apiserver.schema.defaulting import drop_nulls
+from noxu.apiserver.schema.defaulting import default_size, drop_nulls
 from noxu.apiserver.schema.numbers import fits, to_int64
 from noxu.apiserver.schema.pruning import META, prune
 from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
@@ -65,6 +67,10 @@ class Functions(Protocol):
         """The name of the function that accepts values of a node."""
         ...
 
+    def room(self) -> str:
+        """The name of a list with one integer: the bytes that defaults may still add to the value."""
+        ...
+
     def table(self, properties: dict[str, Structural]) -> str:
         """The name of a dict of such functions by property."""
         ...
@@ -76,6 +82,7 @@ def source(schema: Structural, functions: Functions) -> str:
         return f"def accepts(x):\n    return {condition('x', schema, functions)}\n"
     narrow = schema.additional_properties is None and len(schema.properties) <= WIDE
     lines = [f"if type(x) is not dict: return {'x is None' if _accepts_null(schema) else False}"]
+    lines += _room(schema, functions)
     lines += _narrow(schema, functions) if narrow else _wide(schema, functions)
     lines.append(f"return {_all(_whole(schema, functions))}")
     return "def accepts(x):\n    " + "\n    ".join(lines) + "\n"
@@ -320,6 +327,16 @@ def _undeclared(schema: Structural) -> Accepts:
 
 def _never(_: Json) -> bool:
     return False
+
+
+def _room(schema: Structural, functions: Functions) -> Iterator[str]:
+    """Count what defaults add to an object, as if all of them were missing."""
+    added = sum(
+        len(name) + default_size(inner) for name, inner in schema.properties.items() if inner.default is not MISSING
+    )
+    if added:
+        yield f"{functions.room()}[0] -= {added}"
+        yield f"if {functions.room()}[0] < 0: return False"
 
 
 def _narrow(schema: Structural, functions: Functions) -> Iterator[str]:

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from noxu.apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
-from noxu.apiserver.schema.patterns import compile as compile_pattern
+from noxu.apiserver.schema import patterns
 from noxu.apiserver.schema.structural import NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
 
 
@@ -200,7 +200,7 @@ def _check_validation(v: ValueValidation, path: Path, errors: list[FieldError], 
         _check_nested(v.not_, child(path, "not"), errors)
     if v.pattern:
         try:
-            compile_pattern(v.pattern)
+            patterns.size(v.pattern)
         except ValueError as error:
             why = f"must be a valid regular expression, but isn't: {error}"
             errors.append(invalid(child(path, "pattern"), v.pattern, why))

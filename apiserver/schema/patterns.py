@@ -4,6 +4,9 @@ A pattern matches when it is found anywhere in the text (Go's MatchString): `^` 
 end, never before a final newline. Python's `re` may take exponential time, so it is never used if a client chooses
 both pattern and text. RE2's binding is called below its public wrapper, which decodes every span and
 takes ten times as long as the search.
+
+A pattern of a few characters may need much memory and time: a Unicode class has a thousand instructions, and up to 1,000
+repetitions. Compiling a large one is accounted for before it begins, so that it does not happen in the event loop.
 """
 
 from __future__ import annotations
@@ -11,27 +14,41 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.regexp_syntax import PatternError, to_re2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MEMORY: Final = 8 << 20  # RE2's budget for a pattern's program and its automaton; its own default
-MEMORY_LARGE: Final = 64 << 20  # for the few patterns that Go accepts and that need more
+MEMORY: Final = 512 << 10
+"""Bytes of RE2's budget for a pattern's program and its automaton. Half of a 64th of it are the program's instructions."""
+MEMORY_LARGE: Final = 8 << 20
+"""The budget for patterns that need more, such as `\\pL{100}` with its 119,604 instructions."""
+MAX_CACHED_SIZE: Final = 4096
+"""Instructions of a pattern that is cached. Validators keep larger ones themselves."""
+COMPILATION_UNITS: Final = 200_000
+"""Units of work (see `noxu.apiserver.cpu_budget`) for compiling a pattern that needs MEMORY_LARGE."""
+STEPS_PER_UNIT: Final = 500
+"""Steps of RE2 in a microsecond, if its automaton needs more than its memory: each byte then visits each instruction."""
 
 
 class Pattern:
     """A compiled pattern."""
 
-    __slots__ = ("_spans", "text")
+    __slots__ = ("_cheap_length", "_spans", "size", "text")
 
-    def __init__(self, text: str, spans: Callable[[bytes, int, int], list[tuple[int, int]]]) -> None:
+    def __init__(self, text: str, spans: Callable[[bytes, int, int], list[tuple[int, int]]], size: int) -> None:
+        """`size`: the number of instructions of the program."""
         self.text = text
         self._spans = spans
+        self.size = size
+        self._cheap_length = 100 * STEPS_PER_UNIT // max(size, 1)
 
     def search(self, text: str) -> bool:
         """Whether the pattern is found anywhere in the text."""
         encoded = text.encode()
+        if len(encoded) > self._cheap_length:
+            spend(len(encoded) * self.size // STEPS_PER_UNIT)
         return self._spans(encoded, 0, len(encoded))[0][0] >= 0
 
     def find(self, text: str) -> str | None:
@@ -59,15 +76,45 @@ def _next_character(encoded: bytes, position: int) -> int:
     return position
 
 
-@lru_cache(maxsize=256)  # validators keep their patterns themselves
 def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compile
     """A compiled pattern. Raises PatternError, a ValueError with Go's message."""
+    try:
+        return _compile_cached(text)
+    except _TooLargeToCache as large:
+        return large.pattern
+
+
+@lru_cache(maxsize=4096)
+def size(text: str) -> int:
+    """The number of instructions of a pattern's program. Raises PatternError."""
+    return compile(text).size
+
+
+class _TooLargeToCache(Exception):
+    """The pattern is compiled, and lru_cache does not keep what a function raises."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        super().__init__()
+        self.pattern = pattern
+
+
+@lru_cache(maxsize=256)
+def _compile_cached(text: str) -> Pattern:
+    pattern = _compile(text)
+    if pattern.size > MAX_CACHED_SIZE:
+        raise _TooLargeToCache(pattern)
+    return pattern
+
+
+def _compile(text: str) -> Pattern:
     translated = to_re2(text).encode()
     engine, options, anywhere = _re2()
-    for options.max_mem in (MEMORY, MEMORY_LARGE):
+    for options.max_mem, units in ((MEMORY, 0), (MEMORY_LARGE, COMPILATION_UNITS)):
+        if units:
+            spend(units)
         program = engine(translated, options)
         if program.ok():
-            return Pattern(text, partial(program.Match, anywhere))
+            return Pattern(text, partial(program.Match, anywhere), program.ProgramSize())
     raise PatternError("expression too large", text)
 
 

@@ -27,6 +27,7 @@ from noxu.apiserver.api.codec import decode_stored, encode
 from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS
 from noxu.apiserver.api.field import FieldError, Path, child, invalid, not_supported, required, too_long, too_many
 from noxu.apiserver.api.field import type_invalid as of_wrong_type
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.schema import formats, numbers, patterns
 from noxu.apiserver.schema.enums import membership
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 # Validation stops at so many errors, or so many characters of paths in them: they take time, and are not reported.
 MAX_FOUND: Final = 10 * MAX_REPORTED_ERRORS
 MAX_FOUND_TEXT: Final = 64 << 20
+
+# How validation accounts for its work (see `noxu.apiserver.cpu_budget`).
+UNITS_PER_COMPILATION: Final = 10  # of the checks for one kind of value at one node
+ITEMS_AT_ONCE: Final = 1024
 
 # CEL rules are not run on an object with one of these errors (upstream's hasBlockingErr).
 BLOCKING: Final = frozenset({
@@ -155,6 +160,7 @@ class _Node(dict[type, "tuple[int, Sequence[Check]]"]):
             self.format = ""
 
     def __missing__(self, kind: type) -> tuple[int, Sequence[Check]]:
+        spend(UNITS_PER_COMPILATION)
         self[kind] = compiled = _for_null(self) if kind is _NULL else _for_value(self, kind)
         return compiled
 
@@ -284,6 +290,7 @@ def _junctor_checks(node: _Node) -> list[Check]:
 
 def _any_of(branches: list[_Node]) -> Check:
     def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+        spend(len(branches))
         best, best_errors = -1, found[:0]
         for branch in branches:
             errors: Found = []
@@ -301,6 +308,7 @@ def _any_of(branches: list[_Node]) -> Check:
 
 def _one_of(branches: list[_Node]) -> Check:
     def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+        spend(len(branches))
         valid, valid_matches = 0, 0
         best, best_errors = -1, found[:0]
         for branch in branches:
@@ -327,6 +335,7 @@ def _one_of(branches: list[_Node]) -> Check:
 
 def _all_of(branches: list[_Node]) -> Check:
     def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+        spend(len(branches))
         matches, valid = 0, 0
         for branch in branches:
             before = len(found)
@@ -364,7 +373,7 @@ def _string_check(node: _Node) -> Check | None:
     longest, shortest, pattern = validation.max_length, validation.min_length, validation.pattern
     if longest is None and shortest is None and not pattern:
         return None
-    search = patterns.compile(pattern).search if pattern else None
+    compiled = patterns.compile(pattern) if pattern else None
 
     def check(value: str, location: Location, found: Found, _old: Correlated | None) -> int:
         if longest is not None and len(value) > longest:
@@ -372,7 +381,7 @@ def _string_check(node: _Node) -> Check | None:
         elif shortest is not None and len(value) < shortest:
             path = path_of(location)
             found.append(invalid(path, value, f"{path} in body should be at least {shortest} chars long"))
-        elif search is not None and not search(value):
+        elif compiled is not None and not compiled.search(value):
             path = path_of(location)
             found.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
         return 0
@@ -419,6 +428,8 @@ def _array_check(node: _Node) -> Check | None:
         if items is not None:
             before = len(found)
             for n, item in enumerate(value):
+                if not n % ITEMS_AT_ONCE:
+                    spend(min(len(value) - n, ITEMS_AT_ONCE))
                 certain, checks = items[type(item)]
                 if not checks:
                     matches += certain
@@ -447,6 +458,7 @@ def _object_check(node: _Node) -> Check | None:
         return None
 
     def check(value: Object, location: Location, found: Found, old: Correlated | None) -> int:
+        spend(len(value))
         matches, before = 0, len(found)
         if fewest is not None and len(value) < fewest:
             path = path_of(location)
@@ -489,8 +501,11 @@ def _enum_check(node: _Node, kind: type) -> Check:
         members = [decode_stored(encode(member, sort_keys=True)) for member in members]
     supported = [member if isinstance(member, str) else compact_json(member) for member in members]
     is_member = membership(kind, members)
+    comparisons = len(members) if kind in (dict, list) else 0
 
     def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+        if comparisons:
+            spend(comparisons)
         if not is_member(value):
             found.append(not_supported(path_of(location), value, supported))
         return 0

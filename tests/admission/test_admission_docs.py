@@ -37,7 +37,7 @@ def port(tmp_path: Path) -> Iterator[int]:
         thread.join()
 
 
-def test_the_webhook_of_the_documentation(noxu: Noxu, port: int) -> None:
+def test_the_webhook_of_the_documentation_works(noxu: Noxu, port: int) -> None:
     assert set(FILES) == {"webhook.py", "webhooks.yaml"}
     noxu.apply(FILES["webhooks.yaml"].replace("9443", str(port)))
     with Client(noxu.url) as client:

@@ -18,7 +18,8 @@ from noxu.apiserver.admission.expressions import (
     OutOfBudget,
     run_within_budget,
 )
-from noxu.apiserver.cel import AuthorizerDecision, Composition, CpuBudget, Purpose
+from noxu.apiserver.cel import AuthorizerDecision, Composition, Purpose
+from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.registry import cpu_budget
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.offload import LOOP_LIMIT

@@ -1,4 +1,4 @@
-"""What docs/policies.md shows happens."""
+"""The examples in docs/policies.md work as described."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CRD: Object = {
 }
 
 
-def test_the_policies_of_the_documentation(noxu: Noxu) -> None:
+def test_the_policies_of_the_documentation_work(noxu: Noxu) -> None:
     assert len(MANIFESTS) == 2
     noxu.apply(CRD, *MANIFESTS)
     path = "/apis/example.com/v1/namespaces/default/widgets"

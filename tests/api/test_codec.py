@@ -183,16 +183,40 @@ def test_pretty_json_has_two_spaces_and_no_line_end(number: float) -> None:
     )
 
 
-def test_json_nested_too_deeply_is_not_indented() -> None:
-    def nested(levels: int) -> Json:
-        value: Json = 1
-        for _ in range(levels):
-            value = {"a": value}
-        return value
+def chain(levels: int, end: Json = 1) -> Json:
+    for _ in range(levels):
+        end = {"a": end}
+    return end
 
-    deep, deeper = nested(codec.MAX_INDENTED), nested(codec.MAX_INDENTED + 1)
-    assert codec.pretty(deep, sort_keys=True).count(b"\n") == 2 * codec.MAX_INDENTED
-    assert codec.pretty(deeper, sort_keys=True) == codec.encode(deeper, sort_keys=True)
+
+NOT_INDENTED: list[tuple[str, Json]] = [
+    ("a chain of objects", chain(9_000)),
+    ("several of them", {"a": chain(5_000), "b": chain(5_000)}),
+    ("a long list far inside", chain(250, [1] * 50_000)),
+    ("a long list far inside, which orjson does not read", chain(300, [1] * 50_000)),
+    ("large objects far inside", chain(200, [{"b": 1, "c": 2}] * 20_000)),
+]
+INDENTED: list[tuple[str, Json]] = [
+    ("a small object", {"a": {"b": [1, 2]}}),
+    ("a chain of some hundred objects", chain(700)),
+    ("a long list", {"a": {"b": [1] * 50_000}}),
+    ("long texts far inside", chain(250, ["x" * 1_000] * 100)),
+]
+
+
+@pytest.mark.parametrize("value", [row[1] for row in NOT_INDENTED], ids=[row[0] for row in NOT_INDENTED])
+def test_what_indentation_multiplies_is_not_indented(value: Json) -> None:
+    compact = codec.encode(value, sort_keys=True)
+    assert codec.pretty(value, sort_keys=True) == compact
+    assert codec.to_yaml(value) == compact + b"\n"
+
+
+@pytest.mark.parametrize("value", [row[1] for row in INDENTED], ids=[row[0] for row in INDENTED])
+def test_what_is_indented_has_a_bounded_size(value: Json) -> None:
+    compact = codec.encode(value, sort_keys=True)
+    for written in (codec.pretty(value, sort_keys=True), codec.to_yaml(value)):
+        assert b"\n" in written.rstrip()
+        assert len(written) < 2 * codec.MAX_INDENTATION + 20 * len(compact)
 
 
 @pytest.mark.parametrize("write", [codec.encode, codec.pretty])

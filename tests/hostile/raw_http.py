@@ -74,16 +74,16 @@ class Target:
             return Reply(answer.status, answer.headers, answer.read())
 
     def send_raw(self, data: bytes, *, answers: int | None = None) -> bytes:
-        """Send raw bytes. Return what comes back until the server closes, or until `answers` complete answers have arrived."""
+        """Send raw bytes. Return the bytes that the server sends until it closes, or until `answers` complete answers."""
         with self.connect() as connection:
             connection.sendall(data)
             return receive(connection, answers=answers)
 
 
 def receive(connection: socket.socket, *, answers: int | None = None) -> bytes:
-    """What the server sends until it closes the connection, or until `answers` complete answers have arrived.
+    """The bytes that the server sends until it closes the connection, or until `answers` complete answers have arrived.
 
-    Raises TimeoutError if it does neither.
+    Raises TimeoutError if neither happens.
     """
     received = b""
     with contextlib.suppress(ConnectionError):

@@ -183,7 +183,7 @@ def in_flight(target: Target, count: int, request: bytes) -> Iterator[None]:
         yield
 
 
-ENDLESS_WRITE = f"POST {MAPS} HTTP/1.1\r\nContent-Length: 9\r\n".encode() + HOST + b"\r\n"  # its body never comes
+ENDLESS_WRITE = f"POST {MAPS} HTTP/1.1\r\nContent-Length: 9\r\n".encode() + HOST + b"\r\n"  # its body never arrives
 
 
 def test_writes_beyond_the_limit_are_refused_and_may_be_retried(target: Target) -> None:

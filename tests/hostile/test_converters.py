@@ -101,8 +101,8 @@ def deep(connection: Any, _: bytes) -> None:
 def honest(connection: Any, body: bytes) -> None:
     review = json.loads(body)
     request = review["request"]
-    for one in request["objects"]:
-        one["apiVersion"] = request["desiredAPIVersion"]
+    for value in request["objects"]:
+        value["apiVersion"] = request["desiredAPIVersion"]
     review["response"] = {
         "uid": request["uid"],
         "convertedObjects": request["objects"],
@@ -177,7 +177,7 @@ def get(client: Client, path: str) -> tuple[int, Any]:
 
 @pytest.fixture
 def long_timeout(noxu: Noxu, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the test observes has nothing to do with the timeout."""
+    """A timeout that no call reaches: the observed times do not depend on it."""
     monkeypatch.setattr(noxu._server.plane.conversions, "timeout", LONG)
 
 
@@ -251,10 +251,10 @@ def test_other_requests_are_answered_while_the_webhook_hangs(client: Client, web
             eventually(lambda: webhook.calls == 30)
             for _ in range(20):
                 assert get(client, widgets("v1", "w1"))[0] == 200
-            assert not any(one.done() for one in waiting)
+            assert not any(request.done() for request in waiting)
         finally:
             webhook.over.set()
-        assert {one.result() for one in waiting} == {500}
+        assert {request.result() for request in waiting} == {500}
 
 
 def test_a_watch_ends_and_watches_of_the_stored_version_go_on(client: Client, webhook: Webhook) -> None:

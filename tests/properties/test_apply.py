@@ -66,8 +66,8 @@ fields: dict[str, Any] = {
     "atom": st.fixed_dictionaries({}, optional={"x": words, "y": words}),
     "lat": st.lists(words, max_size=2),
     "lset": st.lists(words, min_size=1, max_size=3, unique=True),
-    "lmap": st.lists(items, min_size=1, max_size=3, unique_by=lambda one: one["k"]),
-    "lmap2": st.lists(items, min_size=1, max_size=3, unique_by=lambda one: (one["k"], one.get("p", 1))),
+    "lmap": st.lists(items, min_size=1, max_size=3, unique_by=lambda item: item["k"]),
+    "lmap2": st.lists(items, min_size=1, max_size=3, unique_by=lambda item: (item["k"], item.get("p", 1))),
     "any": st.dictionaries(words, open_values, max_size=3),
 }
 specs = st.fixed_dictionaries({}, optional=fields)
@@ -108,13 +108,13 @@ def test_a_set_that_was_read_is_canonical_and_reads_back_equal(given_fields: Any
 
 @given(sets, sets)
 @some
-def test_the_algebra_is_that_of_sets_of_paths(left: Any, right: Any) -> None:
+def test_field_sets_behave_like_sets_of_paths(left: Any, right: Any) -> None:
     assert members(union(left, right)) == members(left) | members(right)
     assert members(intersection(left, right)) == members(left) & members(right)
     assert members(difference(left, right)) == members(left) - members(right)
-    below = {one for one in members(left) if any(one[: len(other)] == other for other in members(right))}
+    below = {path for path in members(left) if any(path[: len(other)] == other for other in members(right))}
     assert members(recursive_difference(left, right)) == members(left) - below
-    inner = {one[:n] for one in members(left) for n in range(1, len(one))}
+    inner = {path[:n] for path in members(left) for n in range(1, len(path))}
     assert members(leaves(left)) == members(left) - inner
     assert all(contains(left, path) for path in members(left))
     for result in (
@@ -128,7 +128,7 @@ def test_the_algebra_is_that_of_sets_of_paths(left: Any, right: Any) -> None:
 
 @given(sets, sets, sets)
 @some
-def test_unions_may_be_made_in_any_order(one: Any, two: Any, three: Any) -> None:
+def test_the_order_of_unions_does_not_matter(one: Any, two: Any, three: Any) -> None:
     assert union(union(one, two), three) == union(one, union(three, two))
 
 
@@ -153,15 +153,15 @@ def test_the_fast_path_agrees_with_the_general_one(spec: Any) -> None:
 @given(widgets)
 @some
 def test_claimed_fields_exist_in_the_configuration(value: Any) -> None:
-    brought = whole(value, KIND)
+    existing = whole(value, KIND)
     claimed = ensure_named(to_set(value, KIND), KIND)
-    assert difference(claimed, brought) == {}
-    assert members(leaves(brought)) >= members(leaves(claimed))
+    assert difference(claimed, existing) == {}
+    assert members(leaves(existing)) >= members(leaves(claimed))
 
 
 @given(widgets, widgets)
 @some
-def test_comparing_both_ways(old: Any, new: Any) -> None:
+def test_comparing_in_the_other_direction_swaps_added_and_removed_fields(old: Any, new: Any) -> None:
     change, back = compare(old, new, KIND), compare(new, old, KIND)
     assert (change.removed, change.modified, change.added) == (back.added, back.modified, back.removed)
     assert difference(change.written, whole(new, KIND)) == {}
@@ -195,12 +195,12 @@ def test_removing_leaves_none_of_the_removed_fields(value: Any, fields: Any) -> 
 def written(history: Any) -> Any:
     """The object after these writes; refused ones are ignored. Without owners nothing is tracked."""
     value = None
-    for name, how, wanted in history:
+    for name, how, sent in history:
         if how == "update":
-            new = wanted if value is None else {**wanted, "metadata": {**value["metadata"], **wanted["metadata"]}}
+            new = sent if value is None else {**sent, "metadata": {**value["metadata"], **sent["metadata"]}}
             value = update(value, new, MAIN, manager=name, now=NOW)
         else:
-            value = applied(value, wanted, name, force=how == "force") or value
+            value = applied(value, sent, name, force=how == "force") or value
         if value is not None:
             value["metadata"].setdefault("uid", "u")
             assume(owners(value))
@@ -218,7 +218,7 @@ def applied(value: Any, config: Any, name: str, *, force: bool = False, now: str
 
 
 def has_null(value: Any) -> bool:
-    """Withdrawing all that is in a map or a list leaves null, which the pipeline drops or refuses."""
+    """Removing all fields of a map or a list leaves null, which the pipeline drops or refuses."""
     return "null" in json.dumps(value)
 
 
@@ -229,17 +229,17 @@ def test_every_field_that_was_set_has_an_owner(history: Any) -> None:
     owned: Any = {}
     for entry in owners(value).values():
         owned = union(owned, entry)
-    there = leaves(to_set(without_empty_maps({"spec": value.get("spec")}), KIND))
-    assert difference(there, ensure_named(owned, KIND)) == {}
+    set_fields = leaves(to_set(without_empty_maps({"spec": value.get("spec")}), KIND))
+    assert difference(set_fields, ensure_named(owned, KIND)) == {}
 
 
 def without_empty_maps(value: Any) -> Any:
     """Containers emptied by updates, also those in items of a list, have no owner, because no manager set them."""
     if isinstance(value, list):
-        return [without_empty_maps(one) for one in value]
+        return [without_empty_maps(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {name: child for name, one in value.items() if (child := without_empty_maps(one)) != {}}
+    return {name: child for name, item in value.items() if (child := without_empty_maps(item)) != {}}
 
 
 @given(writes)
@@ -271,7 +271,7 @@ def test_applying_changes_no_fields_of_others_without_force(history: Any, config
     for fields in owners(value).values():
         assert intersection(fields, change.written) == {}
         assert intersection(fields, change.removed) == {}
-    assert {name: one for name, one in owners(result).items() if name != "apply new"} == owners(value)
+    assert {name: fields for name, fields in owners(result).items() if name != "apply new"} == owners(value)
 
 
 @given(writes, widgets)
@@ -291,9 +291,9 @@ def test_a_conflict_is_about_fields_of_others_that_would_change(history: Any, co
 
 @given(writes, widgets)
 @some
-def test_updates_take_nothing_that_they_do_not_touch(history: Any, wanted: Any) -> None:
+def test_an_update_keeps_the_owners_of_fields_that_it_does_not_change(history: Any, sent: Any) -> None:
     value = written(history)
-    new = {**wanted, "metadata": {**value["metadata"], **wanted["metadata"]}}
+    new = {**sent, "metadata": {**value["metadata"], **sent["metadata"]}}
     result = update(value, new, MAIN, manager="new", now=NOW)
     change = compare(value, result, KIND)
     touched = union(change.written, change.removed)
@@ -316,8 +316,8 @@ def test_an_equal_update_changes_nothing(history: Any) -> None:
 def test_a_create_owns_all_fields_of_its_object(value: Any, name: str) -> None:
     created = update(None, value, MAIN, manager=name, now=NOW)
     fields = owners(created).get(f"update {name}", {})
-    brought = whole({"spec": value["spec"]}, KIND)["f:spec"]
-    assert fields.get("f:spec", {}) == brought
+    created_fields = whole({"spec": value["spec"]}, KIND)["f:spec"]
+    assert fields.get("f:spec", {}) == created_fields
     assert ("f:metadata" in fields) is ("labels" in value["metadata"])
 
 
@@ -344,15 +344,15 @@ def merge_diff(old: Any, new: Any) -> Any:
 
 @given(documents, documents)
 @some
-def test_a_merge_patch_gives_the_value_it_was_computed_for(old: Any, new: Any) -> None:
+def test_a_merge_patch_of_a_difference_results_in_the_new_value(old: Any, new: Any) -> None:
     new = without_nulls(new)
     assert merge_patch(old, merge_diff(old, new)) == new
 
 
 @given(documents, documents)
 @some
-def test_a_merge_patch_again_changes_nothing(document: Any, patch: Any) -> None:
-    """But for nulls in a list that has replaced an object: they go the second time, when it replaces a list."""
+def test_the_same_merge_patch_again_changes_nothing(document: Any, patch: Any) -> None:
+    """Except for nulls in a list that has replaced an object: the second time it replaces a list, and they are removed."""
     once = merge_patch(document, deepcopy(patch))
     twice = merge_patch(once, deepcopy(patch))
     assert without_nulls(twice) == without_nulls(once)
@@ -370,7 +370,7 @@ def test_a_merge_patch_does_not_change_the_document(document: Any, patch: Any) -
 
 @given(documents, documents)
 @some
-def test_a_json_patch_gives_the_value_it_was_computed_for(old: Any, new: Any) -> None:
+def test_a_json_patch_of_a_difference_results_in_the_new_value(old: Any, new: Any) -> None:
     operations = jsonpatch.make_patch(old, new).patch
     before = json.dumps(old)
     assert json_patch(old, operations) == new

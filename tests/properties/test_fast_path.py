@@ -20,7 +20,7 @@ from tests.properties.structurals import kinds
 
 
 class Walked(NamedTuple):
-    """What the walkers make of an object."""
+    """The object after the walkers, and what they reported."""
 
     value: Object
     removed: list[str]
@@ -43,8 +43,8 @@ def walk(given: Object, schema: Structural) -> Walked:
     return Walked(value, removed, nulls, sorted(map(str, errors)))
 
 
-def judge(fast: Compiled, given: Object, schema: Structural) -> bool:
-    """Whether the fast path accepts the object, once the law has been found to hold."""
+def compare(fast: Compiled, given: Object, schema: Structural) -> bool:
+    """Whether the fast path accepts the object. Asserts that the walkers agree with it."""
     value = copy(given)
     accepted = fast.accepts(value)
     walked = walk(given, schema)
@@ -65,26 +65,26 @@ def test_accepted_objects_are_unchanged_by_the_walkers(case: tuple[Object, Objec
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditions, "WIDE", wide)
         fast = Compiled(schema, warm_up=0)
-        accepted = judge(fast, value, schema)
+        accepted = compare(fast, value, schema)
         event(f"accepted: {accepted}")
-        assert judge(fast, value, schema) is accepted
+        assert compare(fast, value, schema) is accepted
         if accepted:
-            assert judge(fast, walk(value, schema).value, schema)
+            assert compare(fast, walk(value, schema).value, schema)
 
 
 @needs_data("crds")
 def test_clean_objects_of_real_kinds_are_accepted() -> None:
-    """All of them: what real objects look like is what the fast path is made for."""
+    """All of them, because the fast path is made for real objects."""
     samples = [(definition, sample) for definition in corpus.definitions() for sample in definition.samples]
     clean, declined = 0, []
     for definition, sample in samples:
         value = sample.value(namespaced=definition.namespaced)
         version = value["apiVersion"].rpartition("/")[2]
-        raw = next((one["schema"] for one in definition.spec["versions"] if one["name"] == version), None)
+        raw = next((served["schema"] for served in definition.spec["versions"] if served["name"] == version), None)
         if raw is None:
             continue
         schema = parse(raw["openAPIV3Schema"])
-        accepted = judge(Compiled(schema, warm_up=0), value, schema)
+        accepted = compare(Compiled(schema, warm_up=0), value, schema)
         walked = walk(value, schema)
         if not (walked.removed or walked.nulls or walked.errors):
             clean += 1

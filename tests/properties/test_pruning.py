@@ -22,9 +22,9 @@ def pruned(value: Json, schema: Structural) -> Json:
 
 
 def is_part(smaller: Json, larger: Json, *, nulls_replaced: bool = False) -> bool:
-    """Whether the larger value becomes the smaller one by taking fields away.
+    """Whether the larger value becomes the smaller one by removing fields.
 
-    `nulls_replaced`: where the smaller one has null in a list, the larger one may have anything.
+    `nulls_replaced`: where the smaller one has null in a list, the larger one may have any value.
     """
     inner = partial(is_part, nulls_replaced=nulls_replaced)
     if isinstance(smaller, dict) and isinstance(larger, dict):

@@ -104,13 +104,17 @@ schemas = node(node(node(st.just({"type": "string", "maxLength": 1}))))
 QUICK = settings(max_examples=50, deadline=None)
 
 
+def reasons(errors: list[FieldError]) -> set[str]:
+    return {error.reason for error in errors}
+
+
 def texts_of(errors: list[FieldError]) -> Counter[str]:
     return Counter(map(str, errors))
 
 
 @QUICK
 @given(schemas, values)
-def test_any_value_gets_an_answer(schema: Object, value: Json) -> None:
+def test_all_functions_agree_about_any_value(schema: Object, value: Json) -> None:
     root = parse(schema)
     errors = validate(value, root)
     assert len(set(map(tuple, map(_hashable, errors)))) == len(errors)  # no error is reported twice
@@ -126,7 +130,7 @@ def _hashable(error: FieldError) -> tuple[str, str, str]:
 
 @QUICK
 @given(schemas, values)
-def test_a_prefix_moves_fields_and_leaves_texts(schema: Object, value: Json) -> None:
+def test_a_prefix_changes_the_fields_of_errors_and_not_their_texts(schema: Object, value: Json) -> None:
     root = parse(schema)
     plain, below = validate(value, root), validate(value, root, path="status")
     assert [(error.reason, error.value, error.detail) for error in plain] == [
@@ -146,17 +150,17 @@ def test_the_order_of_names_does_not_matter(schema: Object, value: Json, random:
         return [shuffled(inner) for inner in item] if isinstance(item, list) else item
 
     root = parse(schema)
-    assert {error.reason for error in validate(value, root)} == {e.reason for e in validate(shuffled(value), root)}
+    assert reasons(validate(value, root)) == reasons(validate(shuffled(value), root))
 
 
 @QUICK
 @given(branches, values)
-def test_junctors_are_logic(branch: Object, value: Json) -> None:
+def test_junctors_follow_boolean_logic(branch: Object, value: Json) -> None:
     def valid(schema: Object) -> bool:
         return validator(parse({**schema, "x-kubernetes-preserve-unknown-fields": True})).is_valid(value)
 
     if value is None:
-        return  # junctors do not look at null
+        return  # junctors do not apply to null
     holds = valid({"allOf": [branch]})
     assert valid({"anyOf": [branch]}) is holds
     assert valid({"oneOf": [branch]}) is holds
@@ -185,7 +189,7 @@ def test_equal_values_have_no_errors(schema: Object, value: Json) -> None:
 
 @QUICK
 @given(st.lists(scalars, max_size=6))
-def test_duplicates_in_a_set_are_those_that_python_finds(elements: list[Json]) -> None:
+def test_scalars_are_duplicates_if_python_counts_them_as_equal(elements: list[Json]) -> None:
     schema = parse({"type": "array", "items": {}, "x-kubernetes-list-type": "set"})
     seen: Counter[object] = Counter()
     expected = []
@@ -198,7 +202,7 @@ def test_duplicates_in_a_set_are_those_that_python_finds(elements: list[Json]) -
 
 @QUICK
 @given(st.lists(values.filter(lambda value: isinstance(value, (dict, list))), max_size=5))
-def test_compounds_repeat_by_their_json(elements: list[Json]) -> None:
+def test_lists_and_objects_are_duplicates_if_their_json_is_equal(elements: list[Json]) -> None:
     schema = parse({"type": "array", "items": {}, "x-kubernetes-list-type": "set"})
     written = [compact_json(element) for element in elements]
     expected = [f"[{n}]" for n, text in enumerate(written) if written[:n].count(text) == 1]
@@ -215,7 +219,7 @@ def test_formats_check_any_text(name: str, text: str) -> None:
 
 @QUICK
 @given(st.text(alphabet="ab(|)[]{}*+?.^$\\pLdQE:-,0129<>P=i!", max_size=12), st.text(alphabet="ab01-\n", max_size=6))
-def test_patterns_compile_or_say_why(pattern: str, text: str) -> None:
+def test_any_pattern_compiles_or_has_an_error(pattern: str, text: str) -> None:
     try:
         compiled = patterns.compile(pattern)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Any bytes from a webhook are read in short time, as an answer or as a failed call."""
+"""Any bytes from a webhook are read in little time, as an answer or as a failed call."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ answers = st.fixed_dictionaries(
     },
 )
 bodies = (
-    st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | answers.map(lambda one: json.dumps(one).encode())
+    st.binary(max_size=60)
+    | st.text(max_size=60).map(str.encode)
+    | answers.map(lambda answer: json.dumps(answer).encode())
 )
 types = st.none() | st.text(max_size=12) | st.sampled_from(["application/json", "text/plain; charset=utf-8"])
 
 
 def outcome(reply: Reply, version: str = "v1", *, mutating: bool = True) -> reviews.Response | str:
-    """The answer, or why there is none."""
+    """The answer, or the message of the failed call."""
     try:
         return reviews.read(reply, version, UID, mutating=mutating)
     except CallFailed as failed:
@@ -61,19 +63,21 @@ def outcome(reply: Reply, version: str = "v1", *, mutating: bool = True) -> revi
 @given(
     st.sampled_from([200, 201, 302, 404, 500, 999]), types, bodies, st.sampled_from(["v1", "v1beta1"]), st.booleans()
 )
-def test_any_answer(code: int, content_type: str | None, body: bytes, version: str, mutating: bool) -> None:
+def test_any_answer_is_a_response_or_a_failed_call(
+    code: int, content_type: str | None, body: bytes, version: str, mutating: bool
+) -> None:
     found = outcome(Reply(code, content_type, body), version, mutating=mutating)
     if isinstance(found, str):
         return
     assert found.allowed in (True, False)
-    assert all(one is None or isinstance(one, dict) for one in found.operations)
+    assert all(operation is None or isinstance(operation, dict) for operation in found.operations)
     error = reviews.denial("h", found.status)
     assert 400 <= error.code <= 999
     assert isinstance(error.message, str)
 
 
 @given(st.binary(max_size=80), st.text(max_size=12))
-def test_any_certificate(der: bytes, host: str) -> None:
+def test_any_certificate_has_an_error_in_the_words_of_go(der: bytes, host: str) -> None:
     assert verification_error(der, host, b"", datetime.now(UTC)).startswith("tls: failed to verify certificate: x509: ")
 
 
@@ -88,7 +92,7 @@ LONG: list[tuple[str, bytes]] = [
 
 
 @pytest.mark.parametrize("body", [row[1] for row in LONG], ids=[row[0] for row in LONG])
-def test_a_long_answer_is_read_in_no_time(body: bytes) -> None:
+def test_a_long_answer_is_read_in_little_time(body: bytes) -> None:
     assert len(body) <= MAX_ANSWER
     began = time.process_time()
     found = outcome(Reply(200, None, body))
@@ -96,7 +100,7 @@ def test_a_long_answer_is_read_in_no_time(body: bytes) -> None:
     assert time.process_time() - began < 3
 
 
-def test_a_long_patch_is_read_in_no_time() -> None:
+def test_a_long_patch_is_refused_in_little_time() -> None:
     patch = base64.b64encode(b"[" + b'{"op":"add","path":"/spec/a","value":[1,2]},' * 100_000).decode()
     response: dict[str, Any] = {"uid": UID, "allowed": True, "patch": patch, "patchType": "JSONPatch"}
     body = json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}).encode()

@@ -26,7 +26,7 @@ STORED = {**METADATA, "uid": "u", "resourceVersion": "1", "generation": 1, "crea
 
 @st.composite
 def writes(draw: st.DrawFn) -> tuple[Object, Object, Object]:
-    """A schema, a stored object, and one that is sent: another one, or the stored one with something changed."""
+    """A schema, a stored object, and the object of a write, which may share some fields with the stored one."""
     schema = draw(roots())
     old, new = draw(wholes(schema)), draw(wholes(schema))
     changed = draw(st.sampled_from([("spec", "status"), ("spec",), ("status",), ()]))

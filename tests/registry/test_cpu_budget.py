@@ -126,14 +126,14 @@ def test_the_loop_does_not_import_the_engine(monkeypatch: pytest.MonkeyPatch) ->
     assert cel.SchemaRules
     cpu_budget.LoopBudget().require_imported("SchemaRules")
     monkeypatch.delattr(cel, "SchemaRules")
-    cpu_budget.ThreadBudget().require_imported("SchemaRules")
+    cpu_budget.RuleBudget().require_imported("SchemaRules")
     with pytest.raises(cpu_budget.LoopBudgetExceeded):
         cpu_budget.LoopBudget().require_imported("SchemaRules")
 
 
 def test_the_loop_does_not_begin_what_costs_much() -> None:
     cpu_budget.LoopBudget().check(cpu_budget.MAX_LOOP_COST)
-    cpu_budget.ThreadBudget().begin()
+    cpu_budget.RuleBudget().begin()
     with pytest.raises(cpu_budget.LoopBudgetExceeded):
         cpu_budget.LoopBudget().check(cpu_budget.MAX_LOOP_COST + 1)
 

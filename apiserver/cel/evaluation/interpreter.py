@@ -16,7 +16,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver.cel.checking.environment import Environment
 from noxu.apiserver.cel.cost.runtime import CHECKED_BEFORE_CALL, LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
-from noxu.apiserver.cel.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget
 from noxu.apiserver.cel.errors import Cancelled, CelError, CostExceeded, no_such_overload
 from noxu.apiserver.cel.evaluation.attributes import AttributePlan, Qualifier, is_attribute, plan_attribute
 from noxu.apiserver.cel.evaluation.constants import PATTERN_FUNCTIONS, Constants, check_qualifier, is_member
@@ -45,6 +44,7 @@ from noxu.apiserver.cel.values.values import (
     Optional,
     Value,
 )
+from noxu.apiserver.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget
 
 
 class Outcome(NamedTuple):

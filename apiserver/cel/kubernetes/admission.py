@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 
 from noxu.apiserver.cel.checking.environment import KUBERNETES, STORED, Environment
 from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.apiserver.cel.cpu_budget import CpuBudget
 from noxu.apiserver.cel.evaluation.interpreter import Outcome
 from noxu.apiserver.cel.library import patches
 from noxu.apiserver.cel.program import InstantiationError, Program
@@ -24,6 +23,7 @@ from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.schema_types import DeclType
 from noxu.apiserver.cel.types.types import Kind, Type, runtime_name
 from noxu.apiserver.cel.values.values import Value
+from noxu.apiserver.cpu_budget import CpuBudget
 
 _STRINGS: Final = types.list_of(types.STRING)
 _LABELS: Final = types.map_of(types.STRING, types.STRING)

@@ -11,13 +11,13 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from noxu.apiserver.cel.checking.environment import KUBERNETES, ONLY_STORED, STORED, Environment
-from noxu.apiserver.cel.cpu_budget import checkpoint
 from noxu.apiserver.cel.escaping import escape
 from noxu.apiserver.cel.generation.codegen import GeneratedRule
 from noxu.apiserver.cel.program import InstantiationError, Program
 from noxu.apiserver.cel.syntax.source import CompileError
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.schema_types import DeclType, decl_type
+from noxu.apiserver.cpu_budget import checkpoint
 from noxu.apiserver.schema.fieldpath import resolve
 from noxu.apiserver.schema.structural import Rule, Structural
 

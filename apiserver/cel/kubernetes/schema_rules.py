@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from noxu.apiserver.api.field import FieldError, Path, Verbatim, child, forbidden, index, internal, invalid
-from noxu.apiserver.cel.cpu_budget import CpuBudget
 from noxu.apiserver.cel.kubernetes.rules import CompiledRule, Declarations
 from noxu.apiserver.cel.kubernetes.validation import BUDGET, Validator
 from noxu.apiserver.cel.values.numbers import MAX_UINT64
+from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.schema.structural import Structural
 from noxu.apiserver.values import Json
 

@@ -28,7 +28,6 @@ from noxu.apiserver.api.field import (
     required,
 )
 from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.apiserver.cel.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget, checkpoint
 from noxu.apiserver.cel.errors import NO_SUCH_OVERLOAD, CostExceeded, Interrupted
 from noxu.apiserver.cel.escaping import escape
 from noxu.apiserver.cel.generation.codegen import FALLBACK_ERRORS, GeneratedRule
@@ -36,6 +35,7 @@ from noxu.apiserver.cel.kubernetes.rules import OLD_SELF, SELF, CompiledRule
 from noxu.apiserver.cel.observed import observed_values
 from noxu.apiserver.cel.types.schema_types import DeclType, decl_type, with_type_and_object_meta
 from noxu.apiserver.cel.values.values import NONE, Optional, Value, from_json_or_failed
+from noxu.apiserver.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget, checkpoint
 from noxu.apiserver.go.text import quote, trim_space
 from noxu.apiserver.schema.ratcheting import Correlated
 from noxu.apiserver.schema.structural import Rule, Structural, has_rules

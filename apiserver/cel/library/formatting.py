@@ -13,11 +13,11 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from noxu.apiserver.cel.cpu_budget import check_cpu_budget
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.cel.values import conversions
 from noxu.apiserver.cel.values.numbers import Uint
 from noxu.apiserver.cel.values.values import LISTS, MAPS, Value, type_of
+from noxu.apiserver.cpu_budget import check_cpu_budget
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.values import MAX_INT64
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
-from noxu.apiserver.cel.cpu_budget import check_cpu_budget
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.cel.library.declarations import Overload, overload
 from noxu.apiserver.cel.library.standard import compile_pattern
 from noxu.apiserver.cel.values.values import Value
+from noxu.apiserver.cpu_budget import check_cpu_budget
 from noxu.apiserver.schema.patterns import Pattern
 
 _MATCHES_PER_CHECK: Final = 16  # of the CPU budget

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from noxu.apiserver.cel.cpu_budget import check_cpu_budget
 from noxu.apiserver.cel.errors import CelError, no_such_overload
 from noxu.apiserver.cel.types.types import Type
 from noxu.apiserver.cel.values import numbers
@@ -36,6 +35,7 @@ from noxu.apiserver.cel.values.values import (
     Value,
     from_json,
 )
+from noxu.apiserver.cpu_budget import check_cpu_budget
 from noxu.apiserver.values import Json
 from noxu.apiserver.values import equal as json_equal
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from noxu.apiserver.api import field, meta
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.registry import scale
-from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, ThreadBudget
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.resource import Resource, ScalePaths
 from noxu.apiserver.schema import embedded, listtype, ratcheting, validation
@@ -121,7 +121,7 @@ def _apply_rules(draft: Draft, rules: Validator, schema: Structural, found: list
     correlation = None
     if draft.old is not None and draft.request.features.ratcheting:
         correlation = ratcheting.Correlated(draft.new, draft.old, schema)
-    cpu_budget = LoopBudget() if draft.in_loop else ThreadBudget()
+    cpu_budget = LoopBudget() if draft.in_loop else RuleBudget()
     result = rules.validate(draft.new, draft.old, correlation=correlation, cpu_budget=cpu_budget)
     found += result.errors
     draft.outcome.warnings += result.warnings

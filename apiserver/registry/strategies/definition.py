@@ -8,7 +8,7 @@ from noxu.apiserver.api import meta, names
 from noxu.apiserver.api.field import FieldError, Path
 from noxu.apiserver.crd import conditions, update, validation
 from noxu.apiserver.crd.schemas import RuleChecker, RuleSite
-from noxu.apiserver.registry.cpu_budget import LoopBudget, ThreadBudget
+from noxu.apiserver.registry.cpu_budget import LoopBudget, RuleBudget
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.schema.structural import Structural, has_rules
 from noxu.apiserver.values import Json, Object
@@ -29,7 +29,7 @@ def prepare(draft: Draft) -> None:
 def validate(draft: Draft) -> None:
     """All errors of a definition, in upstream's order. Raises LoopBudgetExceeded."""
     new, old = draft.new, draft.old
-    checkers = partial(rule_checker, cpu_budget=LoopBudget() if draft.in_loop else ThreadBudget())
+    checkers = partial(rule_checker, cpu_budget=LoopBudget() if draft.in_loop else RuleBudget())
     if old is None:
         draft.outcome.errors += validation.validate(new, checkers=checkers)
     else:
@@ -65,7 +65,7 @@ def rule_checker(
     stored_rules: frozenset[str],
     stored_messages: frozenset[str],
     limit_each: bool,
-    cpu_budget: ThreadBudget | LoopBudget | None = None,
+    cpu_budget: RuleBudget | LoopBudget | None = None,
 ) -> RuleChecker:
     """The checker of the CEL rules of a schema. Raises LoopBudgetExceeded."""
     if not has_rules(root):

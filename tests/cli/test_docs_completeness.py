@@ -1,0 +1,68 @@
+"""What the documentation lists is complete: rooms, layers, filters and controllers, as the code has them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Final
+
+from noxu.apiserver.http.filters import chain
+
+ROOT: Final = Path(__file__).parents[2]
+CONTRACTS: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+
+
+def layers(container: str) -> list[str]:
+    """The layers of a package in the contract, top down."""
+    [found] = [contract["layers"] for contract in CONTRACTS if contract.get("containers") == [container]]
+    return list(found)
+
+
+def rooms(container: str) -> list[str]:
+    return [room for layer in layers(container) for room in layer.split(" | ")]
+
+
+def section(document: str, heading: str) -> str:
+    text = (ROOT / document).read_text()
+    return text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def test_contributing_lists_every_room() -> None:
+    first_column = "\n".join(re.findall(r"^\| (.*?) \|", section("CONTRIBUTING.md", "Where things are"), re.MULTILINE))
+    listed = re.findall(r"`apiserver/(\w+)(?:\.py)?`", first_column)
+    assert [room for room in rooms("noxu.apiserver") if room not in listed] == []
+
+
+def test_the_glossary_is_sorted_and_refers_to_the_code() -> None:
+    rows = re.findall(r"^\| (.*?) \| .* \| `(.*?)` \|$", section("CONTRIBUTING.md", "Glossary"), re.MULTILINE)
+    terms = [term for term, _ in rows]
+    assert len(terms) > 40
+    assert terms == sorted(terms, key=str.lower)
+    files = {file for _, file in rows if not any((base / file).exists() for base in (ROOT, ROOT / "apiserver"))}
+    assert files == set()
+
+
+def test_the_architecture_shows_the_layers_of_the_contract() -> None:
+    diagram = section("docs/architecture.md", "Rooms and layers").split("```")[1]
+    server, _, cel = diagram.partition("\n cel: ")
+    shown = re.findall(
+        r"[a-z_]+", "\n".join(re.split(r"  +\S", line.strip(" │├└─"))[0] for line in server.splitlines())
+    )
+    assert [room for room in shown if room in rooms("noxu.apiserver")] == rooms("noxu.apiserver")
+    assert [layer.strip() for layer in cel.replace("\n", " ").split(" → ")] == [
+        " ".join(layer.split()) for layer in layers("noxu.apiserver.cel")
+    ]
+
+
+def test_the_architecture_shows_the_filters_in_order() -> None:
+    diagram = section("docs/architecture.md", "A request").split("```")[1].replace("│", " ")
+    shown = max(re.findall(r"\w+(?:\s+→ \w+)+", diagram), key=len)
+    filters = chain(own_names=frozenset(), authenticator=None, authorizer=None, traces=None)
+    assert re.findall(r"\w+", shown) == [type(step).__name__ for step in filters]
+
+
+def test_the_architecture_lists_every_controller() -> None:
+    table = section("docs/architecture.md", "Controllers").partition("| controller |")[2]
+    modules = [path for path in (ROOT / "apiserver/controllers").glob("*.py") if "(Controller[" in path.read_text()]
+    assert set(re.findall(r"`(\w+\.py)`", table)) == {path.name for path in modules}
