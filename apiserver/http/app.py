@@ -83,10 +83,10 @@ class App:
             with Contained(exchange, passing=ConnectionError) as contained:
                 try:
                     for number, filter_ in self._enter:
+                        passed = number  # those before it, also without an `enter` of their own
                         waiting = filter_.enter(exchange)
                         if waiting is not None:
                             await waiting
-                        passed = number + 1
                     passed = len(self.filters)
                     answer = await self._route(exchange)
                 except ApiError as error:

@@ -220,6 +220,21 @@ async def test_filters_are_entered_in_order_and_left_in_reverse_order(
         assert [exchange.code for exchange in served.exchanges] == [code]
 
 
+async def test_a_filter_that_only_leaves_is_left_if_the_next_one_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+
+    class Leaving(Filter):
+        def leave(self, exchange: Exchange) -> None:
+            notes.append(f"{exchange.error and exchange.error.message}")
+
+    own = filters.chain
+    added = (Leaving(), Noted("b", [], "refuse"))
+    monkeypatch.setattr(filters, "chain", lambda **parts: (*own(**parts), *added))
+    async with serving_app() as served:
+        assert (await served.send("GET", "/version")).code == 400
+    assert notes == ["no"]
+
+
 async def test_a_filter_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     class Waiting(Filter):
         async def _wait(self) -> None:
