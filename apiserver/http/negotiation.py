@@ -7,7 +7,7 @@ that is repeated, upstream reads the first.
 Accept is a list of clauses, considered from the highest `q` to the lowest; a clause that cannot be satisfied is skipped.
 Surprising rules:
 
-- `as`, `v` and `g` ask for a conversion; one of them alone asks for one that does not exist. Parameters that are not
+- `as`, `v` and `g` request a conversion; one of them alone requests one that does not exist. Parameters that are not
   known (charset, …) change nothing;
 - `q=0` does not exclude anything, it comes last. No wildcard comes before a full type of the same `q`;
 - everything is compared case-sensitively;
