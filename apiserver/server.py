@@ -31,8 +31,8 @@ from noxu.apiserver.http.app import App
 from noxu.apiserver.http.connection import Connection
 from noxu.apiserver.http.documents import Documents
 from noxu.apiserver.http.exchange import Backend
-from noxu.apiserver.http.outgoing import Outgoing
 from noxu.apiserver.http.traces import Traces
+from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import is_own, write_kubeconfig
 from noxu.apiserver.manifests import Document, LoadError
@@ -108,7 +108,7 @@ class Server:
         raise_recursion_limit()  # for stored schemas, which may be deep
         listener = listen(self.config.host, self.config.port)
         self._closing.callback(listener.close)
-        outgoing = Outgoing({Service(*name): address for name, address in self.config.webhook_services})
+        outgoing = WebhookClient({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
         plane = assemble(

@@ -27,7 +27,7 @@ from noxu.apiserver.config import DEFAULT_DATA, Config
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.crd import conditions, types
 from noxu.apiserver.crd.versions import served_versions, storage_version
-from noxu.apiserver.http.outgoing import Outgoing
+from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.registry.draft import Action, Options, WriteRequest
 from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.resource import Resource
@@ -187,7 +187,7 @@ async def _open_control_plane(directory: Path) -> AsyncIterator[ControlPlane]:
             f"; migrate it with --kubeconfig {directory / 'kubeconfig'}, or stop it" if "in use" in str(error) else ""
         )
         raise MigrationError(f"{error}{hint}") from None
-    outgoing = Outgoing()
+    outgoing = WebhookClient()
     try:
         async with running(assemble(store, caller=outgoing)) as plane:
             yield plane

@@ -111,8 +111,10 @@ class Published:
         if key.path == VERSION:
             return _version_document(key.form)
         if key.style == schemas.V3:
-            return _assemble(_V3[key.form], [_resource_parts(one, _V3[key.form]) for one in resources], resources)
-        return _assemble(_V2[key.form], [self._kept_parts(one, key.form) for one in resources], resources)
+            return _assemble(
+                _V3[key.form], [_resource_parts(resource, _V3[key.form]) for resource in resources], resources
+            )
+        return _assemble(_V2[key.form], [self._kept_parts(resource, key.form) for resource in resources], resources)
 
     def _index(self, catalog: Catalog) -> bytes:
         """The index of documents. It builds them all, because their URLs contain their hashes."""
@@ -191,10 +193,10 @@ def _assemble(style: _Style, parts: Iterable[_ResourceParts], resources: Iterabl
     items: dict[str, bytes] = {}
     own: dict[str, bytes] = {}
     refers: set[str] = set()
-    for one in parts:
-        items |= one.paths
-        own |= one.schemas
-        refers |= one.refers
+    for part in parts:
+        items |= part.paths
+        own |= part.schemas
+        refers |= part.refers
     own |= {name: style.writer.schema(style.definition(name)) for name in definitions.reached(refers)}
     info = _CUSTOM_INFO if all(map(paths.is_custom, resources)) else _INFO
     return style.writer.document(style.head(info), _sorted(items), _sorted(own))
@@ -227,7 +229,7 @@ def _version_document(form: Form) -> bytes:
     }
     operation = {
         "tags": ["version"],
-        "description": "Tell which server this is.",
+        "description": "The version of the server.",
         "operationId": "getCodeVersion",
         "responses": {"200": {"description": "OK", "content": {paths.JSON: {"schema": {"$ref": schemas.V3 + name}}}}},
     }

@@ -148,7 +148,7 @@ class _Tables:
         self.kinds: dict[str, list[Object]] = {}
         """x-kubernetes-group-version-kind of definitions that are kinds, by name."""
         modules = (object_meta, meta, options)
-        self._meta = {one for module in modules for one in vars(module).values() if isinstance(one, Struct)}
+        self._meta = {table for module in modules for table in vars(module).values() if isinstance(table, Struct)}
         self.add("", "v1", meta.STATUS)
         self.add("", "v1", options.DELETE_OPTIONS)
         self.kinds[DELETE_OPTIONS] = [
@@ -157,13 +157,13 @@ class _Tables:
             for version in versions.split()
         ]
         self.add("autoscaling", "v1", autoscaling.SCALE)
-        for kind in sorted(kinds.served(), key=lambda one: one.group):  # core first: the others use its structs
+        for kind in sorted(kinds.served(), key=lambda kind: kind.group):  # core first: the others use its structs
             self.add(kind.group, kind.version, kind.struct)
             if kind.stored:
                 self.add(kind.group, kind.version, meta.list_of(kind.struct))
-            for one in kind.subresources:
-                if one.body is not None:
-                    self.add(one.body_group, kind.version, one.body)
+            for subresource in kind.subresources:
+                if subresource.body is not None:
+                    self.add(subresource.body_group, kind.version, subresource.body)
         self.add(crd.GROUP, crd.VERSION, crd.CRD)
         self.add(crd.GROUP, crd.VERSION, meta.list_of(crd.CRD))
 
@@ -178,8 +178,8 @@ class _Tables:
         elif not isinstance(kind, Scalar) and kind not in self.names:
             name = (META if kind in self._meta else prefix) + kind.name
             self.names[kind], self.tables[name] = name, kind
-            for one in kind.fields.values() if isinstance(kind, Struct) else ():
-                self._name(one.type, prefix)
+            for field in kind.fields.values() if isinstance(kind, Struct) else ():
+                self._name(field.type, prefix)
 
 
 @cache
@@ -236,15 +236,14 @@ def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
     schema: Object = {"type": "object"}
     required = _REQUIRED.get(".".join(name.split(".")[-3:]))
     if required is None:
-        required = tuple(name for name, one in kind.fields.items() if _is_required(one))
+        required = tuple(name for name, field in kind.fields.items() if _is_required(field))
     if required:
         schema["required"] = list(required)
     properties = {}
-    for field in sorted(kind.fields):
-        one = kind.fields[field]
-        text = TYPE_META[field] if one.inline == "TypeMeta" else texts.get(field)
-        schema_ = _property(kind, one, refers)
-        properties[field] = {"description": text} | schema_ if text else schema_
+    for field_name, field in sorted(kind.fields.items()):
+        text = TYPE_META[field_name] if field.inline == "TypeMeta" else texts.get(field_name)
+        schema_ = _property(kind, field, refers)
+        properties[field_name] = {"description": text} | schema_ if text else schema_
     if properties:
         schema["properties"] = properties
     if kind.name in _ATOMIC:
@@ -252,33 +251,33 @@ def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
     return schema
 
 
-def _is_required(one: Field) -> bool:
-    if one.write is Write.NULL:
+def _is_required(field: Field) -> bool:
+    if field.write is Write.NULL:
         return True
-    return one.write is Write.ALWAYS and not isinstance(one.type, Struct) and not _is_time(one.type)
+    return field.write is Write.ALWAYS and not isinstance(field.type, Struct) and not _is_time(field.type)
 
 
 def _is_time(kind: Type) -> bool:
     return isinstance(kind, Scalar) and kind.wire in (Wire.TIME, Wire.MICRO_TIME)
 
 
-def _property(kind: Struct, one: Field, refers: set[str]) -> Object:
-    schema = _schema(one.type, refers)
-    marked = _DEFAULTS.get(f"{kind.name}.{one.name}")
+def _property(kind: Struct, field: Field, refers: set[str]) -> Object:
+    schema = _schema(field.type, refers)
+    marked = _DEFAULTS.get(f"{kind.name}.{field.name}")
     if marked is not None:
         schema["default"] = marked
-    elif one.write is Write.ALWAYS and isinstance(one.type, Struct):
+    elif field.write is Write.ALWAYS and isinstance(field.type, Struct):
         schema["default"] = {}
-    elif one.write is Write.ALWAYS and isinstance(one.type, Scalar) and one.type.zero is not None:
-        schema["default"] = one.type.zero
-    if one.list_keys:
-        schema["x-kubernetes-list-map-keys"] = list(one.list_keys)
-    if one.list_type and isinstance(one.type, (List, Map)):
-        schema[f"x-kubernetes-{'list' if isinstance(one.type, List) else 'map'}-type"] = one.list_type
-    if one.merge_key:
-        schema["x-kubernetes-patch-merge-key"] = one.merge_key
-    if one.patch:
-        schema["x-kubernetes-patch-strategy"] = one.patch
+    elif field.write is Write.ALWAYS and isinstance(field.type, Scalar) and field.type.zero is not None:
+        schema["default"] = field.type.zero
+    if field.list_keys:
+        schema["x-kubernetes-list-map-keys"] = list(field.list_keys)
+    if field.list_type and isinstance(field.type, (List, Map)):
+        schema[f"x-kubernetes-{'list' if isinstance(field.type, List) else 'map'}-type"] = field.list_type
+    if field.merge_key:
+        schema["x-kubernetes-patch-merge-key"] = field.merge_key
+    if field.patch:
+        schema["x-kubernetes-patch-strategy"] = field.patch
     return schema
 
 
@@ -332,7 +331,7 @@ def in_v3(name: str, prefix: str) -> Object:
 def _with_children(schema: Object, convert: Callable[[Object], Object]) -> Object:
     out = dict(schema)
     if "properties" in schema:
-        out["properties"] = {name: convert(one) for name, one in schema["properties"].items()}
+        out["properties"] = {name: convert(property_) for name, property_ in schema["properties"].items()}
     for keyword in ("items", "additionalProperties"):
         if keyword in schema:
             out[keyword] = convert(schema[keyword])

@@ -37,7 +37,7 @@ _LIST: Final = "its list"
 class Action(NamedTuple):
     """A verb as documents describe it.
 
-    `name` is its x-kubernetes-action; `before` and `behind` surround the group version in the operationId; `answer` and
+    `name` is its x-kubernetes-action; `before` and `after` surround the group version in the operationId; `answer` and
     `body` are _KIND, _LIST or the name of a definition; `without` are options that are not parameters.
     """
 
@@ -49,7 +49,7 @@ class Action(NamedTuple):
     codes: tuple[str, ...]
     answer: str
     body: str = ""
-    behind: str = ""
+    after: str = ""
     without: frozenset[str] = frozenset()
 
 
@@ -57,7 +57,7 @@ CUSTOM: Final = {
     "list": Action("get", "list", "list", "List", (options.LIST_OPTIONS,), ("200",), _LIST),
     "create": Action("post", "post", "create", "Create", (options.CREATE_OPTIONS,), ("200", "201", "202"), _KIND, _KIND),
     "deletecollection": Action(
-        "delete", "deletecollection", "delete", "Delete", (options.LIST_OPTIONS,), ("200",), STATUS, behind="Collection"
+        "delete", "deletecollection", "delete", "Delete", (options.LIST_OPTIONS,), ("200",), STATUS, after="Collection"
     ),
     "get": Action("get", "get", "read", "Read", (options.GET_OPTIONS,), ("200",), _KIND),
     "update": Action("put", "put", "replace", "Replace", (options.UPDATE_OPTIONS,), ("200", "201"), _KIND, _KIND),
@@ -180,13 +180,13 @@ def _subresources(resource: Resource, subject: str, kind: Object) -> Iterator[_S
             if name in resource.subresources:
                 yield _Subresource(name, _ON_SUBRESOURCES, its_subject, kind)
         return
-    for one in built_in.subresources:
-        verbs = tuple(verb for verb in BUILT_IN if verb in one.verbs)
-        if one.body is None:
-            yield _Subresource(one.name, verbs, subject, kind)
+    for subresource in built_in.subresources:
+        verbs = tuple(verb for verb in BUILT_IN if verb in subresource.verbs)
+        if subresource.body is None:
+            yield _Subresource(subresource.name, verbs, subject, kind)
         else:
-            its_kind = definitions.group_version_kind(one.body_group, resource.version, one.body.name)
-            yield _Subresource(one.name, verbs, definitions.name_of(one.body), its_kind)
+            its_kind = definitions.group_version_kind(subresource.body_group, resource.version, subresource.body.name)
+            yield _Subresource(subresource.name, verbs, definitions.name_of(subresource.body), its_kind)
 
 
 def referred(resource: Resource) -> set[str]:
@@ -228,7 +228,7 @@ def operation_id(resource: Resource, route: Route) -> str:
     """`listExampleComV1NamespacedWidget`."""
     scope = "Namespaced" if resource.namespaced and not route.everywhere else ""
     suffix = "ForAllNamespaces" if route.everywhere else ""
-    noun = camel_case(f"{route.action.behind}{scope}{resource.kind}{route.subresource.title()}{suffix}", upper=True)
+    noun = camel_case(f"{route.action.after}{scope}{resource.kind}{route.subresource.title()}{suffix}", upper=True)
     version = camel_case(_group(resource), upper=True) + camel_case(resource.version, upper=True)
     return route.action.before + version + noun
 
@@ -265,8 +265,8 @@ def _parameters(resource: Resource, route: Route) -> dict[str, Parameter]:
     if "{name}" in route.path:
         found.append(Parameter("name", "path", "string", f"The name of the {resource.kind}."))
     for struct in route.action.options:
-        found += (one for one in _option_parameters(struct) if one.name not in route.action.without)
-    return {one.name: one for one in found}
+        found += (parameter for parameter in _option_parameters(struct) if parameter.name not in route.action.without)
+    return {parameter.name: parameter for parameter in found}
 
 
 @cache
@@ -274,9 +274,9 @@ def _option_parameters(struct: Struct) -> tuple[Parameter, ...]:
     """The query parameters for one of meta/v1's options; lists are repeated parameters."""
     return tuple(
         Parameter(name, "query", _PARAMETER_TYPES.get(wire, "string"), PARAMETERS[name])
-        for name, one in struct.fields.items()
-        if one.inline != "TypeMeta" and not isinstance(one.type, Struct)
-        for wire in [one.type.wire if isinstance(one.type, Scalar) else Wire.STRING]
+        for name, field in struct.fields.items()
+        if field.inline != "TypeMeta" and not isinstance(field.type, Struct)
+        for wire in [field.type.wire if isinstance(field.type, Scalar) else Wire.STRING]
     )
 
 
@@ -290,8 +290,8 @@ def _by_path(resource: Resource) -> dict[str, list[Route]]:
 def _split(resource: Resource, on_path: list[Route]) -> tuple[list[Parameter], list[list[Parameter]]]:
     """(the common parameters of all operations on a path, the additional ones of each), both sorted by name."""
     each = [_parameters(resource, route) for route in on_path]
-    common = set.intersection(*(set(one) for one in each))
-    own = [[one[name] for name in sorted(one.keys() - common)] for one in each]
+    common = set.intersection(*(set(parameters) for parameters in each))
+    own = [[parameters[name] for name in sorted(parameters.keys() - common)] for parameters in each]
     return [each[-1][name] for name in sorted(common)], own
 
 
@@ -307,7 +307,7 @@ def _path_items(
             route.action.method: operation(resource, route, parameters)
             for route, parameters in zip(on_path, own, strict=True)
         }
-        items[path] = item | {"parameters": [parameter(one) for one in common]}
+        items[path] = item | {"parameters": [parameter(shared) for shared in common]}
     return items
 
 
@@ -327,7 +327,7 @@ def _operation_v3(resource: Resource, route: Route, parameters: list[Parameter])
         "operationId": operation_id(resource, route),
     }
     if parameters:
-        operation["parameters"] = [_parameter_v3(one) for one in parameters]
+        operation["parameters"] = [_parameter_v3(parameter) for parameter in parameters]
     if action.body:
         takes = media.patches if action.method == "patch" else media.takes
         body: Object = {"content": _content(takes, _definition(resource, route, action.body))}
@@ -345,10 +345,10 @@ def _content(media_types: Iterable[str], name: str) -> Object:
     return {media_type: {"schema": {"$ref": V3 + name}} for media_type in sorted(media_types)}
 
 
-def _parameter_v3(one: Parameter) -> Object:
-    required = {"required": True} if one.place == "path" else {}
-    schema = {"type": one.type, "uniqueItems": True}
-    return {"name": one.name, "in": one.place, "description": one.text, **required, "schema": schema}
+def _parameter_v3(parameter: Parameter) -> Object:
+    required = {"required": True} if parameter.place == "path" else {}
+    schema = {"type": parameter.type, "uniqueItems": True}
+    return {"name": parameter.name, "in": parameter.place, "description": parameter.text, **required, "schema": schema}
 
 
 def _operation_extensions(route: Route) -> Object:
@@ -386,17 +386,17 @@ def _operation_v2(resource: Resource, route: Route, parameters: list[Parameter])
     return operation | _operation_extensions(route)
 
 
-def _parameter_v2(one: Parameter) -> Object:
-    required = {"required": True} if one.place == "path" else {}
+def _parameter_v2(parameter: Parameter) -> Object:
+    required = {"required": True} if parameter.place == "path" else {}
     return {
-        "uniqueItems": True, "type": one.type, "description": one.text, "name": one.name, "in": one.place, **required
+        "uniqueItems": True, "type": parameter.type, "description": parameter.text, "name": parameter.name, "in": parameter.place, **required
     }  # fmt: skip
 
 
-def _shared(one: Parameter) -> Object:
+def _shared(parameter: Parameter) -> Object:
     """A reference if the parameter is shared, else the parameter."""
-    name = _shared_names().get(one)
-    return {"$ref": f"#/parameters/{name}"} if name else _parameter_v2(one)
+    name = _shared_names().get(parameter)
+    return {"$ref": f"#/parameters/{name}"} if name else _parameter_v2(parameter)
 
 
 def _body_v2(definition: str) -> Object:
@@ -419,7 +419,9 @@ def _shared_parameters() -> dict[Parameter | str, tuple[str, Object]]:
     for action in (*CUSTOM.values(), *BUILT_IN.values()):
         for struct in action.options:
             found += _option_parameters(struct)
-    forms: dict[Parameter | str, Object] = {one: _parameter_v2(one) for one in found if one.name not in _NOT_SHARED}
+    forms: dict[Parameter | str, Object] = {
+        parameter: _parameter_v2(parameter) for parameter in found if parameter.name not in _NOT_SHARED
+    }
     forms |= {name: _body(name) for name in (DELETE_OPTIONS, PATCH)}
     return {key: (_shared_name(form), form) for key, form in forms.items()}
 

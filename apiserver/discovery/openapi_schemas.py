@@ -163,11 +163,11 @@ def _children(schema: Object, convert: Json) -> Object:
     found: Object = {}
     properties = schema.get("properties")
     if properties:
-        found["properties"] = {name: convert(one) for name, one in properties.items()}
+        found["properties"] = {name: convert(child) for name, child in properties.items()}
     for keyword in ("items", "additionalProperties"):
-        one = schema.get(keyword)
-        if isinstance(one, dict):
-            found[keyword] = convert(one)
+        child = schema.get(keyword)
+        if isinstance(child, dict):
+            found[keyword] = convert(child)
     return found
 
 

@@ -41,7 +41,7 @@ class Document(NamedTuple):
     members: list[tuple[str, Json]]
 
 
-# The common case in one match each: a key without escapes and its colon, or a value and the comma behind it.
+# The common case in one match each: a key without escapes and its colon, or a value and the comma after it.
 # Possessive quantifiers (`*+`) never backtrack, so a malformed document costs no more than a good one.
 _member: Final = re.compile(r'[ \t\n\r]*+"([^"\\\x00-\x1f\ud800-\udfff]*+)"[ \t\n\r]*+:').match
 _value: Final = re.compile(
@@ -138,7 +138,7 @@ class _Reader:
             else:
                 root = item
 
-            # Where the next key or value begins: in the new container, behind a comma, or behind closing brackets.
+            # Where the next key or value begins: in the new container, after a comma, or after closing brackets.
             if opening is not None:
                 if stack:
                     place = (places[-1], key if in_object else len(container) - 1)

@@ -84,7 +84,7 @@ def _certificate_error(der: bytes) -> str:
 
 
 def _element(der: bytes, tag: int, part: str) -> tuple[bytes, bytes]:
-    """(the content of the first DER element, the bytes behind it): 02 01 05 ff gives (05, ff). Raises _Malformed."""
+    """(the content of the first DER element, the bytes after it): 02 01 05 ff gives (05, ff). Raises _Malformed."""
     length, start = (der[1], 2) if len(der) >= 2 else (0, 0)
     if start and length >= 0x80:
         size = length & 0x7F

@@ -103,7 +103,7 @@ class _Reader:
 
         pattern   a\\p{letter}+b
         copied     ^             at the class: `a` goes to `out`, then the replacement `[\\p{L}]`
-                             ^   `copied` moves behind the class; `+b` follows at the end
+                             ^   `copied` moves past the class; `+b` follows at the end
     """
 
     def __init__(self, pattern: str) -> None:
@@ -387,7 +387,7 @@ _YOUNGER_SCRIPTS: Final = frozenset({"Garay", "Sidetic", "Sunuwar", "Todhri"})
 
 @cache
 def _unicode_class(name: str) -> str:
-    """The members of a class as they are written into brackets, "" if Go does not know the class."""
+    """The members of a class as they appear between brackets, "" if Go does not know the class."""
     name = _ALIASES.get(name, name)
     if name in _COMPOSED:
         return _COMPOSED[name]

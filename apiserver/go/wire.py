@@ -6,7 +6,7 @@ varint has seven bits per byte, the lowest first, and the high bit set on all by
     08 96 01         field 1, VARINT: 0x16 | 0x01 << 7 = 150
     12 03 61 62 63   field 2, BYTES: 3 bytes, `abc`
 
-Readers take `(data, pos, end)` and return what they read and the position behind it. Positions are absolute in `data`;
+Readers take `(data, pos, end)` and return what they read and the position after it. Positions are absolute in `data`;
 `end` is where the message ends. Errors are those of Go's generated code.
 """
 
@@ -27,7 +27,7 @@ class BadTag(ValueError):
 
 
 def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """(an unsigned 64-bit number, the position behind it). Raises ValueError."""
+    """(an unsigned 64-bit number, the position after it). Raises ValueError."""
     if pos < end and data[pos] < 0x80:
         return data[pos], pos + 1
     value = shift = 0
@@ -45,7 +45,7 @@ def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def tag(data: bytes, pos: int, end: int) -> tuple[int, int, int]:
-    """(field number, wire type, the position behind the tag). Raises BadTag or ValueError."""
+    """(field number, wire type, the position after the tag). Raises BadTag or ValueError."""
     value, pos = varint(data, pos, end)
     number, wire_type = value >> 3 & 0xFFFF_FFFF, value & 7
     if wire_type == END_GROUP:
@@ -66,7 +66,7 @@ def length(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def skip(wire_type: int, data: bytes, pos: int, end: int) -> int:
-    """The position behind a value. A group ends with its own end tag; groups in it are skipped with it."""
+    """The position after a value. A group ends with its own end tag; groups in it are skipped with it."""
     depth = 0
     while True:
         if wire_type == VARINT:

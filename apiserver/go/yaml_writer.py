@@ -74,9 +74,9 @@ def compare_keys(left: str, right: str) -> int:
             if a.isalpha() and b.isalpha():
                 return -1 if a < b else 1
             return -1 if b.isalpha() else 1
-        one = int("0" in (a, b) and _after_digits(left, n))
-        left_number, left_end = _number(left, n, one)
-        right_number, right_end = _number(right, n, one)
+        start_value = int("0" in (a, b) and _after_digits(left, n))
+        left_number, left_end = _number(left, n, start_value)
+        right_number, right_end = _number(right, n, start_value)
         if left_number != right_number:
             return left_number - right_number
         if left_end != right_end:

@@ -1,4 +1,4 @@
-"""What a handler answers: plain data, made into an aiohttp response in one place."""
+"""The answer of a handler: plain data, from which `sending` makes an aiohttp response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
 
 @dataclass(slots=True)
 class Answer:
-    """`body` is the whole body, or chunks that are made while they are sent."""
+    """`body` is the whole body, or an iterator that makes its chunks while they are sent."""
 
     body: bytes | AsyncIterable[bytes]
     status: int = 200
@@ -24,5 +24,5 @@ class Answer:
 
 
 def text_answer(text: str, status: int = 200, headers: Headers = ()) -> Answer:
-    """Go's http.Error and the health checks: plain text that no browser may guess at."""
+    """Go's http.Error and the health checks: plain text whose type browsers do not guess."""
     return Answer(text.encode(), status, TEXT, (*NOT_CACHED, ("X-Content-Type-Options", "nosniff"), *headers))

@@ -1,4 +1,9 @@
-"""The HTTP application: an exchange for each request, filters around it, routing, and an answer whatever happens."""
+"""The HTTP application: it makes an exchange of each request, passes it through the filters to its handler, sends the
+answer and calls the sinks.
+
+Every failure becomes an answer: an ApiError its Status, a StoreError and a bug an InternalError, of which the log has the
+rest. A bug in a filter's `leave` or in a sink is logged, and changes neither the answer nor what the others do.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.http import documents, filters, routing, traces
 from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.exchange import Backend, Exchange
+from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.http.sending import error_answer, send, too_late
 from noxu.apiserver.http.watch_requests import Watches
@@ -25,7 +30,7 @@ log = logging.getLogger("noxu")
 
 
 class App:
-    """Answers requests."""
+    """Answers requests. `handle` is the handler for aiohttp's `web.Server`."""
 
     def __init__(
         self,
@@ -33,9 +38,12 @@ class App:
         documents_: documents.Documents,
         own_names: Iterable[str] = (),
         traces_: traces.Traces | None = None,
-        sinks: Sequence[filters.Sink] = (),
+        sinks: Sequence[Sink] = (),
     ) -> None:
-        """`own_names` are names of this server besides loopback. `traces_` None disables tracing."""
+        """`own_names` are names of this server besides loopback. `traces_` None disables tracing.
+
+        Each sink is called with every exchange, after its answer.
+        """
         self.backend = backend
         self.documents = documents_
         self.traces = traces_
@@ -45,40 +53,46 @@ class App:
             authenticator=None,
             authorizer=None,
             traces=traces_,
-            sinks=sinks,
         )
+        self.sinks = tuple(sinks)
         numbered = list(enumerate(self.filters))
-        self._enter = [(n, one) for n, one in numbered if type(one).enter is not Filter.enter]
-        self._leave = [(n, one) for n, one in reversed(numbered) if type(one).leave is not Filter.leave]
+        self._enter = [(n, filter_) for n, filter_ in numbered if type(filter_).enter is not Filter.enter]
+        self._leave = [(n, filter_) for n, filter_ in reversed(numbered) if type(filter_).leave is not Filter.leave]
 
     def end_watches(self) -> None:
         self.watches.end()
 
     async def handle(self, request: web_request.BaseRequest) -> web_response.StreamResponse:
-        """One request. Whatever happens inside, the client gets an answer. Raises ConnectionError."""
-        received = asyncio.get_running_loop().time()
-        exchange = Exchange(request, self.backend, request.headers.get("Audit-Id") or new_uuid(), received)
-        answer = await self._filtered(exchange)
-        return answer if isinstance(answer, web_response.StreamResponse) else await send(exchange, answer)
+        """Answer one request. Raises ConnectionError if the client is gone."""
+        loop = asyncio.get_running_loop()
+        exchange = Exchange(request, self.backend, request.headers.get("Audit-Id") or new_uuid(), loop.time())
+        try:
+            answer = await self._filtered(exchange)
+            return answer if isinstance(answer, web_response.StreamResponse) else await send(exchange, answer)
+        finally:
+            exchange.times["answered"] = loop.time()
+            for sink in self.sinks:
+                with Contained(f"a sink for {exchange}"):
+                    sink(exchange)
 
     async def _filtered(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Enter the filters, answer, and leave those that were entered."""
         answer: Answer | web_response.StreamResponse | None = None
-        passed = 0  # how many filters have let the request pass
+        passed = 0  # the number of filters that have let the request pass
         try:
             with Contained(exchange, passing=ConnectionError) as contained:
                 try:
-                    for number, one in self._enter:
-                        waits = one.enter(exchange)
-                        if waits is not None:
-                            await waits
-                        passed = number + 1
+                    for number, filter_ in self._enter:
+                        passed = number  # those before it, also without an `enter` of their own
+                        waiting = filter_.enter(exchange)
+                        if waiting is not None:
+                            await waiting
                     passed = len(self.filters)
                     answer = await self._route(exchange)
                 except ApiError as error:
                     exchange.error = error
                 except StoreError as failure:
-                    log.error("%s: %s", exchange, failure)  # noqa: TRY400 - it is no bug
+                    log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
                     exchange.error = errors.internal_error(f"the storage failed: {failure}")
             if contained.error is not None:
                 exchange.error = errors.internal_error("this is a bug in the server; its log says more")
@@ -90,9 +104,17 @@ class App:
             return answer
         finally:
             exchange.times["handled"] = asyncio.get_running_loop().time()
-            for number, one in self._leave:
-                if number < passed:
-                    one.leave(exchange)
+            self._leave_filters(exchange, passed)
+
+    def _leave_filters(self, exchange: Exchange, passed: int) -> None:
+        """Leave the first `passed` filters in reverse order, every one of them even if one fails."""
+        leaving = iter([filter_ for number, filter_ in self._leave if number < passed])
+        failed = True
+        while failed:
+            with Contained(exchange) as contained:
+                for filter_ in leaving:
+                    filter_.leave(exchange)
+            failed = contained.error is not None
 
     async def _route(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Raises ApiError."""
@@ -110,13 +132,15 @@ class App:
         if handler is None:
             return await self.watches.handle(exchange)
         try:
-            async with asyncio.timeout_at(exchange.deadline):
+            async with asyncio.timeout_at(exchange.deadline) as deadline:
                 return await handler(exchange)
         except TimeoutError:
+            if not deadline.expired():  # of something else, which should have handled it
+                raise
             raise too_late() from None
 
     async def _document(self, exchange: Exchange) -> Answer:
-        """Everything that is not about an object: discovery, OpenAPI, health. The method does not matter."""
-        if self.traces is not None and exchange.path.startswith(traces.FOLDER):
+        """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError."""
+        if self.traces is not None and exchange.path.startswith(traces.PATH):
             return self.traces.answer(exchange.request.method, exchange.path)
         return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)

@@ -1,4 +1,4 @@
-"""Request bodies: bounded in size and in time."""
+"""Request bodies, with limits on their size and on the time that they take to arrive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def read_body(request: web_request.BaseRequest) -> bytes:
         raise _too_large(request)
     if not request.can_read_body:
         return b""
-    if request.content.is_eof():  # it came with the head, as most do
+    if request.content.is_eof():  # it came with the head, like most bodies
         body = request.content.read_nowait()
         if len(body) > MAX_BODY:
             raise _too_large(request)
@@ -43,5 +43,5 @@ async def read_body(request: web_request.BaseRequest) -> bytes:
 
 
 def _too_large(request: web_request.BaseRequest) -> ApiError:
-    request.protocol.close()  # what is still coming is not worth reading
+    request.protocol.close()  # do not read the rest
     return too_large(f"limit is {MAX_BODY}")

@@ -1,8 +1,8 @@
-"""A client's connection: how long it may be idle, and how long and how large the head of a request may be.
+"""A client's connection, with limits on its idle time and on the size and duration of the head of a request.
 
 aiohttp limits each line of a head, but neither their sum nor the time that they take. Upstream's server, which is Go's,
-gives a head 32 seconds and a megabyte, and an idle connection 90 seconds; so do we. A whole head that comes in one piece
-costs nothing here: a timer is set only for one that is still incomplete.
+allows 32 seconds and a megabyte for a head, and 90 seconds for an idle connection; so do we. A head that arrives in one
+piece costs nothing: a timer is set only for an incomplete one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 HEAD_DEADLINE: Final = 32.0  # seconds; upstream's ReadHeaderTimeout
 IDLE_DEADLINE: Final = 90.0  # seconds; upstream's IdleTimeout
 MAX_HEAD: Final = 1024 * 1024  # bytes; Go's http.DefaultMaxHeaderBytes. A selector alone may have 45 KB
-SLACK: Final = 4096  # Go's buffer, which it allows on top
+SLACK: Final = 4096  # Go's buffer, which it allows in addition
 MAX_HEADERS: Final = 10_000
-LINGERING: Final = 1.0  # seconds in which the rest of a refused body is read, so that the client sees the answer
+LINGERING: Final = 1.0  # seconds for which the rest of a refused body is read, so that the client receives the answer
 
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
 )
 
-_TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not everywhere
+_TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not on every platform
 
 
 class Connection(web_protocol.RequestHandler):
@@ -38,7 +38,7 @@ class Connection(web_protocol.RequestHandler):
             server,
             loop=loop,
             access_log=None,  # type: ignore[arg-type]
-            auto_decompress=False,  # upstream does not, and nobody may send us a bomb
+            auto_decompress=False,  # like upstream: a small body could become a huge one
             keepalive_timeout=IDLE_DEADLINE,
             lingering_time=LINGERING,
             max_line_size=2 * MAX_HEAD,
@@ -51,7 +51,7 @@ class Connection(web_protocol.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._begin_head()
+        self._start_head_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._end_head()
@@ -68,11 +68,11 @@ class Connection(web_protocol.RequestHandler):
             self._body = self._messages[-1][1] if self._messages else EMPTY_PAYLOAD
         elif self._body.is_eof() and self._payload_parser is None:  # neither a body nor a WebSocket's messages
             self._head_bytes += len(data)
-            if self._wants_head and self._head_timer is None:
-                self._begin_head()
+            if self._is_waiting and self._head_timer is None:
+                self._start_head_timer()
 
     def _refuse_head(self) -> None:
-        if self._wants_head and self.transport is not None:
+        if self._is_waiting and self.transport is not None:
             self.transport.write(_TOO_LARGE)
         self.force_close()
 
@@ -83,8 +83,10 @@ class Connection(web_protocol.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web_response.StreamResponse:
-        """What is no HTTP is refused as Go does it. That, and a client that is gone, are not worth a line in the log,
-        which anybody could fill."""
+        """Refuse malformed HTTP as Go does.
+
+        Neither that nor a client that is gone is logged: clients could fill the log.
+        """
         if isinstance(exc, ConnectionError):
             raise exc
         if status != HTTPStatus.BAD_REQUEST:
@@ -94,12 +96,12 @@ class Connection(web_protocol.RequestHandler):
         return response
 
     @property
-    def _wants_head(self) -> bool:
-        """Nothing is being answered, and nothing that could be has come yet."""
+    def _is_waiting(self) -> bool:
+        """Whether no request is being handled or waits to be handled."""
         return self._waiter is not None and not self._waiter.done()
 
-    def _begin_head(self) -> None:
-        self._head_timer = self._loop.call_later(HEAD_DEADLINE, self._head_is_late)
+    def _start_head_timer(self) -> None:
+        self._head_timer = self._loop.call_later(HEAD_DEADLINE, self._head_deadline_passed)
 
     def _end_head(self) -> None:
         self._head_bytes = 0
@@ -107,16 +109,16 @@ class Connection(web_protocol.RequestHandler):
             self._head_timer.cancel()
             self._head_timer = None
 
-    def _head_is_late(self) -> None:
+    def _head_deadline_passed(self) -> None:
         self._head_timer = None
-        if self._wants_head:
+        if self._is_waiting:
             self.force_close()
 
 
 def limit_unsent(request: web_request.BaseRequest, size: int) -> None:
-    """Have the connection's writers wait when about `size` bytes wait here, and as many in the kernel.
+    """Make the connection's writers wait when about `size` bytes are buffered here, and as many in the kernel.
 
-    Else the kernel takes megabytes for a client that reads nothing.
+    Without it the kernel buffers megabytes for a client that reads nothing.
     """
     transport = request.transport
     if transport is None:
@@ -127,6 +129,6 @@ def limit_unsent(request: web_request.BaseRequest, size: int) -> None:
 
 
 def _head_in(data: bytes) -> int:
-    """How much of the data belongs to the head that has begun."""
+    """The number of bytes of the data that belong to the current head."""
     end = data.find(b"\r\n\r\n")
     return len(data) if end < 0 else end

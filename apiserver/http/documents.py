@@ -1,4 +1,4 @@
-"""What is served besides objects: discovery, OpenAPI, health, version, and the list of all that."""
+"""The documents that are served besides objects: discovery, OpenAPI, health, version, and the list of paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Documents:
-    """`catalog` gives the newest one; what was made from an older one is made again."""
+    """The documents of one server. `catalog` returns the current catalog; documents made from an older one are made again.
+
+    `address` is the server's `host:port`, `own_version` returns the version of this program.
+    """
 
     def __init__(
         self,
@@ -96,7 +99,7 @@ class Documents:
         return Answer(responses.encode(document, accepted), 200, accepted.content_type, extra)
 
     def _cached(self, catalog: Catalog, key: object, make: Callable[[], Object]) -> tuple[Object, str]:
-        """A document with its ETag, as long as the catalog stays what it is."""
+        """A document with its ETag, cached until the catalog changes."""
         if catalog is not self._made_from:
             self._made_from, self._made = catalog, {}
         if key not in self._made:
@@ -107,7 +110,7 @@ class Documents:
     # -- OpenAPI
 
     def _published(self) -> OpenAPI:
-        """Made when first asked for: most tests never do."""
+        """Created on first use, since most servers in tests serve no OpenAPI."""
         if self._openapi is None:
             from noxu.apiserver.http.openapi import OpenAPI
 
@@ -130,7 +133,7 @@ class Documents:
         return text_answer(report.text, 200 if report.healthy else 500)
 
     def _paths(self, status: int) -> Answer:
-        """All paths, for people who look around."""
+        """The list of all paths."""
         catalog = self._catalog()
         paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
         paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS}

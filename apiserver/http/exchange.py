@@ -1,8 +1,9 @@
-"""One HTTP request and what is known about it, from before routing until its answer has left.
+"""One HTTP request and what the server knows about it, from its arrival until it is answered.
 
-Filters and handlers fill it in on the way: who asks (`user`), what is asked (`info`, `resource`), what is said besides the
-answer (`outcome`: warnings, annotations for the audit log), how it ended (`code`), and when (`times`). Metrics, audit log,
-access log and traces are sinks of it: functions that are called with the finished exchange.
+Filters and handlers fill it in on the way: the user, the RequestInfo and the resource, warnings and annotations for the
+audit log (`outcome`), the code or the error, and the times. Metrics, an audit log and an access log are sinks:
+functions that `App` calls with each exchange after its answer, also if the request was refused, timed out, failed because
+of a bug, or the client is gone (then without an error, and without a code unless the answer had started).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What handlers work on."""
+    """The parts of the server that handlers use."""
 
     reader: Reader
     writer: Writer
@@ -51,7 +52,7 @@ class Backend:
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """See the module. Times are the event loop's."""
+    """See the module. Times are the event loop's, in seconds."""
 
     request: web_request.BaseRequest
     backend: Backend
@@ -59,39 +60,44 @@ class Exchange:
     """Audit-Id: the client's, or a new one."""
     received: float
     path: str = ""
-    """Decoded."""
+    """The decoded path, "" if the target is malformed."""
     query: Query = field(default_factory=dict)
     host: str = ""
-    """As the client names this server."""
+    """The client's name for this server, with a port if there is one: the Host header, or that of an absolute URL."""
     info: RequestInfo = NO_RESOURCE
     resource: Resource = field(init=False)
-    """Set by routing, once `times` says so; documents have none."""
+    """Set by routing, when `times` has "routed"; requests for documents have none."""
     user: User = ANONYMOUS
     deadline: float = math.inf
-    """When it must be answered."""
+    """When it must be answered; infinite for watches and documents."""
     outcome: Outcome = field(default_factory=Outcome)
     trace: Trace | None = None
-    """What the write did so far; None disables tracing."""
+    """The steps of the write until now; None disables tracing."""
     error: ApiError | None = None
-    """Why it was refused, if it was."""
+    """Why it was refused or failed; None if it was not."""
     code: int = 0
     """The status of the answer, 0 until there is one."""
     headers: list[tuple[str, str]] = field(default_factory=list)
-    """Headers of the answer, whatever it is."""
+    """Headers that filters add to the answer, also if it is an error."""
     weight: int = 0
-    """Bytes of the body and of the stored object: large ones are not worked on in the event loop."""
+    """Bytes of the body and of the stored object; large requests are processed in a thread."""
     has_slot: bool = False
     """It holds one of the slots for large requests."""
     times: dict[str, float] = field(default_factory=dict)
-    """When a part of the way was done: routed, handled, answered."""
+    """When a stage was completed. "routed": the resource is known. "handled": there is an answer or an error.
+    "answered": the answer has been sent or, if it is not sent in chunks, handed to aiohttp."""
 
     def __str__(self) -> str:
-        """As the log shows it."""
+        """Method and target, for the log."""
         return f"{self.request.method} {self.request.raw_path[:1000]}"
 
     def now(self) -> datetime:
         return self.backend.clock.now()
 
-    async def offload(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do what takes as long as the request is large."""
-        return await offload(self.weight, do, *args, **kwargs)
+    async def offload(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function whose work grows with the weight of the request: in the loop, or in a thread."""
+        return await offload(self.weight, function, *args, **kwargs)
+
+
+Sink = Callable[[Exchange], None]
+"""Observes exchanges: metrics, an audit log, an access log."""

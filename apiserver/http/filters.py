@@ -1,14 +1,29 @@
-"""What stands around the handlers: a tuple of filters, entered in order and left in reverse.
+"""The filters around the handlers: a tuple (`chain`), entered in order and left in reverse order.
 
-A filter refuses by raising ApiError when it is entered; then it is not left, and those behind it are not entered. `enter`
-may return an awaitable. `leave` runs whatever became of the request, with its code or error in the exchange.
+A filter refuses a request by raising ApiError from `enter`; then the filters after it are not entered, and neither it nor
+they are left. `enter` may return an awaitable. `leave` is called when the handler has returned or failed, before the
+answer is sent (a watch has been sent by then): it may add headers, and finds the code and the error in the exchange.
 
-The order is upstream's (DefaultBuildHandlerChain): an earlier refusal hides a later one.
+The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hides those by later ones:
+
+    Target            path, query and RequestInfo
+    Origin            Host and Origin headers
+    Deadline          when the request must be answered
+    Warnings          warnings of handlers and later filters become headers
+    Authenticate      sets the user; without an authenticator every client is anonymous
+    InFlight          limits the number of requests that are handled at the same time
+    Authorize         without an authorizer every user may do everything
+    Tracing           traces a write on request
+    LargeRequestSlot  releases the slot that a handler has taken for a large body
+
+To add a filter, write a subclass of `Filter` and insert it into `chain` at its place in upstream's order: impersonation
+after Authenticate, injected faults after Authorize. What observes requests and refuses none (metrics, an audit log, an
+access log) is not a filter but a sink, see `exchange`. A bug in a handler or a filter becomes a 500 in `app`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable
 from functools import lru_cache
 from typing import Final
 
@@ -20,7 +35,7 @@ from noxu.apiserver.http import negotiation
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.options import request_timeout
 from noxu.apiserver.http.request import parse_target
-from noxu.apiserver.http.traces import HEADER, Traces, is_wanted
+from noxu.apiserver.http.traces import HEADER, Traces, is_requested
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.apiserver.security.authorization import Authorizer
@@ -28,35 +43,22 @@ from noxu.apiserver.security.authorization import Authorizer
 REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
 MAX_MUTATING_IN_FLIGHT: Final = 200  # upstream's --max-mutating-requests-inflight
-MAX_HOST: Final = 260  # characters of a Host header that is remembered: a DNS name and a port
+MAX_CACHED_HOST: Final = 260  # characters: a DNS name and a port. Longer Host headers are not cached
 _READING: Final = frozenset({"get", "list", "watch", "head", ""})
-
-Sink = Callable[[Exchange], None]
-"""Is called with every finished exchange: metrics, an audit log, an access log."""
 
 
 class Filter:
-    """A filter does nothing but what its subclass overrides."""
+    """Does nothing on its own: a subclass overrides `enter`, `leave` or both."""
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
-        """Raises ApiError to refuse."""
-
-    def leave(self, exchange: Exchange) -> None: ...
-
-
-class Report(Filter):
-    """Hand the finished exchange to the sinks."""
-
-    def __init__(self, sinks: Sequence[Sink]) -> None:
-        self._sinks = tuple(sinks)
+        """Let the request pass, or raise ApiError to refuse it."""
 
     def leave(self, exchange: Exchange) -> None:
-        for sink in self._sinks:
-            sink(exchange)
+        """Finish. Raises nothing."""
 
 
 class Target(Filter):
-    """What is asked: path, query, RequestInfo (upstream's WithRequestInfo)."""
+    """Parse the target: path, query, RequestInfo (upstream's WithRequestInfo)."""
 
     def enter(self, exchange: Exchange) -> None:
         request = exchange.request
@@ -67,7 +69,7 @@ class Target(Filter):
 
 
 class Origin(Filter):
-    """Which hosts and web pages may use the server.
+    """Refuse requests under another host's name or from another server's web pages.
 
     A development server on loopback without TLS is reachable from any web page through the browser of its user. So Host
     must be loopback (DNS rebinding), and a request with an Origin must come from this very server. `own_names` are allowed
@@ -82,17 +84,17 @@ class Origin(Filter):
 
 
 class Deadline(Filter):
-    """When the request must be answered: after what it asks for (`timeout=5s`), but never later than others."""
+    """Set the deadline: REQUEST_DEADLINE, or less if the query has a `timeout=5s`. Watches and documents have none."""
 
     def enter(self, exchange: Exchange) -> None:
         if exchange.info.is_resource and exchange.info.verb != "watch":
-            asks = "timeout" in exchange.query
-            seconds = request_timeout(exchange.query, REQUEST_DEADLINE) if asks else REQUEST_DEADLINE
+            has_timeout = "timeout" in exchange.query
+            seconds = request_timeout(exchange.query, REQUEST_DEADLINE) if has_timeout else REQUEST_DEADLINE
             exchange.deadline = exchange.received + seconds
 
 
 class Authenticate(Filter):
-    """Who asks. `authenticator` None: every client is anonymous."""
+    """Set the user. `authenticator` None: every client is anonymous."""
 
     def __init__(self, authenticator: Authenticator | None) -> None:
         self._authenticator = authenticator
@@ -103,32 +105,32 @@ class Authenticate(Filter):
 
 
 class InFlight(Filter):
-    """How many requests may be under way. Watches, health checks and OpenAPI's long answers do not count.
+    """Limit the requests that are handled at the same time. Watches and health checks do not count.
 
-    A busy server is not ill, so health checks are answered even then.
+    A busy server is healthy, so health checks are answered beyond the limit, too.
     """
 
     def __init__(self, limit: int = MAX_IN_FLIGHT, mutating_limit: int = MAX_MUTATING_IN_FLIGHT) -> None:
         self._limits = (limit, mutating_limit)
-        self._inside = [0, 0]
+        self._counts = [0, 0]  # reading, mutating
 
     def enter(self, exchange: Exchange) -> None:
         kind = self._kind(exchange)
         if kind is None:
             return
-        if self._inside[kind] >= self._limits[kind]:
+        if self._counts[kind] >= self._limits[kind]:
             error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
             error.text, error.retry_after = f"{error.message}\n", 1
             raise error
-        self._inside[kind] += 1
+        self._counts[kind] += 1
 
     def leave(self, exchange: Exchange) -> None:
         kind = self._kind(exchange)
         if kind is not None:
-            self._inside[kind] -= 1
+            self._counts[kind] -= 1
 
     def _kind(self, exchange: Exchange) -> int | None:
-        """0: reading, 1: mutating, None: does not count."""
+        """The index of the request's limit; None if it does not count."""
         if exchange.info.is_resource:
             return None if exchange.info.verb == "watch" else int(exchange.info.verb not in _READING)
         return None if exchange.path in _HEALTH else 0
@@ -138,7 +140,7 @@ _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
 
 
 class Authorize(Filter):
-    """Whether the user may do this. `authorizer` None: every user may do everything."""
+    """Refuse what the user may not do. `authorizer` None: every user may do everything."""
 
     def __init__(self, authorizer: Authorizer | None) -> None:
         self._authorizer = authorizer
@@ -149,7 +151,7 @@ class Authorize(Filter):
 
 
 class Tracing(Filter):
-    """Traces of writes, for clients that ask for one. `traces` None: the server offers none."""
+    """Trace the write if the client requests it. `traces` None: the server offers none."""
 
     def __init__(self, traces: Traces | None) -> None:
         self._traces = traces
@@ -159,7 +161,7 @@ class Tracing(Filter):
             return
         if self._traces is None:
             raise ApiError(400, f"{HEADER}: this server offers no traces: it is not on loopback", "BadRequest")
-        if is_wanted(exchange.request.headers[HEADER]) and exchange.info.verb not in ("get", "list", "watch"):
+        if is_requested(exchange.request.headers[HEADER]) and exchange.info.verb not in ("get", "list", "watch"):
             exchange.trace = []
 
     def leave(self, exchange: Exchange) -> None:
@@ -170,7 +172,7 @@ class Tracing(Filter):
 
 
 class Warnings(Filter):
-    """Warnings become headers of the answer."""
+    """Add the warnings as headers of the answer."""
 
     def leave(self, exchange: Exchange) -> None:
         if exchange.outcome.warnings:
@@ -179,7 +181,7 @@ class Warnings(Filter):
 
 
 class LargeRequestSlot(Filter):
-    """A large request gives its slot back when it is answered."""
+    """Release the slot of a large request."""
 
     def leave(self, exchange: Exchange) -> None:
         if exchange.has_slot:
@@ -193,11 +195,9 @@ def chain(
     authenticator: Authenticator | None,
     authorizer: Authorizer | None,
     traces: Traces | None,
-    sinks: Sequence[Sink],
 ) -> tuple[Filter, ...]:
     """All filters, in order."""
     return (
-        Report(sinks),
         Target(),
         Origin(own_names),
         Deadline(),
@@ -222,7 +222,7 @@ def _is_ours(header: str, own_names: frozenset[str]) -> bool:
 
 def check_origin(host_header: str, origin: str | None, own_names: frozenset[str]) -> None:
     """Raises ApiError Forbidden for a foreign Host or Origin."""
-    is_ours = _is_ours if len(host_header) <= MAX_HOST else _is_ours.__wrapped__
+    is_ours = _is_ours if len(host_header) <= MAX_CACHED_HOST else _is_ours.__wrapped__
     if not is_ours(host_header, own_names):
         host = split_host(host_header)
         raise ApiError(

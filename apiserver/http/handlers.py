@@ -1,6 +1,7 @@
-"""One function per verb: what the client sent, into a write or a read, and its result into an answer.
+"""The handlers: one function per verb. It makes a read or a WriteRequest of an exchange, and an answer of the result.
 
-Which of them a request gets is `routing`'s business; what a write does is `registry.write`'s.
+`routing` selects the handler of a request; `registry.write` runs a WriteRequest. The order in which a handler refuses
+(Accept, Content-Type, options, name) is upstream's, and differs between verbs.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ async def get(exchange: Exchange) -> Answer:
 
 
 async def stored_entry(exchange: Exchange) -> Entry:
-    """What a GET asks for, no older than the resourceVersion that it names. Raises ApiError."""
+    """The entry that a GET requests, no older than the resourceVersion in its query. Raises ApiError."""
     name, reader = exchange.info.name, exchange.backend.reader
     check_name(name)
     revision = options.parse_revision(first(exchange.query, "resourceVersion"), errors.plain_error)
@@ -63,8 +64,8 @@ async def stored_entry(exchange: Exchange) -> Entry:
 async def list_(exchange: Exchange) -> Answer:
     """The objects of a collection, or a page of them."""
     accepted = accept(exchange)
-    wanted = await list_options(exchange, watch=False)
-    listing = await list_entries(exchange.backend.reader, wanted.selection, options.window(wanted))
+    given = await list_options(exchange, watch=False)
+    listing = await list_entries(exchange.backend.reader, given.selection, options.window(given))
     include = include_of(exchange, accepted)
     return await responses.list_answer(listing, exchange.resource, accepted, include=include, now=exchange.now())
 
@@ -88,7 +89,7 @@ async def create(exchange: Exchange) -> Answer:
 
 
 async def review(exchange: Exchange) -> Answer:
-    """POST of a question, which is answered and forgotten."""
+    """POST of a review, which is answered and not stored."""
     accepted = accept(exchange)
     written = await write(exchange, Action.REVIEW, *await _sent_object(exchange, "CreateOptions"))
     return await written_answer(exchange, written, accepted, 201)
@@ -131,7 +132,7 @@ async def _sent_object(exchange: Exchange, kind: str) -> tuple[Body, Options]:
 
 
 async def write(exchange: Exchange, action: Action, body: Body, given: Options) -> Written:
-    """Have the registry write what was sent. Raises ApiError."""
+    """Run the write that the client requests. Raises ApiError."""
     request = _write_request(exchange, action, body, given)
     return await exchange.backend.writer.write(request, exchange.outcome, exchange.trace)
 
@@ -187,7 +188,10 @@ async def delete(exchange: Exchange) -> Answer:
 
 
 async def _delete_corrupt(exchange: Exchange, given: DeleteOptions) -> bool:
-    """Delete an object if it cannot be read, without admission, which it cannot be shown to. Whether it was corrupt."""
+    """Delete an object if it cannot be read; return whether it was corrupt.
+
+    Admission is not called, since it could not read the object either.
+    """
     backend, resource = exchange.backend, exchange.resource
     key = key_of(resource, namespace_of(exchange), exchange.info.name)
     revision = (await backend.reader.collection(resource)).corrupt.get(key)
@@ -197,11 +201,11 @@ async def _delete_corrupt(exchange: Exchange, given: DeleteOptions) -> bool:
 
 
 async def delete_collection(exchange: Exchange) -> Answer:
-    """DELETE of all objects of a collection that selectors match."""
+    """DELETE of the objects of a collection that the selectors match."""
     accepted = accept(exchange)
-    wanted = await list_options(exchange, watch=False)
+    listed = await list_options(exchange, watch=False)
     given, options_sent = await _delete_options(exchange)
-    listing = await list_entries(exchange.backend.reader, wanted.selection, options.window(wanted))
+    listing = await list_entries(exchange.backend.reader, listed.selection, options.window(listed))
     keys = [entry.key for entry in listing.entries]
     request = _write_request(exchange, Action.DELETE, delete_options=given, options_sent=options_sent)
     await delete_keys(exchange.backend.writer, request, keys, exchange.outcome)
@@ -210,7 +214,7 @@ async def delete_collection(exchange: Exchange) -> Answer:
 
 
 async def _delete_options(exchange: Exchange) -> tuple[DeleteOptions, Object]:
-    """From the body, or if there is none from the query; and as they were sent. Raises ApiError."""
+    """The options of a delete, from the body or, without one, from the query; and the options as sent. Raises ApiError."""
     body = await receive_body(exchange)
     if not body:
         from_query = options.delete_body_from_query(exchange.query)
@@ -222,7 +226,7 @@ async def _delete_options(exchange: Exchange) -> tuple[DeleteOptions, Object]:
 
 
 def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Object:
-    """DeleteOptions are known in every group, and may be sent without kind and apiVersion. Raises ApiError."""
+    """Decode DeleteOptions, which exist in every group and may lack kind and apiVersion. Raises ApiError."""
     if media_type == negotiation.PROTOBUF:
         sent: Object = decode_body(body, media_type, resource.gvk, strict=False, typed=True).value
         return sent
@@ -241,13 +245,13 @@ def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Ob
 
 
 def _deleted(details: Object, accepted: Accepted, **more: int) -> Answer:
-    """The object is gone. Upstream sends the code only where it has no object to describe."""
+    """The answer about an object that no longer exists. Upstream sends a code only if it could not read the object."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     status["details"] = {name: value for name, value in details.items() if value}
     return Answer(responses.encode(status | more, accepted._replace(convert=None)), 200, accepted.content_type)
 
 
-# -- what was asked, and what is answered -----------------------------------------------------------------------------
+# -- requests and answers ---------------------------------------------------------------------------------------------
 
 
 def namespace_of(exchange: Exchange) -> str:
@@ -256,13 +260,13 @@ def namespace_of(exchange: Exchange) -> str:
 
 
 def _require_name(exchange: Exchange) -> None:
-    """Raises ApiError: the path names a collection, and the verb wants one object."""
+    """Raises ApiError if the path is that of a collection."""
     if not exchange.info.name:
         raise errors.bad_request("name must be provided")
 
 
 def accept(exchange: Exchange, endpoint: Endpoint | None = None) -> Accepted:
-    """What to answer with. Raises ApiError NotAcceptable."""
+    """The representation to answer with. Raises ApiError NotAcceptable."""
     headers, query = exchange.request.headers, exchange.query
     return negotiation.negotiate(
         headers.get("Accept", ""),
@@ -282,7 +286,7 @@ def _endpoint(exchange: Exchange) -> Endpoint:
 
 
 def include_of(exchange: Exchange, accepted: Accepted) -> str:
-    """What a table shows of its objects besides the cells. Raises ApiError."""
+    """The `includeObject` of a table: what its rows contain besides the cells. Raises ApiError."""
     is_table = accepted.convert is not None and accepted.convert.kind == "Table"
     return include_object(first(exchange.query, "includeObject")) if is_table else ""
 
@@ -299,7 +303,7 @@ def body_format(exchange: Exchange) -> str:
 
 
 async def receive_body(exchange: Exchange) -> bytes:
-    """The body. A large request waits here for a slot, and keeps it until it is answered. Raises ApiError."""
+    """The body. A large request waits for a slot here and keeps it until it is answered. Raises ApiError."""
     body = await read_body(exchange.request)
     backend, name = exchange.backend, exchange.info.name
     exchange.weight = len(body)
@@ -312,7 +316,7 @@ async def receive_body(exchange: Exchange) -> bytes:
 
 
 async def written_answer(exchange: Exchange, written: Written, accepted: Accepted, status: int) -> Answer:
-    """The object that a write left."""
+    """The answer with the result of a write."""
     if written.entry is not None and written.has_version:
         return await entry_answer(exchange, written.entry, accepted, status)
     weight = max(exchange.weight, len(written.entry.stored) if written.entry else 0)
@@ -321,11 +325,10 @@ async def written_answer(exchange: Exchange, written: Written, accepted: Accepte
 
 
 async def entry_answer(exchange: Exchange, entry: Entry, accepted: Accepted, status: int = 200) -> Answer:
-    """A stored object."""
+    """The answer with a stored object."""
     resource = exchange.resource
-    if (
-        accepted.is_plain and entry.rendering.resource is resource and entry.rendering.offset >= 0
-    ):  # its bytes exist already
+    is_rendered = entry.rendering.resource is resource and entry.rendering.offset >= 0
+    if accepted.is_plain and is_rendered:
         return Answer(body_at(entry, resource) + b"\n", status, accepted.content_type)
     body = await offload(max(exchange.weight, len(entry.stored)), body_at, entry, resource)
     return await _object_answer(exchange, body, accepted, status)

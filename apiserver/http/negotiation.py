@@ -1,18 +1,18 @@
-"""What a client sends and what it wants back: Accept, Content-Type, Accept-Encoding, `pretty`, and Warning headers.
+"""Content negotiation: Accept, Content-Type, Accept-Encoding, the parameter `pretty`, and Warning headers.
 
-Upstream's pkg/endpoints/handlers/negotiation with goautoneg beneath it, Go's mime.ParseMediaType, responsewriters'
-compression and pkg/endpoints/filters/warning.go. Header values in, decisions out; where a header came more than once
-upstream looks at the first one.
+Upstream's pkg/endpoints/handlers/negotiation with goautoneg, Go's mime.ParseMediaType, responsewriters'
+compression and pkg/endpoints/filters/warning.go. Header values in, decisions out. Of a header
+that is repeated, upstream reads the first.
 
-Accept is a list of clauses, tried from the highest `q` to the lowest; a clause that cannot be met is passed over.
-Worth knowing:
+Accept is a list of clauses, considered from the highest `q` to the lowest; a clause that cannot be satisfied is skipped.
+Surprising rules:
 
-- `as`, `v` and `g` ask for a conversion; one of them alone asks for one that does not exist. Parameters that are not
+- `as`, `v` and `g` request a conversion; one of them alone requests one that does not exist. Parameters that are not
   known (charset, …) change nothing;
 - `q=0` does not exclude anything, it comes last. No wildcard comes before a full type of the same `q`;
-- everything is compared as it is written, upper and lower case included;
-- before built-in kinds stands a router (go-restful) that reads Accept in its own way: `application/*` is not enough;
-- errors are written in the format asked for if there is one for errors, else as indented JSON.
+- everything is compared case-sensitively;
+- in front of built-in kinds is a router (go-restful) with its own rules for Accept: `application/*` matches nothing;
+- errors are written in the requested format if it can represent a Status, else as indented JSON.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ STREAM_MEDIA_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 GZIP_THRESHOLD: Final = 128 * 1024  # a body must be larger than this
 MAX_WARNING_RUNES: Final = 4 * 1024
 MAX_TRUNCATED_WARNING_RUNES: Final = 256
-MAX_CACHED: Final = 256  # distinct headers that are remembered; a client sends the same few all the time
-MAX_CACHED_BYTES: Final = 512  # and how long they may be
+MAX_CACHED: Final = 256  # cached headers; a client sends the same few all the time
+MAX_CACHED_BYTES: Final = 512  # of a header that is cached
 
 
 class Accepted(NamedTuple):
-    """What to answer with. `content_type` is `media_type`, with what upstream appends to it in some places."""
+    """The representation to answer with. `content_type` is `media_type`, in some cases with parameters."""
 
     media_type: str
     convert: Conversion | None = None
@@ -52,23 +52,23 @@ class Accepted(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether stored bytes are answered unchanged."""
+        """Whether stored bytes can be sent unchanged."""
         return self.media_type == JSON and not self.pretty and self.convert is None
 
 
 Target = tuple[str, str, str]
-"""Group, version and kind that a client wants instead of the object."""
+"""Group, version and kind that a client requests instead of the object."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Endpoint:
-    """What an endpoint can answer with: for each target the media types, under None those of the object itself."""
+    """The representations of an endpoint: `offers` has the media types of each target, under None those of the object."""
 
     offers: Mapping[Target | None, frozenset[str]]
     server_version: str = ""
-    """What the parameter `sv` may say."""
+    """The value of the parameter `sv` that is accepted."""
     representations: tuple[str, ...] = ()
-    """What the router in front of the endpoint lets through, if there is one."""
+    """The media types that the router in front of the endpoint accepts; empty without a router."""
 
     def allows(self, media_type: str, target: Target | None, parameters: Mapping[str, str]) -> bool:
         stream, version = parameters.get("stream"), parameters.get("sv")
@@ -110,7 +110,7 @@ AGGREGATED_DISCOVERY: Final = Endpoint({_AGGREGATED_DISCOVERY: _ANY})
 
 
 def negotiate(accept: str, endpoint: Endpoint, *, pretty: str = "", user_agent: str = "") -> Accepted:
-    """What to answer with; `pretty` is the query parameter. Raises ApiError 406."""
+    """The representation to answer with. `pretty` is the query parameter. Raises ApiError 406."""
     is_short = len(accept) + len(pretty) + len(user_agent) <= MAX_CACHED_BYTES
     return (_negotiated if is_short else _negotiated.__wrapped__)(accept, endpoint, pretty, user_agent)
 
@@ -126,7 +126,7 @@ def _negotiated(accept: str, endpoint: Endpoint, pretty: str, user_agent: str) -
 
 
 def as_stream(found: Accepted) -> Accepted:
-    """What was negotiated, for a watch. There is no stream of YAML. Raises ApiError 406."""
+    """The representation of a watch. YAML cannot be streamed. Raises ApiError 406."""
     if found.media_type == YAML:
         raise not_acceptable(STREAM_MEDIA_TYPES)
     if found.media_type == PROTOBUF:
@@ -135,8 +135,10 @@ def as_stream(found: Accepted) -> Accepted:
 
 
 def require_representation(accept: str, representations: Sequence[str]) -> None:
-    """What go-restful does before a request reaches a built-in endpoint: some clause must name one of
-    `representations`, or everything. It knows no `application/*`. Raises ApiError 406."""
+    """go-restful's check before a built-in endpoint: a clause must name one of `representations` or `*/*`.
+
+    `application/*` is not recognized. Raises ApiError 406.
+    """
     if accept and not _names_one(accept, (*representations, "*/*")):
         available = ", ".join(representations)
         raise ApiError(406, f"406: Not Acceptable\n\nAvailable representations: {available}", "NotAcceptable", {})
@@ -147,14 +149,16 @@ def _names_one(header: str, media_types: Sequence[str]) -> bool:
 
 
 def negotiate_error(accept: str, *, pretty: str = "", user_agent: str = "") -> Accepted:
-    """How to write a Status: as asked for, or as indented JSON where nothing else is possible."""
+    """The representation of a Status: the requested one, or indented JSON if that is not possible."""
     found = _negotiate(accept, DOCUMENT)
     return Accepted(JSON, pretty=True) if found is None else _with_pretty(found, pretty, user_agent)
 
 
 def negotiate_aggregated_discovery(accept: str) -> Accepted | None:
-    """How to write an APIGroupDiscoveryList, None if the client takes no aggregated discovery. A clause that asks for
-    it wins over one that does not, whatever their `q`."""
+    """The representation of an APIGroupDiscoveryList; None if the client does not accept aggregated discovery.
+
+    A clause that requests it wins over one that does not, regardless of `q`.
+    """
     found = _negotiate(accept, AGGREGATED_DISCOVERY) if accept else None
     if found is None:
         return None
@@ -163,7 +167,7 @@ def negotiate_aggregated_discovery(accept: str) -> Accepted | None:
 
 
 def _negotiate(accept: str, endpoint: Endpoint) -> Accepted | None:
-    """The first media type that a clause asks for and the endpoint has."""
+    """The first media type that a clause requests and the endpoint has."""
     if not accept:
         return Accepted(JSON)
     for clause in parse_accept(accept):
@@ -181,8 +185,7 @@ def _with_pretty(found: Accepted, query: str, user_agent: str) -> Accepted:
 
 
 def is_pretty(query: str, user_agent: str) -> bool:
-    """Is indented JSON wanted? What the query parameter says, else whether somebody reads it from a terminal or in a
-    browser."""
+    """Whether to indent JSON: by the query parameter, else for command lines and browsers."""
     if query:
         return query in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
@@ -208,7 +211,7 @@ class Clause(NamedTuple):
         return self.type == self.subtype == "*"
 
     def comes_before(self, other: Clause) -> bool:
-        """Not an order: with different `q`s two clauses may each come before the other."""
+        """Not a consistent order: of two clauses with different `q`, each may come before the other."""
         return (
             self.quality > other.quality
             or (self.type != "*" and other.type == "*")
@@ -217,11 +220,11 @@ class Clause(NamedTuple):
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The clauses of an Accept header in the order in which they are tried; malformed ones are left out."""
+    """The clauses of an Accept header in the order of preference, without malformed ones."""
     clauses = [clause for part in header.split(",") if (clause := _clause(part.strip(" ")))]
-    if len(clauses) > 12:  # Go sorts so many in another way; an order that is one needs no such care
+    if len(clauses) > 12:  # Go uses another algorithm then; a consistent order will do
         return sorted(clauses, key=lambda c: (-c.quality, c.type == "*", c.subtype == "*"))
-    for end in range(1, len(clauses)):  # Go's insertion sort, because `comes_before` contradicts itself
+    for end in range(1, len(clauses)):  # Go's insertion sort, because `comes_before` is not consistent
         at = end
         while at and clauses[at].comes_before(clauses[at - 1]):
             clauses[at - 1], clauses[at] = clauses[at], clauses[at - 1]
@@ -270,7 +273,7 @@ def _quality(text: str) -> float:
 
 
 def request_format(content_type: str, accepted: Sequence[str] = MEDIA_TYPES) -> str:
-    """The media type of a request's body, JSON if none is given. Raises ApiError 415."""
+    """The media type of a request's body, JSON by default. Raises ApiError 415."""
     if not content_type or content_type == JSON:
         return JSON
     media_type = parse_media_type(content_type)
@@ -280,8 +283,10 @@ def request_format(content_type: str, accepted: Sequence[str] = MEDIA_TYPES) -> 
 
 
 def patch_format(content_type: str, accepted: Sequence[str], *, built_in: bool = False) -> str:
-    """The type of a patch: the Content-Type up to the first semicolon, as it is written. Raises ApiError 415, for
-    built-in kinds in go-restful's words."""
+    """The type of a patch: the Content-Type up to the first semicolon, case-sensitively.
+
+    Raises ApiError 415, for built-in kinds with go-restful's message.
+    """
     if built_in and not _names_one(content_type, accepted):
         raise ApiError(415, "415: Unsupported Media Type", "UnsupportedMediaType", {})
     media_type, _, _ = content_type.partition(";")
@@ -322,13 +327,12 @@ def parse_media_type(header: str) -> str:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Only the bare word counts: `gzip;q=1` does not, nor does `*`."""
+    """Whether the header has the bare word `gzip`; neither `gzip;q=1` nor `*` will do."""
     return any(token.strip() == "gzip" for token in accept_encoding.split(","))
 
 
 def compresses(accept_encoding: str, size: int) -> bool:
-    """Is a body of `size` bytes sent compressed? (With `Content-Encoding: gzip` and `Vary: Accept-Encoding`; upstream
-    compresses at level 1.) Watches are not."""
+    """Whether a body of `size` bytes is compressed (with gzip at level 1, like upstream's). Watches are not."""
     return size > GZIP_THRESHOLD and accepts_gzip(accept_encoding)
 
 
@@ -336,7 +340,7 @@ def compresses(accept_encoding: str, size: int) -> bool:
 
 
 def warning_header(text: str) -> str | None:
-    """The value of a Warning header. None for a text with control characters: no header can carry it."""
+    """The value of a Warning header; None for a text with control characters, which headers cannot contain."""
     if not text.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
         return None
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -344,8 +348,10 @@ def warning_header(text: str) -> str | None:
 
 
 def warning_headers(texts: Iterable[str]) -> list[str]:
-    """The values of a response's Warning headers: each text once, in order. Where they do not fit into
-    MAX_WARNING_RUNES, each is cut, and those after the limit are left out."""
+    """The values of a response's Warning headers: each text once, in order.
+
+    If they exceed MAX_WARNING_RUNES, each is truncated, and those beyond the limit are left out.
+    """
     unique = [text for text in dict.fromkeys(texts) if text]
     headers: list[str] = []
     written = 0
@@ -361,7 +367,7 @@ def warning_headers(texts: Iterable[str]) -> list[str]:
 
 
 def _truncated(texts: list[str], position: int) -> list[str]:
-    """The headers once the text at `position` did not fit: all up to it, and then as many more as there is room."""
+    """The headers if the text at `position` does not fit: all up to it, and more until the limit is reached."""
     headers: list[str] = []
     written = 0
     for at, text in enumerate(texts):

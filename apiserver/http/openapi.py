@@ -1,7 +1,8 @@
-"""/openapi/v2 and /openapi/v3 (kube-openapi's handler and handler3): which document, in which form, and how long it keeps.
+"""/openapi/v2 and /openapi/v3 (kube-openapi's handler and handler3): the document, its format, and its caching.
 
-The index of v3 names every document with a hash of what it says. Asked for with that hash a document may be kept for
-ever; with an older one the client is sent on to the newest. Big documents are built in a thread, one at a time.
+The index of v3 lists every document with a hash of its content. Requested with that hash, a document never expires;
+requested with another hash, it is answered with a redirect to the current one. Documents are built in a thread, one at a
+time.
 
 Upstream answers 200 and nothing for a group version that does not exist; here it is 404.
 """
@@ -26,7 +27,7 @@ _Offers = tuple[tuple[str, Form, str], ...]
 
 
 def _offers(version: str) -> _Offers:
-    """(what may be asked for, in which form it is answered, and how that is called)."""
+    """(subtype in Accept, format of the document, Content-Type of the answer)."""
     protobuf = f"com.github.proto-openapi.spec.{version}"
     answered = f"application/{protobuf}.v1.0+protobuf"
     return (
@@ -37,12 +38,12 @@ def _offers(version: str) -> _Offers:
 
 
 _OFFERS: Final = {V2: _offers("v2"), V3: _offers("v3")}
-_FOR_EVER: Final = timedelta(days=365)
+_IMMUTABLE_LIFETIME: Final = timedelta(days=365)
 _VARY: Final = (("Vary", "Accept"),)
 
 
 class OpenAPI:
-    """`catalog` gives the newest one."""
+    """The endpoints of one server. `catalog` returns the current catalog."""
 
     def __init__(self, catalog: Callable[[], Catalog], now: Callable[[], datetime]) -> None:
         self._catalog = catalog
@@ -51,7 +52,7 @@ class OpenAPI:
         self._building = asyncio.Lock()
 
     async def answer(self, parts: Sequence[str], query: Query, headers: Mapping[str, str]) -> Answer:
-        """`parts` are those of the path. Raises ApiError NotFound."""
+        """Answer a request. `parts` are the segments of the path. Raises ApiError NotFound."""
         catalog = self._catalog()
         match parts:
             case ["openapi", "v3"]:
@@ -75,20 +76,20 @@ class OpenAPI:
             return Answer(b"", 406, headers=NOT_CACHED + _VARY)
         form, content_type = accepted
         document = await self._document(catalog, key._replace(form=form))
-        asked = first(query, "hash") if key.path else ""
-        if asked and asked != document.hash:
+        requested = first(query, "hash") if key.path else ""
+        if requested and requested != document.hash:
             moved = (("Location", document.url(key.path)), *_VARY, _etag(document))
             return Answer(b"", 301, content_type, NOT_CACHED + moved)
-        caching = self._for_ever() if asked else NOT_CACHED
+        caching = self._immutable() if requested else NOT_CACHED
         return _answer(document, headers, content_type, caching + _VARY)
 
-    def _for_ever(self) -> Headers:
-        expires = format_datetime(self._now() + _FOR_EVER, usegmt=True)
+    def _immutable(self) -> Headers:
+        expires = format_datetime(self._now() + _IMMUTABLE_LIFETIME, usegmt=True)
         return (("Cache-Control", "public, immutable"), ("Expires", expires))
 
 
 def _negotiate(accept: str, offers: _Offers) -> tuple[Form, str] | None:
-    """None: the client takes nothing that there is."""
+    """The format and the Content-Type of the answer; None if the client accepts none of the offers."""
     for clause in negotiation.parse_accept(accept or "*/*"):
         for subtype, form, content_type in offers:
             if clause.type in ("application", "*") and clause.subtype in (subtype, "*"):
@@ -109,7 +110,7 @@ def _answer(document: Document, headers: Mapping[str, str], content_type: str, m
 
 
 def _has_it(document: Document, headers: Mapping[str, str]) -> bool:
-    """If-None-Match, and where that is missing If-Modified-Since, which counts in seconds (RFC 9110)."""
+    """Whether the client has the document: by If-None-Match, or without it by If-Modified-Since, in seconds (RFC 9110)."""
     given = headers.get("If-None-Match")
     if given is not None:
         tags = (tag.strip().removeprefix("W/") for tag in given.split(","))
@@ -117,5 +118,5 @@ def _has_it(document: Document, headers: Mapping[str, str]) -> bool:
     try:
         since = parsedate_to_datetime(headers.get("If-Modified-Since", ""))
         return document.made.replace(microsecond=0) <= since
-    except (TypeError, ValueError):  # no date, or none with a zone
+    except (TypeError, ValueError):  # not a date, or a date without a zone
         return False

@@ -1,7 +1,7 @@
 """Query parameters as options: CreateOptions, UpdateOptions, PatchOptions, DeleteOptions, ListOptions.
 
-Upstream converts the parameters first (a number that does not parse is a 400 in strconv's words) and validates them
-then (422, the options' kind in group meta.k8s.io). A parameter that upstream knows and we do not support is refused.
+Upstream first converts the parameters (an invalid number is a 400 with strconv's message), then validates the options (422,
+with their kind in group meta.k8s.io). A parameter that upstream knows and we do not support is refused.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from noxu.apiserver.registry.listing import Selection, Window, decode_token
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
-MAX_CACHED_AGENT: Final = 256  # characters of a User-Agent that is remembered
-MAX_SELECTOR: Final = 128 * 1024  # characters; upstream has no limit but that of a URL, a megabyte
+MAX_CACHED_AGENT: Final = 256  # characters; longer User-Agents are not cached
+MAX_SELECTOR: Final = 128 * 1024  # characters; upstream only has the limit of a URL, a megabyte
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
@@ -36,11 +36,12 @@ def _invalid(kind: str, found: list[FieldError]) -> None:
 
 
 def boolean(query: Query, name: str) -> bool | None:
-    """Any text but `false` and `0` is true, the empty one, too."""
+    """The value of a parameter: false for `false` and `0`, true for any other text, also an empty one; None if absent."""
     return None if name not in query else first(query, name).lower() not in ("false", "0")
 
 
 def integer(query: Query, name: str) -> int | None:
+    """The value of a parameter, None if it is absent or empty. Raises ApiError."""
     text = first(query, name)
     if name not in query or text == "":
         return None
@@ -53,15 +54,15 @@ def integer(query: Query, name: str) -> int | None:
 
 
 def request_timeout(query: Query, longest: float) -> float:
-    """How many seconds a request may take: what it asks for (`timeout=5s`), but not more than others. Raises ApiError."""
+    """The seconds that a request may take: its parameter `timeout` (`5s`), at most `longest`. Raises ApiError."""
     text = first(query, "timeout")
     if not text:
         return longest
     try:
-        wanted = parse_duration(text)
+        seconds = parse_duration(text)
     except ValueError as error:
         raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
-    return wanted if 0 < wanted < longest else longest
+    return seconds if 0 < seconds < longest else longest
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------
@@ -103,12 +104,12 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
 
 @lru_cache(maxsize=64)
 def _default_options(user_agent: str) -> Options:
-    """The options of a request without parameters. Clients send the same user agent each time."""
+    """The options of a request without parameters; cached, since a client always sends the same user agent."""
     return Options(field_manager=manager_from_user_agent(user_agent))
 
 
 def as_sent(query: Query) -> Object:
-    """What of CreateOptions, UpdateOptions or PatchOptions a query has, but for `force`."""
+    """CreateOptions, UpdateOptions or PatchOptions as an object, with the fields that the query has, except `force`."""
     if not query:
         return {}
     sent: Object = {"dryRun": query["dryRun"]} if query.get("dryRun") else {}
@@ -116,7 +117,7 @@ def as_sent(query: Query) -> Object:
 
 
 def manager_from_user_agent(user_agent: str) -> str:
-    """Who writes without saying so goes by the first part of the user agent, as much of it as is printable."""
+    """The default field manager: the printable characters of the user agent up to the first slash, at most MAX_MANAGER bytes."""
     prefix = user_agent.partition("/")[0]
     if prefix.isascii() and prefix.isprintable() and len(prefix) <= meta.MAX_MANAGER:
         return prefix or "unknown"
@@ -134,7 +135,7 @@ CORRUPT_TOO: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 class DeleteBody(NamedTuple):
-    """DeleteOptions as they came, from the body or the query. None: not given."""
+    """DeleteOptions before validation, from the body or the query. None: not given."""
 
     dry_run: list[str]
     propagation: str | None = None
@@ -156,7 +157,7 @@ def delete_body_from_query(query: Query) -> DeleteBody:
 
 
 def delete_body_as_sent(body: DeleteBody) -> Object:
-    """DeleteOptions that came in a query, as an object."""
+    """DeleteOptions from a query, as an object."""
     sent: Object = {"gracePeriodSeconds": body.grace, "orphanDependents": body.orphan}
     sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None, CORRUPT_TOO: body.corrupt_too}
     return {name: value for name, value in sent.items() if value is not None}
@@ -176,7 +177,7 @@ def delete_body_from_object(value: Object) -> DeleteBody:
 
 
 def delete_options(given: DeleteBody) -> DeleteOptions:
-    """Raises ApiError."""
+    """Validate DeleteOptions. Raises ApiError."""
     found: list[FieldError] = []
     if given.orphan is not None and given.propagation is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
@@ -196,7 +197,7 @@ def delete_options(given: DeleteBody) -> DeleteOptions:
 
 
 class ListOptions(NamedTuple):
-    """What a list or a watch asked for, converted and validated but for its resourceVersion."""
+    """ListOptions of a list or a watch, validated except for the resourceVersion."""
 
     selection: Selection
     resource_version: str = ""
@@ -209,7 +210,7 @@ class ListOptions(NamedTuple):
 
 
 def list_options(resource: Resource, namespace: str | None, name: str, query: Query, *, watch: bool) -> ListOptions:
-    """`namespace` None: across all of them. `name` is that of a watch of one object. Raises ApiError."""
+    """The options of a list or a watch. `namespace` None: all namespaces. `name`: of a watch of one object. Raises ApiError."""
     if "shardSelector" in query:
         raise errors.bad_request("shardSelector is not supported: leave it out and filter on your side")
     limit, timeout = integer(query, "limit") or 0, integer(query, "timeoutSeconds")
@@ -274,17 +275,17 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     return found
 
 
-def _check_fields(resource: Resource, wanted: selectors.FieldSelector) -> None:
+def _check_fields(resource: Resource, selector: selectors.FieldSelector) -> None:
     known = {"metadata.name", *resource.selectable_fields}
     if resource.namespaced or not resource.is_custom:
         known.add("metadata.namespace")
-    for term in wanted.terms:
+    for term in selector.terms:
         if term.field not in known:
             raise errors.bad_request(resource.behaviour.unknown_field_label(term.field))
 
 
 def _named(options: ListOptions, name: str, fields: selectors.FieldSelector) -> ListOptions:
-    """A watch of one object is a watch with its name as the field selector."""
+    """The options of a watch of one object: its name becomes the field selector. Raises ApiError."""
     if fields.empty:
         exact = selectors.parse_fields(f"metadata.name={name}")
         return options._replace(selection=options.selection._replace(fields=exact))
@@ -294,7 +295,7 @@ def _named(options: ListOptions, name: str, fields: selectors.FieldSelector) -> 
 
 
 def parse_revision(text: str, refuse: Callable[[str], errors.ApiError]) -> int:
-    """A resourceVersion as a revision; "" is 0. `refuse` makes the error: upstream's differ between list and get."""
+    """A resourceVersion as a revision; "" is 0. `refuse` creates the error, which differs between lists and gets."""
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()):
@@ -309,7 +310,7 @@ def _revision_error(text: str, why: str) -> str:
 
 
 def window(options: ListOptions) -> Window:
-    """Which state and page a list asked for. Raises ApiError."""
+    """The state and the page that a list requests. Raises ApiError."""
     version = options.resource_version
     if options.token:
         decode_token(options.token, options.selection)

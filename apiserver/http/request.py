@@ -1,7 +1,7 @@
-"""What a request asks for: RequestInfo, from the decoded path (upstream's pkg/endpoints/request).
+"""RequestInfo: the verb, resource and object of a request, from its decoded path (upstream's pkg/endpoints/request).
 
-The path is decoded first and then split, as upstream does, so `%2F` separates like `/` does and no clever encoding
-reaches another resource. Names and namespaces are checked here and nowhere else.
+Like upstream, it first decodes the path and then splits it: `%2F` separates like `/`, so authorization and handlers see
+the same resource however it is encoded. Names and namespaces are checked here and nowhere else.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Query = dict[str, list[str]]
 
 
 class RequestInfo(NamedTuple):
-    """What a path asks for. `verb` is empty for methods that mean nothing, and for paths of no resource."""
+    """The parsed path. `verb` is "" for other methods, and for paths that are not of a resource."""
 
     is_resource: bool
-    """Otherwise it is a document: discovery, OpenAPI, health …; everything else is then empty."""
+    """False for documents (discovery, OpenAPI, health …); the other fields are then empty."""
     verb: str
     group: str
     version: str
@@ -43,18 +43,18 @@ class RequestInfo(NamedTuple):
     name: str
     subresource: str
     in_namespace: bool
-    """The path leads into a namespace; that of a namespace itself does not."""
+    """The path continues below a namespace; that of a namespace itself does not."""
     watching: bool
-    """The path says that it is for a watch (`watch/`)."""
+    """The path is that of a watch (`watch/`)."""
     more: bool
-    """More segments follow, which are not interpreted."""
+    """The path has more segments, which are not interpreted."""
 
 
 NO_RESOURCE: Final = RequestInfo(False, "", "", "", "", "", "", "", False, False, False)
 
 
 class Target(NamedTuple):
-    """The target of a request. `host` is "" unless it is a whole URL."""
+    """The target of a request. `host` is "" unless the target is an absolute URL."""
 
     path: str
     query: Query
@@ -63,7 +63,7 @@ class Target(NamedTuple):
 
 
 def parse_target(method: str, target: str) -> Target:
-    """What a request is about. Raises ApiError for what is not a valid URL, or a namespace that cannot be one."""
+    """Parse the target of a request. Raises ApiError for an invalid URL or namespace."""
     raw_path, raw_query, host = split_target(target)
     path, query = decode_path(raw_path), parse_query(raw_query) if raw_query else {}
     info = resource_info(method, path, query)
@@ -89,7 +89,7 @@ def first(query: Query, name: str) -> str:
 
 
 def split_target(target: str) -> tuple[str, str, str]:
-    """A request's target: path, query, and the host if it is a whole URL, as clients of proxies send it."""
+    """Split a target into path, query, and host if it is an absolute URL, as clients send it to proxies."""
     host = ""
     if not target.startswith("/"):
         scheme, separator, rest = target.partition("://")
@@ -101,7 +101,7 @@ def split_target(target: str) -> tuple[str, str, str]:
 
 
 def decode_path(raw: str) -> str:
-    """The decoded path. Raises ApiError for what is not a valid URL."""
+    """The decoded path. Raises ApiError for an invalid URL."""
     if "%" not in raw:
         return raw
     if _has_bad_escape(raw):
@@ -114,7 +114,7 @@ def _has_bad_escape(text: str) -> bool:
 
 
 def is_watch(query: Query) -> bool:
-    """`watch=1`, `watch=true` and any other text but `0` and `false` ask for a watch, an empty one, too."""
+    """Whether `watch` is given with any value but `0` and `false`; an empty one requests a watch, too."""
     return "watch" in query and first(query, "watch").lower() not in ("0", "false")
 
 
@@ -122,7 +122,7 @@ def resource_info(method: str, path: str, query: Query) -> RequestInfo:
     """The RequestInfo of a path below /api/v1/ or /apis/GROUP/VERSION/; NO_RESOURCE for every other path."""
     if not path.startswith(("/api/", "/apis/")):  # `//apis/` is another path
         return NO_RESOURCE
-    parts = path.strip("/").split("/")  # empty parts inside stay, too
+    parts = path.strip("/").split("/")  # empty segments inside remain
     if len(parts) > 2 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     elif len(parts) > 3 and parts[0] == "apis" and parts[1]:
@@ -148,7 +148,7 @@ def resource_info(method: str, path: str, query: Query) -> RequestInfo:
 
 
 def check_namespace(namespace: str) -> None:
-    """The namespace in a path. A name that no namespace can have, but that does no harm, passes. Raises ApiError."""
+    """Check the namespace in a path. Harmless names pass, even if no namespace can have them. Raises ApiError."""
     if namespace in (".", ".."):
         raise bad_request(f"Namespace parameter invalid: {quote(namespace)}: may not be '{namespace}'")
     try:
@@ -158,7 +158,7 @@ def check_namespace(namespace: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """The name in a path. Raises ApiError."""
+    """Check the name in a path. Raises ApiError."""
     complaints = path_segment_name(name)
     if complaints:
         raise bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(complaints)}")

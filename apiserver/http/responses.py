@@ -1,7 +1,7 @@
-"""Objects and lists in the representation that was asked for: JSON, YAML, Table, PartialObjectMetadata, protobuf.
+"""Answers with objects and lists in the negotiated representation: JSON, YAML, Table, PartialObjectMetadata, protobuf.
 
-Plain JSON is put together from stored bytes and never decoded. Long lists are made in chunks, so that who sends them
-can let others work in between.
+Plain JSON is joined from stored bytes and never decoded. Long lists are made in chunks, so that the event loop serves
+other requests between two of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
 
 
 def columns_of(resource: Resource) -> Columns:
-    """How a resource is shown in a table; made when first asked for."""
+    """The table columns of a resource, created on first use."""
     found = _columns.get(resource)
     if found is None:
         if resource.is_custom:
@@ -44,7 +44,7 @@ def columns_of(resource: Resource) -> Columns:
 
 
 def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> bytes:
-    """An object that is not kept as bytes."""
+    """Encode a decoded object. Raises ApiError NotAcceptable if it has no protobuf form."""
     if accepted.media_type == YAML:
         return codec.to_yaml(value)
     if accepted.media_type == PROTOBUF:
@@ -60,7 +60,7 @@ def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> byt
 def object_answer(
     body: bytes, resource: Resource, accepted: Accepted, *, include: str, now: datetime, status: int = 200
 ) -> Answer:
-    """One object; `body` is its plain JSON."""
+    """The answer with one object. `body` is its plain JSON."""
     if accepted.is_plain:
         return Answer(body + b"\n", status, accepted.content_type)
     value = codec.decode_stored(body)
@@ -80,7 +80,7 @@ def value_answer(
     status: int = 200,
     sort_keys: bool = False,
 ) -> Answer:
-    """One object that is not kept as bytes."""
+    """The answer with one decoded object."""
     if accepted.convert is not None:
         value = table.convert(value, accepted.convert, columns, now, include=include)
         return Answer(encode(value, accepted), status, accepted.content_type)
@@ -90,7 +90,7 @@ def value_answer(
 async def list_answer(
     listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime
 ) -> Answer:
-    """A list of entries."""
+    """The answer with a list of entries."""
     metadata, entries = _list_metadata(listing, custom=resource.is_custom), listing.entries
     short = len(entries) <= CHUNK and sum([len(entry.stored) for entry in entries]) <= CHUNK_BYTES
     if accepted.is_plain:
@@ -99,10 +99,10 @@ async def list_answer(
             return Answer(chunks, 200, accepted.content_type)
         return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
 
-    def convert(some: list[Entry]) -> Object:
+    def convert(portion: list[Entry]) -> Object:
         if accepted.convert is None:
-            return _list_object([codec.decode_stored(_item(entry, resource)) for entry in some], resource, metadata)
-        items = (codec.decode_stored(body_at(entry, resource)) for entry in some)
+            return _list_object([codec.decode_stored(_item(entry, resource)) for entry in portion], resource, metadata)
+        items = (codec.decode_stored(body_at(entry, resource)) for entry in portion)
         return table.convert_list(items, metadata, accepted.convert, columns_of(resource), now, include)
 
     if short or accepted.media_type == PROTOBUF:
@@ -114,7 +114,10 @@ async def list_answer(
 
 
 class Form(NamedTuple):
-    """How the list in a list is written: what it is when it is empty, and what stands around and between portions."""
+    """The bytes of `items` or `rows` in the encoding of a list: empty, and before, between and after portions.
+
+    In plain JSON: `"items":[]`, and `"items":[` portion `,` portion `]`; `write` encodes a portion.
+    """
 
     empty: bytes
     start: bytes
@@ -135,26 +138,29 @@ def _form(key: str, accepted: Accepted) -> Form:
 
 
 def _pretty_items(items: list[Json]) -> bytes:
-    """One level deeper, without the brackets. Texts in JSON have no line ends of their own."""
+    """Items indented one level deeper, without the brackets. Strings in JSON contain no line ends."""
     return codec.pretty(items, sort_keys=False)[1:-2].replace(b"\n", b"\n  ")
 
 
 async def _converted_list(
     entries: list[Entry], shell: bytes, key: str, convert: Callable[[list[Entry]], Object], accepted: Accepted
 ) -> AsyncIterator[bytes]:
-    """The shell, which is the list without entries, with the entries made portion by portion."""
+    """The chunks of a list: the entries, spliced into the shell, which is the encoded list without them.
+
+    The shell {"kind":"List","items":[],"metadata":{}} becomes {"kind":"List","items":[A,B and ,C and ],"metadata":{}}.
+    """
     form = _form(key, accepted)
-    before, _, behind = shell.rpartition(form.empty)
+    before, _, after = shell.rpartition(form.empty)
     separator = before + form.start
-    for some in _portions(entries):
-        weight = sum([len(entry.stored) for entry in some])
-        yield separator + await offload(weight, lambda some=some: form.write(convert(some)[key]))  # type: ignore[misc]
+    for portion in _portions(entries):
+        weight = sum([len(entry.stored) for entry in portion])
+        yield separator + await offload(weight, lambda portion=portion: form.write(convert(portion)[key]))  # type: ignore[misc]
         separator = form.between
-    yield form.end + behind
+    yield form.end + after
 
 
 def _list_metadata(listing: Listing, *, custom: bool) -> Object:
-    """Custom resources' lists always have `continue`, and sorted keys."""
+    """The ListMeta. In lists of custom resources it always has `continue`, and its keys are sorted."""
     version = str(listing.revision)
     remaining: Object = {} if listing.remaining is None else {"remainingItemCount": listing.remaining}
     if custom:
@@ -172,15 +178,15 @@ async def _plain_list(entries: list[Entry], resource: Resource, metadata: Object
     shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
     at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
     separator = shell[:at]
-    for some in _portions(entries):
-        unread = sum([len(entry.stored) for entry in some if not is_rendered(entry, resource)])
-        yield separator + await offload(unread, _joined, some, resource)
+    for portion in _portions(entries):
+        unrendered = sum([len(entry.stored) for entry in portion if not is_rendered(entry, resource)])
+        yield separator + await offload(unrendered, _joined, portion, resource)
         separator = b","
     yield (b"" if entries else separator) + shell[at:] + b"\n"
 
 
 def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
-    """As many at a time as are written in a few milliseconds."""
+    """Portions that are encoded in a few milliseconds: CHUNK entries, or CHUNK_BYTES and the entry that exceeds it."""
     start = size = 0
     for n, entry in enumerate(entries):
         if n - start == CHUNK or size > CHUNK_BYTES:
@@ -196,7 +202,7 @@ def _joined(entries: list[Entry], resource: Resource) -> bytes:
 
 
 def _item(entry: Entry, resource: Resource) -> bytes:
-    """An object in a list. In a list of a built-in kind the items do not say what they are, as in Go's typed lists."""
+    """An object in a list. In lists of built-in kinds items have neither kind nor apiVersion, as in Go's typed lists."""
     body = body_at(entry, resource)
     if resource.is_custom:
         return body
@@ -207,7 +213,7 @@ def _item(entry: Entry, resource: Resource) -> bytes:
 def converter(
     resource: Resource, accepted: Accepted, include: str, now: Callable[[], datetime]
 ) -> Callable[[Object], bytes]:
-    """For watches: makes each event's object what was asked for. Tables have their columns in the first event only."""
+    """A function that encodes the object of each event of a watch. Only the first table has column definitions."""
     convert, columns = accepted.convert, columns_of(resource)
     first = True
 

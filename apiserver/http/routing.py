@@ -1,8 +1,8 @@
-"""From a request to its handler: which resource a path names, which verb on which subresource is answered by whom.
+"""Routing: from RequestInfo to the resource, and to the handler of the verb and the subresource.
 
 Upstream serves custom resources with one handler that interprets any path. Built-in groups are go-restful web services:
-they have a route for each path and method, so what has none is refused before anything is looked up, in words of its own,
-and HEAD is no GET.
+they have a route for each path and method. A request without a route is refused before any lookup, with messages of its
+own, and HEAD is not a GET.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("finalize", "update"): handlers.update,
     ("token", "create"): tokens.create,
 }
-"""By subresource and verb. Watches are streams, and not here."""
+"""By subresource and verb. `watch_requests` handles watches."""
 
-_DOCUMENT: Final = frozenset({"GET"})
-_NOTHING: Final[frozenset[str]] = frozenset()
-_OF_ALL: Final = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
-_OF_ONE: Final = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+_GET: Final = frozenset({"GET"})
+_NO_METHOD: Final[frozenset[str]] = frozenset()
+_COLLECTION_METHODS: Final = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_OBJECT_METHODS: Final = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
 
 def find_resource(catalog: Catalog, method: str, path: str, info: RequestInfo) -> Resource:
-    """The resource that a path names. Raises ApiError NotFound, MethodNotAllowed.
+    """The resource of a path. Raises ApiError NotFound, MethodNotAllowed.
 
-    A path of the wrong scope names nothing (CVE-2019-11247).
+    A path of the wrong scope is not found (CVE-2019-11247).
     """
     resource = catalog.by_path.get((info.group, info.version, info.resource))
     if resource is None or not resource.is_custom:
@@ -81,19 +81,19 @@ def check_route(catalog: Catalog, method: str, path: str, info: RequestInfo) -> 
 
 
 def methods_of(catalog: Catalog, path: str, info: RequestInfo) -> frozenset[str] | None:
-    """The methods of a path; None if it is no web service's."""
+    """The methods of a path; None if it does not belong to a web service."""
     if not info.is_resource:
         return _of_document(catalog, path)
     if info.group not in catalog.built_in_groups:
         return None
     resource = catalog.find(info.group, info.version, info.resource)
     if resource is None:
-        return _NOTHING
+        return _NO_METHOD
     if resource.is_custom:
         return None  # a custom resource in a built-in group
     found = _of_resource(resource, info)
     if info.watching:
-        return found & _DOCUMENT if not info.subresource and "watch" in resource.verbs else _NOTHING
+        return found & _GET if not info.subresource and "watch" in resource.verbs else _NO_METHOD
     return found
 
 
@@ -101,7 +101,7 @@ def _of_document(catalog: Catalog, path: str) -> frozenset[str] | None:
     """/version, and the discovery documents of built-in groups."""
     match path.rstrip("/").split("/"):
         case ["", "version", *rest]:
-            return _NOTHING if rest else _DOCUMENT
+            return _NO_METHOD if rest else _GET
         case ["", "api", *rest]:
             group = ""
         case ["", "apis", group, *rest] if group:
@@ -110,17 +110,19 @@ def _of_document(catalog: Catalog, path: str) -> frozenset[str] | None:
             return None
     if group not in catalog.built_in_groups:
         return None
-    return _DOCUMENT if not rest or rest[0] in catalog.groups[group] else _NOTHING
+    return _GET if not rest or rest[0] in catalog.groups[group] else _NO_METHOD
 
 
 def _of_resource(resource: Resource, info: RequestInfo) -> frozenset[str]:
     if info.more or (info.in_namespace and not resource.namespaced):
-        return _NOTHING
+        return _NO_METHOD
     if resource.namespaced and not info.in_namespace:  # all namespaces, which can only be listed
-        return _DOCUMENT if not info.name and "list" in resource.verbs else _NOTHING
+        return _GET if not info.name and "list" in resource.verbs else _NO_METHOD
     if info.subresource:
         known = info.subresource in resource.subresources
-        return frozenset(_OF_ONE[verb] for name, verb in HANDLERS if known and name == info.subresource)
+        return frozenset(_OBJECT_METHODS[verb] for name, verb in HANDLERS if known and name == info.subresource)
     if info.name:
-        return frozenset(_OF_ONE[verb] for verb in resource.verbs if verb in _OF_ONE and verb != "create")
-    return frozenset(_OF_ALL[verb] for verb in resource.verbs if verb in _OF_ALL)
+        return frozenset(
+            _OBJECT_METHODS[verb] for verb in resource.verbs if verb in _OBJECT_METHODS and verb != "create"
+        )
+    return frozenset(_COLLECTION_METHODS[verb] for verb in resource.verbs if verb in _COLLECTION_METHODS)

@@ -1,4 +1,4 @@
-"""/scale: a custom resource's replicas, read and written as an autoscaling/v1 Scale."""
+"""The subresource scale: reads and writes a custom resource's replicas as an autoscaling/v1 Scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers on the wire: headers, gzip, bodies that are made while they are sent, and errors as a Status."""
+"""Sending an answer: headers, gzip, bodies in chunks, and errors as a Status."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
-    """The headers that every answer has, and those that filters have added."""
+    """The headers of every answer, and those that filters have added."""
     headers = CIMultiDict(exchange.headers)
     headers["Content-Type"] = content_type
     headers["Audit-Id"] = exchange.id
@@ -30,7 +30,7 @@ def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
 
 
 async def send(exchange: Exchange, answer: Answer) -> web_response.StreamResponse:
-    """The response for aiohttp: made whole, or sent already."""
+    """The aiohttp response. One in chunks has been sent; any other one aiohttp sends afterwards. Raises ConnectionError."""
     request = exchange.request
     headers = headers_of(exchange, answer.content_type)
     headers.extend(answer.headers)
@@ -40,7 +40,7 @@ async def send(exchange: Exchange, answer: Answer) -> web_response.StreamRespons
     body = answer.body
     if len(body) > negotiation.GZIP_THRESHOLD and negotiation.compresses(accept_encoding, len(body)):
         headers["Content-Encoding"] = "gzip"
-        headers.add("Vary", "Accept-Encoding")  # some documents vary with Accept, too
+        headers.add("Vary", "Accept-Encoding")  # besides a Vary: Accept of some documents
         body = await asyncio.to_thread(_gzip, body)
     reason = _REASONS.get(answer.status, "")
     response = web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
@@ -52,7 +52,7 @@ async def send(exchange: Exchange, answer: Answer) -> web_response.StreamRespons
 async def _send_chunks(
     request: web_request.BaseRequest, chunks: AsyncIterable[bytes], headers: CIMultiDict[str], *, gzip: bool
 ) -> web_response.StreamResponse:
-    """A body that is made while it is sent; other tasks run between two chunks."""
+    """Send a body chunk by chunk; other tasks run in between."""
     compressor = zlib.compressobj(1, wbits=31) if gzip else None
     if gzip:
         headers["Content-Encoding"] = "gzip"
@@ -79,7 +79,7 @@ def _gzip(body: bytes) -> bytes:
 
 
 def error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:
-    """A Status in the format asked for, or the bare text of errors that upstream writes so."""
+    """The Status in the requested format, or plain text for errors that upstream writes so."""
     extra = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
     if error.text is not None:
         return text_answer(error.text, error.code, extra)
@@ -94,7 +94,7 @@ def error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:
 
 
 def too_late() -> ApiError:
-    """Upstream's timeout filter writes its Status by hand: without a kind, and without a Content-Type."""
+    """The error of a deadline. Upstream's timeout filter writes its Status without a kind and as plain text."""
     error = errors.timeout("request did not complete within the allotted timeout", 0)
     shown = {name: value for name, value in error.status.items() if name not in ("kind", "apiVersion")}
     error.text = codec.encode({**shown, "details": {}}, sort_keys=False).decode()

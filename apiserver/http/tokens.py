@@ -1,4 +1,4 @@
-"""serviceaccounts/token: a token for a stored service account (upstream's registry/core/serviceaccount)."""
+"""The subresource serviceaccounts/token: issues a token for a stored account (registry/core/serviceaccount)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def create(exchange: Exchange) -> Answer:
     media_type = body_format(exchange)
     body = await receive_body(exchange)
     given = options.write_options(exchange.query, "CreateOptions", exchange.request.headers.get("User-Agent", ""))
-    entry = await backend.reader.get(resource, namespace_of(exchange), info.name)  # an account that is not there is 404
+    entry = await backend.reader.get(resource, namespace_of(exchange), info.name)  # raises NotFound
     account = object_at(entry, resource)
     strict = given.field_validation != "Ignore"
     sent = await exchange.offload(decode_body, body, media_type, _EXPECTED, strict=strict, typed=True)

@@ -1,7 +1,7 @@
-"""Traces of writes, for whoever asked for one: `X-Noxu-Trace: 1` on the request, and the same header on the answer names
-the trace, which is at `/_noxu/traces/NAME` for a while. Nothing else in an answer changes.
+"""Traces of writes. A client requests one with the header `X-Noxu-Trace: 1`; the same header of the answer has its name.
 
-They show objects, so a server offers them on loopback only. The newest are kept, up to a number and a size.
+The trace is served at `/_noxu/traces/NAME`. The newest are kept, up to MAX_TRACES and MAX_BYTES. They contain objects, so
+only a server on loopback offers them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from noxu.apiserver.registry.trace import Trace, as_json
 from noxu.apiserver.values import Json, Object
 
 HEADER: Final = "X-Noxu-Trace"
-FOLDER: Final = "/_noxu/traces"
-MOST: Final = 256
-MOST_BYTES: Final = 16 * 1024 * 1024
+PATH: Final = "/_noxu/traces"
+MAX_TRACES: Final = 256
+MAX_BYTES: Final = 16 * 1024 * 1024
 
 
 class _Kept(NamedTuple):
@@ -27,44 +27,44 @@ class _Kept(NamedTuple):
 
 
 class Traces:
-    """The newest traces of one server."""
+    """The newest traces of a server."""
 
     def __init__(self) -> None:
         self._kept: deque[_Kept] = deque()
         self._bytes = 0
 
     def keep(self, request: Object, trace: Trace, error: errors.ApiError | None) -> str:
-        """Keep a finished trace under a new name."""
+        """Keep a finished trace under a new name, and return the name."""
         name = uuid.uuid4().hex[:16]
-        told: Object = {"trace": name, "request": request, "path": "readable", "steps": as_json(trace)}
+        document: Object = {"trace": name, "request": request, "path": "readable", "steps": as_json(trace)}
         if error is not None:
-            told["error"] = {"code": error.code, "reason": error.reason, "message": error.message}
-        body = codec.encode(told, sort_keys=False)
-        if len(body) > MOST_BYTES // 4:
-            told["steps"] = as_json([step._replace(patch=()) for step in trace])
-            told["leftOut"] = "the trace is too big to be kept: it is told without its patches"
-            body = codec.encode(told, sort_keys=False)
+            document["error"] = {"code": error.code, "reason": error.reason, "message": error.message}
+        body = codec.encode(document, sort_keys=False)
+        if len(body) > MAX_BYTES // 4:
+            document["steps"] = as_json([step._replace(patch=()) for step in trace])
+            document["leftOut"] = "the trace is too big: its patches are left out"
+            body = codec.encode(document, sort_keys=False)
         self._kept.append(_Kept(name, body))
         self._bytes += len(body)
-        while len(self._kept) > MOST or (self._bytes > MOST_BYTES and len(self._kept) > 1):
+        while len(self._kept) > MAX_TRACES or (self._bytes > MAX_BYTES and len(self._kept) > 1):
             self._bytes -= len(self._kept.popleft().body)
         return name
 
     def answer(self, method: str, path: str) -> Answer:
-        """The trace at a path, or the names of all, the newest first. Raises ApiError."""
+        """Answer with the trace at a path, or at PATH with the names of all, newest first. Raises ApiError NotFound."""
         if method not in ("GET", "HEAD"):
             raise errors.page_not_found()
-        if path == FOLDER:
+        if path == PATH:
             names: Json = {"traces": [kept.name for kept in reversed(self._kept)]}
             return Answer(codec.encode(names, sort_keys=False))
         for kept in self._kept:
-            if path == f"{FOLDER}/{kept.name}":
+            if path == f"{PATH}/{kept.name}":
                 return Answer(kept.body)
         raise errors.page_not_found()
 
 
-def is_wanted(given: str | None) -> bool:
-    """Whether a request asks to be traced. Raises ApiError."""
+def is_requested(given: str | None) -> bool:
+    """Whether the header requests a trace. Raises ApiError for any value but 1."""
     if given not in (None, "1"):
         raise errors.bad_request(f"{HEADER}: {given!r} is not supported: send 1 to have the write traced")
     return given == "1"

@@ -1,11 +1,14 @@
 """Watch: a stream of events about one collection (upstream's pkg/endpoints/handlers/watch.go and its watch cache).
 
-An event is made into bytes once per representation and those bytes go to every watcher. A stream that follows is told
-of changes by the collection's `Fanout` and sends them at once. It falls behind when its client does not take what it
-has been sent, and when objects are too big to be worked on in the loop or somebody has to be asked how they look: then
-nothing is kept for it but the revision that it has reached, from which it catches up, from the cache or from the
-store's log, as fast as its client takes it. A client that takes nothing for `STALLED_AFTER` seconds is cut off; it
-resumes from the last resourceVersion that it has seen.
+An event is encoded once per representation, and all watchers receive the same bytes. The collection's `Fanout` delivers
+changes to the streams that follow it, which send them immediately. A stream falls behind if its client does not read, if
+objects are too large for the event loop, or if a webhook converts them. Then the server keeps only the revision that the
+stream has reached; from there it catches up, from the cache or from the store's log, as fast as its client reads. A
+client that reads nothing for `STALLED_AFTER` seconds is disconnected; it resumes from the last resourceVersion that it
+has received.
+
+For example, a stream at revision 7 whose client does not read: changes 8 and 9 are not queued for it. When the client
+reads again, the stream takes both from the cache, sends them, is at revision 9, and follows the fan-out from there.
 """
 
 from __future__ import annotations
@@ -36,58 +39,59 @@ from noxu.storage.types import Compacted, Corrupt, Event, Prefix, Revision
 MIN_TIMEOUT: Final = 1800.0  # seconds; a watch without timeoutSeconds lasts one to two times this
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
-HIGH_WATER: Final = 32 * 1024  # bytes that a connection may leave unsent before it falls behind
-STALLED_AFTER: Final = 5.0  # seconds without taking anything
+HIGH_WATER: Final = 32 * 1024  # unsent bytes of a connection from which on its stream falls behind
+STALLED_AFTER: Final = 5.0  # seconds without reading
 CHUNK: Final = 128  # events between two pauses
 CHUNK_BYTES: Final = 128 * 1024
 
-_AT_ONCE: Final = -1  # a stream's end that is before everything
+_IMMEDIATELY: Final = -1  # an end of a stream that every revision has passed
 
 T = TypeVar("T")
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 
 
 class _Unconvertible(Exception):
-    """An object cannot be converted to the version that is watched: that ends the watch."""
+    """An object cannot be read or converted to the watched version. This ends the watch with an ERROR event."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(error)
         self.error = error
 
 
-class _Unshowable(Exception):
-    """An object cannot be shown as it was asked for, as a list: upstream ends the watch without a word."""
+class _Unrepresentable(Exception):
+    """An object cannot be shown in the requested form, a list. This ends the watch without an event, as upstream does."""
 
 
 class Pipe(Protocol):
-    """The client's end of a stream. Both raise ConnectionError when it is gone."""
+    """The client's end of a stream. Both methods raise ConnectionError if the client is gone."""
 
     def write(self, data: bytes) -> int:
-        """Send, without waiting; how many bytes the client has not taken yet."""
+        """Send without waiting; return the number of bytes that are still unsent."""
         ...
 
     async def drain(self) -> None:
-        """Return when the client has taken most of what was sent."""
+        """Wait until most bytes are sent."""
         ...
 
 
 def frame(kind: EventType, body: bytes) -> bytes:
+    """An event with an encoded object, as a line of JSON."""
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
 
 class Representation:
-    """How a watch shows objects: as they are. What it makes is shared by all watches with an equal `key`."""
+    """The representation of objects in a watch; this one is plain JSON. Watches with an equal `key` share encoded events."""
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.key: object = resource
 
     def weight(self, entry: Entry) -> int:
-        """How many bytes there are to be worked on to show an entry."""
+        """The number of bytes to process for an event about the entry."""
         return 0 if is_rendered(entry, self.resource) else len(entry.stored)
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
-        """`change` is None for the initial state."""
+        """An encoded event. `change` is None for the initial state."""
         if change is None:
             return frame(kind, body_at(entry, self.resource))
         made = change.frames.get((kind, self.key))
@@ -103,7 +107,7 @@ class Representation:
 
 
 class Converted(Representation):
-    """Objects as a Table or as PartialObjectMetadata; nothing is shared, for a table's first event is different."""
+    """Objects as a Table or as PartialObjectMetadata. Events are not shared, since a table's first event is different."""
 
     _frame: Callable[[EventType, bytes], bytes] = staticmethod(frame)
 
@@ -124,11 +128,11 @@ class Converted(Representation):
         try:
             return self._make(value)
         except ApiError:
-            raise _Unshowable from None
+            raise _Unrepresentable from None
 
 
 class InProtobuf(Converted):
-    """Objects, or their metadata, as protobuf. `encode` makes a body of what is not to be converted: a Status."""
+    """Objects or their metadata as protobuf. `encode` encodes a Status, which is not converted."""
 
     _frame = staticmethod(protobuf.watch_event)
 
@@ -141,7 +145,7 @@ class InProtobuf(Converted):
 
 
 def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Object:
-    """The object of a BOOKMARK event: a resourceVersion and nothing else."""
+    """The object of a BOOKMARK event: it has only a resourceVersion."""
     metadata: Object = {"resourceVersion": str(revision)}
     if initial_end:
         metadata = {"annotations": {"k8s.io/initial-events-end": "true"}, **metadata}
@@ -149,7 +153,7 @@ def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Objec
 
 
 class Stream:
-    """One watch. The fan-out calls `deliver`, `fall_behind` and `end`; `run` is the handler's side of it."""
+    """One watch. The fan-out calls `deliver`, `fall_behind` and `end`, the handler calls `run`."""
 
     def __init__(self, reader: Reader, selection: Selection, representation: Representation, pipe: Pipe) -> None:
         self.reader = reader
@@ -157,34 +161,35 @@ class Stream:
         self.representation = representation
         self.pipe = pipe
         self.partition = selection.partition
-        self.after: Revision = 0  # the client has been sent everything up to here
+        self.after: Revision = 0  # everything up to here has been sent
         self._cost = selection.cost
-        self._asks = selection.resource.versions.converter is not None  # somebody has to be asked how objects look
+        self._converts = selection.resource.versions.converter is not None  # through a webhook
         self._behind = True
-        self._upto: Revision | None = None  # where it ends, once that is known
+        self._end_revision: Revision | None = None  # None: not known yet
         self._wake = asyncio.Event()
-        self._patience: asyncio.Timeout | None = None  # with a client that does not take what it was sent
+        self._drain_timeout: asyncio.Timeout | None = None  # of the current `_drain`
 
     # -- the fan-out's side
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> bool:
-        """Send changes of our partition; False if that is for the handler's side, or if it cannot go on like this."""
-        new = changes if changes[0].revision > self.after else [one for one in changes if one.revision > self.after]
-        frames = self._frames_at_once(new)
+        """Send changes of the stream's partition. Return False if the stream falls behind."""
+        is_new = changes[0].revision > self.after
+        new = changes if is_new else [change for change in changes if change.revision > self.after]
+        frames = self._frames_in_loop(new)
         if frames is None:
             return False
         self.after = max(self.after, revision)
         return not frames or self._write(frames) <= HIGH_WATER
 
-    def _frames_at_once(self, changes: Sequence[Change]) -> bytes | None:
-        """None if there is too much to do, or if one cannot be shown: then it is for the handler's side to see."""
+    def _frames_in_loop(self, changes: Sequence[Change]) -> bytes | None:
+        """The events of a few small changes; None if the handler must do it: too much work, or an object that fails."""
         if not changes:
             return b""
-        if self._asks or len(changes) > CHUNK or max(one.weight for one in changes) + self._cost > LOOP_LIMIT:
+        if self._converts or len(changes) > CHUNK or max(change.weight for change in changes) + self._cost > LOOP_LIMIT:
             return None
         try:
             frames = b"".join(self.frames(changes))
-        except (ApiError, _Unshowable):
+        except (ApiError, _Unrepresentable):
             return None
         return frames if len(frames) <= CHUNK_BYTES else None
 
@@ -193,16 +198,16 @@ class Stream:
         self._wake.set()
 
     def end(self) -> None:
-        """The resource has changed or is gone: what happened until now is sent, and nothing else."""
-        self._upto = self._upto or self.reader.cache.revision
+        """The resource has changed or is no longer served: end after the changes until now."""
+        self._end_revision = self._end_revision or self.reader.cache.revision
         self._wake.set()
 
     def stop(self) -> None:
-        """End at once, and do not wait for a client that takes nothing."""
-        self._upto = _AT_ONCE
+        """End immediately, also if the client does not read."""
+        self._end_revision = _IMMEDIATELY
         self._wake.set()
-        if self._patience is not None and not self._patience.expired():
-            self._patience.reschedule(0)
+        if self._drain_timeout is not None and not self._drain_timeout.expired():
+            self._drain_timeout.reschedule(0)
 
     def _write(self, frames: bytes) -> int:
         try:
@@ -212,7 +217,7 @@ class Stream:
             return 0
 
     def frames(self, changes: Sequence[Change]) -> list[bytes]:
-        """The events that changes are for this watch: objects that enter or leave the selection are ADDED, DELETED."""
+        """The events of changes: an object that enters the selection is ADDED, one that leaves it DELETED."""
         selection, event = self.selection, self.representation.event
         everything = selection.selects_all
         found: list[bytes] = []
@@ -228,7 +233,7 @@ class Stream:
     # -- the handler's side
 
     async def run(self, options: ListOptions, seconds: float) -> None:
-        """Stream until the time is up, the resource changes, or the client does not keep up."""
+        """Stream until the time is up, the resource changes, or the client stalls. Raises ConnectionError, ApiError."""
         if seconds < 0:
             return
         deadline = time.monotonic() + seconds
@@ -242,13 +247,13 @@ class Stream:
             await self._error(too_old(self.after, oldest))
         except _Unconvertible as failed:
             await self._error(errors.internal_error(failed.error.message))
-        except _Unshowable:
+        except _Unrepresentable:
             pass
         finally:
             collection.streams.remove(self)
 
     async def _start(self, collection: Collection, options: ListOptions) -> None:
-        """Send the initial state, if it is asked for. Raises Compacted."""
+        """Send the initial state if it is requested. Raises Compacted."""
         revision = self.after
         if revision and not options.initial_events:
             if revision < self.selection.resource.versions.since:
@@ -262,8 +267,8 @@ class Stream:
         self.after = self.reader.cache.revision
         if options.initial_events is False:
             return
-        for some in portions(entries, lambda entry: len(entry.stored)):
-            ready, error = await entries_before_failure(list(some), self.selection.resource)
+        for portion in portions(entries, lambda entry: len(entry.stored)):
+            ready, error = await entries_before_failure(list(portion), self.selection.resource)
             shown = ready if self.selection.selects_all else await select(ready, self.selection)
             await self._send(await offload(sum(map(self.representation.weight, shown)), self._added, shown))
             if error is not None:
@@ -276,17 +281,17 @@ class Stream:
 
     async def _live(self, collection: Collection, deadline: float, *, bookmarks: bool) -> None:
         next_bookmark = _next_bookmark(time.monotonic(), deadline) if bookmarks else deadline
-        owed = collection.changed  # what was before the watch is sent, however short that is
+        initial = collection.changed  # earlier changes are sent even if the watch is shorter than that takes
         while True:
             self._wake.clear()
             now = time.monotonic()
-            if self._upto == _AT_ONCE or (now >= deadline and self.after >= owed):
+            if self._end_revision == _IMMEDIATELY or (now >= deadline and self.after >= initial):
                 return
             if self._behind:
                 await self._drain()
                 await self._catch_up(collection)
                 continue
-            if self._upto is not None:
+            if self._end_revision is not None:
                 return
             if now >= next_bookmark:
                 at = max(collection.streams.delivered(self.reader.cache.revision), self.after)
@@ -298,42 +303,42 @@ class Stream:
                     await self._wake.wait()
 
     async def _catch_up(self, collection: Collection) -> None:
-        """Send what has happened since; if that is nothing, follow. Raises Compacted."""
+        """Send the changes since `after`; follow the fan-out if there are none. Raises Compacted."""
         changes = collection.since(self.after)
         if changes is None:
             await self._catch_up_from_log(collection)
         elif changes and not self._ends_at(self.after):
-            upto = collection.changed if self._upto is None else self._upto
-            await self._send_changes([change for change in changes if change.revision <= upto])
-            self.after = upto
+            end = collection.changed if self._end_revision is None else self._end_revision
+            await self._send_changes([change for change in changes if change.revision <= end])
+            self.after = end
         else:
             self._behind = False
-            if self._upto is None:
+            if self._end_revision is None:
                 collection.streams.follow(self)
 
     def _ends_at(self, revision: Revision) -> bool:
-        return self._upto is not None and revision >= self._upto
+        return self._end_revision is not None and revision >= self._end_revision
 
     async def _catch_up_from_log(self, collection: Collection) -> None:
-        """Send history from the store until the cache's recent changes take over."""
+        """Send changes from the store's log until the cache has the rest. Raises Compacted."""
         prefix = Prefix(self.selection.resource.collection, self.partition)
         async for batch in self.reader.store.watch(prefix, after=self.after):
-            upto = batch.revision if self._upto is None else self._upto
-            await self._send_changes([_change(event) for event in batch.events if event.revision <= upto])
-            self.after = batch.revision  # it may be ahead of the cache, which shall not send it again
+            end = batch.revision if self._end_revision is None else self._end_revision
+            await self._send_changes([_change(event) for event in batch.events if event.revision <= end])
+            self.after = batch.revision  # may be ahead of the cache, whose changes up to here are not sent again
             if self._ends_at(self.after) or collection.since(self.after) is not None:
                 return
         raise Compacted(self.after)
 
     async def _send_changes(self, changes: Sequence[Change]) -> None:
-        mine = [change for change in changes if self.partition in (None, change.key.partition)]
-        for some in portions(mine, lambda change: change.weight + self._cost):
+        own = [change for change in changes if self.partition in (None, change.key.partition)]
+        for portion in portions(own, lambda change: change.weight + self._cost):
             error = None
-            if self._asks:
+            if self._converts:
                 resource, everything = self.selection.resource, self.selection.selects_all
-                some, error = await changes_before_failure(some, resource, with_before=not everything)
+                portion, error = await changes_before_failure(portion, resource, with_before=not everything)
             try:
-                frames = await offload(sum(map(self._weight, some)), self.frames, some)
+                frames = await offload(sum(map(self._weight, portion)), self.frames, portion)
             except ApiError as unreadable:
                 raise _Unconvertible(unreadable) from None
             await self._send(frames)
@@ -341,35 +346,35 @@ class Stream:
                 raise _Unconvertible(error)
 
     def _weight(self, change: Change) -> int:
-        """How many bytes there are to be worked on to show a change, if it is to be shown."""
+        """The number of bytes to process for a change: few if the index decides that it is not selected."""
         if all(entry is None or self.selection.is_indexed(entry) for entry in (change.entry, change.before)):
             entry = change.entry or change.before
             return self._cost + (self.representation.weight(entry) if entry else 0)
         return self._cost + change.weight
 
     async def _send(self, frames: Sequence[bytes]) -> None:
-        """Write, and give the client time to take it. Raises ConnectionError if it does not."""
-        for some in portions(frames, len):
-            self.pipe.write(b"".join(some))
+        """Write events, and wait for the client to read them. Raises ConnectionError if it stalls."""
+        for portion in portions(frames, len):
+            self.pipe.write(b"".join(portion))
             await self._drain()
             await asyncio.sleep(0)
 
     async def _drain(self) -> None:
-        """Return when the client has taken most of what was sent. Raises ConnectionError if it does not keep up."""
+        """Wait until most bytes are sent. Raises ConnectionError after STALLED_AFTER seconds."""
         try:
-            async with asyncio.timeout(STALLED_AFTER) as self._patience:
+            async with asyncio.timeout(STALLED_AFTER) as self._drain_timeout:
                 await self.pipe.drain()
         except TimeoutError:
-            raise ConnectionError("the client does not take its events") from None
+            raise ConnectionError("the client does not read its events") from None
         finally:
-            self._patience = None
+            self._drain_timeout = None
 
     async def _error(self, error: ApiError) -> None:
         await self._send([self.representation.error(error)])
 
 
 def portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """As many at a time as take a few milliseconds: at most CHUNK, and CHUNK_BYTES but for the last one's."""
+    """Portions that take a few milliseconds: CHUNK items, or CHUNK_BYTES and the item that exceeds it."""
     start = total = 0
     for n, item in enumerate(items):
         if n - start == CHUNK or total > CHUNK_BYTES:
@@ -381,12 +386,12 @@ def portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[
 
 
 def start_revision(options: ListOptions) -> Revision:
-    """Raises ApiError."""
+    """The revision after which a watch starts. Raises ApiError."""
     return parse_revision(options.resource_version, errors.plain_error)
 
 
 def lifetime(options: ListOptions, random_share: Callable[[], float] = random.random) -> float:
-    """How many seconds a watch lasts: as asked for, or some time so that not all clients come back at once."""
+    """The duration of a watch in seconds: as requested, or random, so that clients do not reconnect simultaneously."""
     return float(options.timeout) if options.timeout else MIN_TIMEOUT * (1 + random_share())
 
 
@@ -395,13 +400,13 @@ def too_old(revision: Revision, oldest: Revision) -> ApiError:
 
 
 def _next_bookmark(now: float, deadline: float) -> float:
-    """Every minute, and shortly before the end so that clients resume from close to now."""
+    """The time of the next bookmark: a minute from now, and shortly before the end, so that clients resume from there."""
     before_end = deadline - BOOKMARK_BEFORE_END
     return min(now + BOOKMARK_EVERY, before_end) if before_end > now else deadline
 
 
 def _change(event: Event) -> Change:
-    """A change from the store's log, for what is older than the cache remembers."""
+    """The change of an event of the store's log."""
     entry = None if event.value is None else Entry(event.key, event.value, event.revision)
     old = event.previous
     return Change(event.key, event.revision, entry, Entry(old.key, old.value, event.revision) if old else None)

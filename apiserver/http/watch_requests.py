@@ -1,4 +1,4 @@
-"""A request for a watch: from its options to a stream of events, in chunks or over a WebSocket."""
+"""Requests for watches: from the options of one to its stream of events, in chunks or over a WebSocket."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Watches:
         self._streams: set[watch.Stream] = set()
 
     def end(self) -> None:
-        """End all watches at once."""
+        """End all watches immediately."""
         for stream in list(self._streams):
             stream.stop()
 
@@ -35,8 +35,8 @@ class Watches:
         """Stream events until the watch ends. Raises ApiError, ConnectionError."""
         request = exchange.request
         accepted = handlers.accept(exchange)
-        wanted = await handlers.list_options(exchange, watch=is_watch(exchange.query))
-        after = watch.start_revision(wanted)
+        options = await handlers.list_options(exchange, watch=is_watch(exchange.query))
+        after = watch.start_revision(options)
         accepted = negotiation.as_stream(accepted)
         upgrade = websocket.is_upgrade(request)
         representation = _representation(exchange, accepted, upgrade=upgrade)
@@ -56,18 +56,19 @@ class Watches:
             response.enable_chunked_encoding()
             pipe = _ChunkedPipe(request)
             await response.prepare(request)
-            if request.method == "HEAD":
-                return response
+        exchange.code = response.status
+        if request.method == "HEAD":
+            return response
         limit_unsent(request, watch.HIGH_WATER)
-        stream = watch.Stream(exchange.backend.reader, wanted.selection, representation, pipe)
+        stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe)
         stream.after = after
         self._streams.add(stream)
         try:
             if upgrade:
                 async with _until_closed(socket, stream):
-                    await stream.run(wanted, watch.lifetime(wanted))
+                    await stream.run(options, watch.lifetime(options))
             else:
-                await stream.run(wanted, watch.lifetime(wanted))
+                await stream.run(options, watch.lifetime(options))
         except (ConnectionError, asyncio.CancelledError):
             response.force_close()
             if request.transport is not None:
@@ -79,7 +80,7 @@ class Watches:
 
 
 def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) -> watch.Representation:
-    """How objects are shown. Raises ApiError."""
+    """The representation of the objects. Raises ApiError."""
     resource = exchange.resource
     if accepted.convert is None and accepted.media_type != negotiation.PROTOBUF:
         return watch.Representation(resource)
@@ -93,7 +94,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
 
 @contextlib.asynccontextmanager
 async def _until_closed(socket: WebSocketResponse, stream: watch.Stream) -> AsyncIterator[None]:
-    """Ends the stream when the client closes its WebSocket, and closes it when the stream ends."""
+    """Stop the stream when the client closes its WebSocket; close the WebSocket when the stream ends."""
     closed = asyncio.ensure_future(websocket.ignore_messages(socket))
     closed.add_done_callback(lambda _: stream.stop())
     try:
@@ -106,7 +107,7 @@ async def _until_closed(socket: WebSocketResponse, stream: watch.Stream) -> Asyn
 
 
 class _ChunkedPipe:
-    """A watch's way to the client. Chunks are put together here so that an event costs one write, and no task.
+    """The client's end of a watch in chunks. It frames the chunks itself, so an event costs one write and no task.
 
     The event {"type":"ADDED"} and its line end, 17 bytes, are written as b'11\\r\\n{"type":"ADDED"}\\n\\r\\n'.
     """

@@ -1,8 +1,8 @@
 """Watch over a WebSocket: one text message per event (upstream's HandleWS, on golang.org/x/net/websocket).
 
-Only a watch is ever upgraded; every other route answers a request for an upgrade as if it had not been asked
-(CVE-2018-1002105: an upgrade that is passed on carries the server's rights with it). As upstream demands, there is an
-Origin: browsers send it always, and `filters.check_origin` has looked at it. One subprotocol is echoed, whatever it is.
+Only watches are upgraded; every other route ignores the request for an upgrade (CVE-2018-1002105: an upgrade that a
+server forwards carries the server's rights). Like upstream, it requires an Origin header, which browsers always send and
+`filters.check_origin` has checked. One subprotocol is echoed, whatever its name; several are refused.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from multidict import CIMultiDict
 
 from noxu.apiserver.http.answer import Answer
 
-MAX_MESSAGE: Final = 4096  # bytes; clients have nothing to say
+MAX_MESSAGE: Final = 4096  # bytes; messages from clients are ignored
 VERSION: Final = "13"
 _TEXT: Final = b"\x81"  # FIN, text
 _KEY_BYTES: Final = 16
 
 
 def is_upgrade(request: web_request.BaseRequest) -> bool:
-    """Does the client ask for a WebSocket?"""
+    """Whether the client requests a WebSocket."""
     headers = request.headers
     return headers.get("Upgrade", "").lower() == "websocket" and "upgrade" in headers.get("Connection", "").lower()
 
 
 def refusal(request: web_request.BaseRequest) -> Answer | None:
-    """Why there is no WebSocket for this request; None if there is one."""
+    """The answer that refuses a WebSocket; None if it is accepted."""
     headers = request.headers
     if request.method != "GET":
         return _refused(405, "bad method")
@@ -46,7 +46,7 @@ def refusal(request: web_request.BaseRequest) -> Answer | None:
 
 
 async def accept(request: web_request.BaseRequest, headers: CIMultiDict[str]) -> web_ws.WebSocketResponse:
-    """101, and from now on messages. `refusal` has been asked."""
+    """Answer 101 and return the WebSocket. The caller has checked `refusal`."""
     response = web_ws.WebSocketResponse(
         protocols=_protocols(request), max_msg_size=MAX_MESSAGE, compress=False, timeout=1.0
     )
@@ -62,7 +62,7 @@ async def ignore_messages(response: web_ws.WebSocketResponse) -> None:
 
 
 class WebSocketPipe:
-    """A watch's way to the client: every line is a message of its own."""
+    """The client's end of a watch: every line is a message."""
 
     def __init__(self, request: web_request.BaseRequest) -> None:
         self._request = request

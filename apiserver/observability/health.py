@@ -1,4 +1,7 @@
-"""/healthz, /livez, /readyz and /version, as clients and probes know them."""
+"""The health endpoints /healthz, /livez and /readyz, and /version (apiserver's pkg/server/healthz and version).
+
+A report names the checks that failed, but not why: the reasons are in the log, and at the path of each check.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ log = logging.getLogger("noxu")
 ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
 Check = Callable[[], Awaitable[str]]
-"""What is wrong with a part of the server; empty if nothing is."""
+"""Returns the fault of a part of the server, "" if it is healthy."""
 
 
 class Checks(NamedTuple):
-    """The checks of a server. `live`: it works at all. `ready`: what clients can expect of it is in place."""
+    """The checks of a server by name. `live`: the process works. `ready`: it can also serve clients."""
 
     live: Mapping[str, Check]
     ready: Mapping[str, Check]
@@ -30,19 +33,19 @@ class Checks(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Whether everything is healthy, and the text of the answer."""
+    """The result of an endpoint. `text` is the body of the answer."""
 
     healthy: bool
     text: str
 
 
 async def alive() -> str:
-    """A client that can ask is answered."""
+    """The check `ping`, which always passes."""
     return ""
 
 
 async def report(endpoint: str, checks: Mapping[str, Check], *, verbose: bool, excluded: list[str]) -> Report:
-    """The answer of one health endpoint. Why a check fails is in the log, and at the check's own path."""
+    """Run the checks of an endpoint, except the excluded ones, and log the reasons of those that fail."""
     lines, healthy = [], True
     for name, check in checks.items():
         if name in excluded:
@@ -62,7 +65,7 @@ async def report(endpoint: str, checks: Mapping[str, Check], *, verbose: bool, e
     return Report(healthy, "\n".join(lines))
 
 
-# The version of the reference whose behaviour this server has; kubectl insists on a semantic version.
+# The Kubernetes version whose behaviour this server has; kubectl requires a semantic version.
 MAJOR: Final = "1"
 MINOR: Final = "37"
 

@@ -1,6 +1,6 @@
-"""Who asks: from a request's headers to a user.
+"""Authentication: from the headers of a request to its user.
 
-Without an authenticator every client is anonymous.
+Without an authenticator every client is anonymous. `http.filters.Authenticate` calls it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from noxu.apiserver.registry.draft import User
 
 
 class Authenticator(Protocol):
+    """Identifies users."""
+
     def authenticate(self, headers: Mapping[str, str]) -> User:
-        """Raises ApiError Unauthorized."""
+        """The user of a request. Raises ApiError Unauthorized."""
         ...

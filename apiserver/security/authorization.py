@@ -1,6 +1,6 @@
-"""Whether a user may do what a request asks.
+"""Authorization: whether a user may make a request.
 
-Without an authorizer every user may do everything.
+Without an authorizer every user may do everything. `http.filters.Authorize` calls it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from noxu.apiserver.registry.draft import User
 
 
 class Attributes(Protocol):
-    """What is asked (upstream's RequestInfo)."""
+    """The request (upstream's RequestInfo). For paths of no resource everything is empty except the path."""
 
     @property
     def is_resource(self) -> bool: ...
@@ -30,6 +30,8 @@ class Attributes(Protocol):
 
 
 class Authorizer(Protocol):
+    """Decides about requests."""
+
     def authorize(self, user: User, attributes: Attributes, path: str) -> None:
-        """Raises ApiError Forbidden."""
+        """Return if the user may make the request. Raises ApiError Forbidden."""
         ...

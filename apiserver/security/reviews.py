@@ -1,6 +1,6 @@
-"""Answers reviews: who asks, what somebody may do, whose token this is (pkg/registry/authorization and authentication).
+"""Reviews: of access, of rules, of the own user, and of tokens (pkg/registry/authorization and authentication).
 
-Every user may do everything here, so access reviews say so.
+Without an authorizer every user may do everything, so access reviews allow everything.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Reviews:
 
     async def __call__(self, draft: Draft) -> Object:
         """The status of a review. Raises ApiError."""
-        return _STATUS[draft.resource.kind](self, draft, draft.new.get("spec", {}))
+        return _METHODS[draft.resource.kind](self, draft, draft.new.get("spec", {}))
 
-    def allowed(self, draft: Draft, spec: Object) -> Object:
+    def access(self, draft: Draft, spec: Object) -> Object:
         return {"allowed": True}
 
     def rules(self, draft: Draft, spec: Object) -> Object:
@@ -41,12 +41,12 @@ class Reviews:
             raise errors.bad_request("no namespace on request")
         return _EVERYTHING
 
-    def who_asks(self, draft: Draft, spec: Object) -> Object:
+    def own_user(self, draft: Draft, spec: Object) -> Object:
         user = draft.request.user
         extra = {name: list(values) for name, values in user.extra}
         return {"userInfo": {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}}
 
-    def whose_token(self, draft: Draft, spec: Object) -> Object:
+    def token_user(self, draft: Draft, spec: Object) -> Object:
         token = spec.get("token", "")
         if not token:
             raise errors.bad_request("token is required for TokenReview in authentication")
@@ -59,15 +59,15 @@ class Reviews:
         return {
             "authenticated": True,
             "user": {"username": claims["sub"], "uid": account["serviceaccount"]["uid"], "groups": list(groups)},
-            "audiences": [one for one in claims["aud"] if not audiences or one in audiences],
+            "audiences": [audience for audience in claims["aud"] if not audiences or audience in audiences],
         }
 
 
-_STATUS: Final[dict[str, Callable[[Reviews, Draft, Object], Object]]] = {
-    "SelfSubjectAccessReview": Reviews.allowed,
-    "SubjectAccessReview": Reviews.allowed,
-    "LocalSubjectAccessReview": Reviews.allowed,
+_METHODS: Final[dict[str, Callable[[Reviews, Draft, Object], Object]]] = {
+    "SelfSubjectAccessReview": Reviews.access,
+    "SubjectAccessReview": Reviews.access,
+    "LocalSubjectAccessReview": Reviews.access,
     "SelfSubjectRulesReview": Reviews.rules,
-    "SelfSubjectReview": Reviews.who_asks,
-    "TokenReview": Reviews.whose_token,
+    "SelfSubjectReview": Reviews.own_user,
+    "TokenReview": Reviews.token_user,
 }

@@ -1,7 +1,7 @@
-"""Tokens of service accounts: signed by this process, and known again by it (RFC 7519, HS256).
+"""Tokens of service accounts: JSON Web Tokens that this process signs and verifies (RFC 7519, HS256).
 
-They say who somebody is to whoever asks with a TokenReview. The key is new with every start, so no token outlives the
-server that issued it.
+A TokenReview returns the account of a token. Every start generates a new key, so a token is valid only until the server
+that issued it stops.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Token(NamedTuple):
 
 
 class Tokens:
-    """Issues tokens and reads those it has issued."""
+    """Issues tokens, and verifies them."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
     def issue(self, account: Object, audiences: Sequence[str], seconds: int, now: datetime) -> Token:
-        """A token for a stored service account. No audiences: the server itself."""
+        """Issue a token for a stored service account. Without audiences it is for the server itself."""
         metadata = account["metadata"]
         expires = now.replace(microsecond=0) + timedelta(seconds=seconds)
         claims: Object = {
@@ -52,7 +52,7 @@ class Tokens:
         return Token(f"{signed}.{self._signature(signed)}", expires)
 
     def read(self, token: str, now: datetime) -> Object | None:
-        """The claims of a token that is ours and in force."""
+        """The claims of a token; None if this object has not issued it, or if it is not valid at this time."""
         signed, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature.encode("utf-8", "replace"), self._signature(signed).encode()):
             return None

@@ -188,7 +188,7 @@ class _Evaluation:
 
     def union(self, branches: tuple[Steps, ...], values: list[Json]) -> list[Json]:
         try:
-            return [one for branch in branches for one in self.walk(branch, values)]
+            return [value for branch in branches for value in self.walk(branch, values)]
         except _Failed:
             raise _Failed(values) from None
 

@@ -139,12 +139,12 @@ def _role(value: Object, _: datetime) -> str:
 
 def _subjects(name: str, kind: str) -> Column:
     def cell(value: Object, _: datetime) -> str:
-        found = [one for one in value.get("subjects") or () if one.get("kind") == kind]
+        found = [subject for subject in value.get("subjects") or () if subject.get("kind") == kind]
         return ", ".join(
-            f"{one.get('namespace', '')}/{one['name']}"
-            if kind == "ServiceAccount" and one.get("namespace")
-            else one["name"]
-            for one in found
+            f"{subject.get('namespace', '')}/{subject['name']}"
+            if kind == "ServiceAccount" and subject.get("namespace")
+            else subject["name"]
+            for subject in found
         )
 
     return Column(definition(name, "string", f"Subjects of kind {kind}.", priority=1), cell)
@@ -178,9 +178,9 @@ def _go_selector(selector: Object) -> str:
     """A LabelSelector as Go's generated String method prints it."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{one.get('key', '')},Operator:{one.get('operator', '')},"
-        f"Values:[{' '.join(one.get('values') or ())}],}},"
-        for one in selector.get("matchExpressions") or ()
+        f"LabelSelectorRequirement{{Key:{requirement.get('key', '')},Operator:{requirement.get('operator', '')},"
+        f"Values:[{' '.join(requirement.get('values') or ())}],}},"
+        for requirement in selector.get("matchExpressions") or ()
     )
     return (
         f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
@@ -209,8 +209,8 @@ _POLICY_BINDING: Final = (
 
 
 def _served_versions(value: Object, _: datetime) -> str:
-    served = [one for one in nested_field(value, "spec.versions") or () if one.get("served")]
-    return ",".join(sorted(one["name"] + ("(storage)" if one.get("storage") else "") for one in served))
+    served = [version for version in nested_field(value, "spec.versions") or () if version.get("served")]
+    return ",".join(sorted(version["name"] + ("(storage)" if version.get("storage") else "") for version in served))
 
 
 def _short_names(value: Object, _: datetime) -> str:
@@ -219,7 +219,7 @@ def _short_names(value: Object, _: datetime) -> str:
 
 def _established(value: Object, _: datetime) -> bool:
     conditions = nested_field(value, "status.conditions") or ()
-    return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
+    return any(condition.get("type") == "Established" and condition.get("status") == "True" for condition in conditions)
 
 
 _DEFINITION: Final = (
@@ -244,7 +244,7 @@ def _external_addresses(value: Object, _: datetime) -> str:
         return spec.get("externalName") or "<none>"
     if spec.get("type") == "LoadBalancer":
         ingress = nested_field(value, "status.loadBalancer.ingress") or ()
-        addresses = [one.get("ip") or one.get("hostname") or "" for one in ingress] + addresses
+        addresses = [entry.get("ip") or entry.get("hostname") or "" for entry in ingress] + addresses
         return ",".join(addresses) or "<pending>"
     return ",".join(addresses) or "<none>"
 

@@ -208,11 +208,13 @@ def partial(value: Object, version: str) -> Object:
     given = value["metadata"]
     metadata: Object = {}
     for name in _OBJECT_META:
-        one = given.get(name)
-        if not one and (one is None or name != "deletionGracePeriodSeconds"):
+        field = given.get(name)
+        if not field and (field is None or name != "deletionGracePeriodSeconds"):
             continue
         order = _ORDERED.get(name)
-        metadata[name] = one if order is None else [{key: item[key] for key in order if key in item} for item in one]
+        metadata[name] = (
+            field if order is None else [{key: item[key] for key in order if key in item} for item in field]
+        )
     return {"kind": "PartialObjectMetadata", "apiVersion": f"{GROUP}/{version}", "metadata": metadata}
 
 

@@ -1,7 +1,7 @@
 """Admission webhooks around a server: which are called, with what, and the effect of their responses.
 
-Most of the webhooks are functions in the server's process; the same code runs the others. tests/http/test_outgoing.py has
-the calls over a network.
+Most of the webhooks are functions in the server's process; the same code runs the others.
+tests/http/test_webhook_client.py has the calls over a network.
 """
 
 from __future__ import annotations

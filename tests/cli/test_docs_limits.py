@@ -38,7 +38,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("cel.md", r"A rule that runs for more than (\w+) second", "apiserver.registry.cpu_budget:MAX_RULE_SECONDS", 1),
     ("cel.md", r"(\S+ 000 000) for a rule", "apiserver.cel.cost.runtime:PER_CALL_LIMIT", 1),
     ("cel.md", r"(\S+ 000 000) for an object", "apiserver.cel.kubernetes.validation:BUDGET", 1),
-    ("cli.md", r"The newest (\d+) are kept", "apiserver.http.traces:MOST", 1),
+    ("cli.md", r"The newest (\d+) are kept", "apiserver.http.traces:MAX_TRACES", 1),
     ("cli.md", r"says why \(the first (\w+) errors\)", "apiserver.controllers.invalid_objects:MAX_ERRORS", 1),
     ("cli.md", r"the port to listen on \(default: (\d+)\)", "apiserver.config:DEFAULT_PORT", 1),
     ("conversion.md", r"reviews of up to (\d+) objects", "apiserver.registry.conversion.entries:MAX_OBJECTS", 1),

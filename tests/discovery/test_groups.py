@@ -134,11 +134,14 @@ def test_the_aggregated_document_has_all_groups(catalog: Catalog) -> None:
     assert [item["metadata"] for item in core["items"]] == [{}]
     assert {item["metadata"]["name"] for item in others["items"]} == {name for name in catalog.groups if name}
     [item] = [item for item in others["items"] if item["metadata"]["name"] == "example.com"]
-    assert [(one["version"], one["freshness"]) for one in item["versions"]] == [("v2", "Current"), ("v1", "Current")]
+    assert [(version["version"], version["freshness"]) for version in item["versions"]] == [
+        ("v2", "Current"),
+        ("v1", "Current"),
+    ]
     [resource] = item["versions"][0]["resources"]
     kind = {"group": "example.com", "version": "v2", "kind": "Widget"}
     assert (resource["resource"], resource["responseKind"], resource["scope"]) == ("widgets", kind, "Namespaced")
-    assert [(one["subresource"], one["responseKind"]["kind"]) for one in resource["subresources"]] == [
+    assert [(found["subresource"], found["responseKind"]["kind"]) for found in resource["subresources"]] == [
         ("status", "Widget"),
         ("scale", "Scale"),
     ]

@@ -45,7 +45,7 @@ def crd(
 
 
 def catalog_of(*crds: JsonObject) -> Catalog:
-    return Catalog(BUILT_IN, {one["metadata"]["name"]: versions_of(one, 0) for one in crds})
+    return Catalog(BUILT_IN, {definition["metadata"]["name"]: versions_of(definition, 0) for definition in crds})
 
 
 @pytest.fixture
@@ -116,8 +116,8 @@ def test_v2_has_everything(published: Published) -> None:
 def references(value: Any) -> set[str]:
     if isinstance(value, dict):
         own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
-        return own.union(*(references(one) for one in value.values()))
-    return set().union(*(references(one) for one in value)) if isinstance(value, list) else set()
+        return own.union(*(references(child) for child in value.values()))
+    return set().union(*(references(child) for child in value)) if isinstance(value, list) else set()
 
 
 def test_every_reference_leads_somewhere(published: Published) -> None:
@@ -244,7 +244,9 @@ def test_only_the_changed_parts_of_v2_are_rebuilt(published: Published, monkeypa
     published.build(old, Key(V2))
     built: list[str] = []
     parts = openapi._resource_parts
-    monkeypatch.setattr(openapi, "_resource_parts", lambda one, style: built.append(one.kind) or parts(one, style))
+    monkeypatch.setattr(
+        openapi, "_resource_parts", lambda resource, style: built.append(resource.kind) or parts(resource, style)
+    )
     new = old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
     assert "com.other.v1.Gadget" in read(published.build(new, Key(V2)))["definitions"]
     assert built == ["Gadget"]
@@ -268,7 +270,7 @@ def test_many_threads_get_one_document(published: Published) -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 4
-    assert all(one is found[0] for one in found)
+    assert all(document is found[0] for document in found)
 
 
 # -- protobuf ---------------------------------------------------------------------------------------------------------
@@ -325,9 +327,9 @@ def recorded() -> tuple[JsonObject, JsonObject]:
     if not recordings.exists():
         skip_without_data("recordings/discovery.jsonl")
     case = next(
-        one
-        for one in map(json.loads, recordings.read_text().rstrip().split("\n"))
-        if one["id"] == "discovery/openapi-v3"
+        recording
+        for recording in map(json.loads, recordings.read_text().rstrip().split("\n"))
+        if recording["id"] == "discovery/openapi-v3"
     )
     return case["steps"][0]["body"], case["steps"][-1]["expect"]["body"]
 
@@ -375,7 +377,7 @@ def test_real_definitions(published: Published, name: str) -> None:
     names = definition["spec"]["names"]
     names.setdefault("listKind", names["kind"] + "List")
     definition["status"] = {"acceptedNames": names}
-    version = next(one["name"] for one in definition["spec"]["versions"] if one["served"])
+    version = next(version["name"] for version in definition["spec"]["versions"] if version["served"])
     found = read(published.build(catalog_of(definition), at(f"{definition['spec']['group']}/{version}")))
     expected = json.loads(gzip.decompress(golden.read_bytes()))
     assert [path for path in found["paths"] if "/" + names["plural"] in path] == expected["openapiV3paths"]

@@ -37,9 +37,9 @@ def bare(value: Any) -> Any:
 
 def nodes(schema: Schema) -> Iterator[Schema]:
     yield schema
-    for one in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
-        if isinstance(one, dict):
-            yield from nodes(one)
+    for child in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(child, dict):
+            yield from nodes(child)
 
 
 def properties(name: str) -> Schema:
@@ -81,13 +81,13 @@ def test_each_served_kind_has_a_definition_with_its_group_version_kind() -> None
             "x-kubernetes-group-version-kind"
         ]
     found = definition(APIEXTENSIONS + "CustomResourceDefinitionList")[0]
-    assert [one["kind"] for one in found["x-kubernetes-group-version-kind"]] == ["CustomResourceDefinitionList"]
+    assert [kind["kind"] for kind in found["x-kubernetes-group-version-kind"]] == ["CustomResourceDefinitionList"]
 
 
 def test_delete_options_are_a_kind_of_every_group_version() -> None:
     kinds_of_options = definition(META + "DeleteOptions")[0]["x-kubernetes-group-version-kind"]
     assert len(kinds_of_options) == 54
-    assert kinds_of_options == sorted(kinds_of_options, key=lambda one: (one["group"], one["version"]))
+    assert kinds_of_options == sorted(kinds_of_options, key=lambda kind: (kind["group"], kind["version"]))
     assert kinds_of_options[0] == {"group": "", "kind": "DeleteOptions", "version": "v1"}
     assert definition(META + "Status")[0]["x-kubernetes-group-version-kind"] == [
         {"group": "", "kind": "Status", "version": "v1"}
@@ -230,8 +230,8 @@ def test_v2_has_no_defaults_and_references_of_v3_have_no_siblings() -> None:
         assert not any("default" in node for node in nodes(in_v2(name)))
         for node in nodes(in_v3(name, V3)):
             assert "$ref" not in node or node == {"$ref": node["$ref"]}
-            for one in node.get("allOf", ()):
-                assert one["$ref"].startswith(V3)
+            for reference in node.get("allOf", ()):
+                assert reference["$ref"].startswith(V3)
 
 
 def test_v3_wraps_a_described_reference_and_keeps_the_default_outside() -> None:

@@ -45,8 +45,8 @@ def custom(**more: Any) -> Resource:
 
 
 def built_in(api_version: str, kind: str) -> Resource:
-    one = kinds.by_group_kind()[api_version, kind]
-    return builtin.resource_of(one, builtin.BuiltIn(one))
+    found = kinds.by_group_kind()[api_version, kind]
+    return builtin.resource_of(found, builtin.BuiltIn(found))
 
 
 def operations(items: dict[str, JsonObject]) -> dict[tuple[str, str], JsonObject]:
@@ -60,7 +60,7 @@ def operations(items: dict[str, JsonObject]) -> dict[tuple[str, str], JsonObject
 
 
 def names(parameters: list[JsonObject]) -> list[str]:
-    return [one["name"] for one in parameters]
+    return [parameter["name"] for parameter in parameters]
 
 
 # -- paths and names --------------------------------------------------------------------------------------------------
@@ -132,9 +132,11 @@ def test_tags_and_operation_ids(resource: Resource, tag: str, operation_id: str)
 
 
 def test_no_two_operations_have_the_same_id() -> None:
-    resources = [one for versions in builtin.built_in_versions() for one in versions.all]
+    resources = [resource for versions in builtin.built_in_versions() for resource in versions.all]
     resources += [*definition.definitions_resource().all, custom(subresources=frozenset({"status", "scale"}))]
-    ids = Counter(operation["operationId"] for one in resources for operation in operations(paths.v3(one)).values())
+    ids = Counter(
+        operation["operationId"] for resource in resources for operation in operations(paths.v3(resource)).values()
+    )
     assert [found for found, times in ids.items() if times > 1] == []
 
 
@@ -181,17 +183,19 @@ def test_parameters_of_all_operations_are_declared_at_the_path() -> None:
     ],
 )
 def test_a_parameter(name: str, place: str, kind: str) -> None:
-    (v3,) = [one for one in paths.v3(custom())[f"{ROOT}/widgets"]["parameters"] if one["name"] == name]
+    (v3,) = [
+        parameter for parameter in paths.v3(custom())[f"{ROOT}/widgets"]["parameters"] if parameter["name"] == name
+    ]
     text = v3.pop("description")
     assert text
     assert v3 == {"name": name, "in": place, "schema": {"type": kind, "uniqueItems": True}}
-    (v2,) = [one for one in paths.shared_parameters().values() if one["name"] == name]
+    (v2,) = [parameter for parameter in paths.shared_parameters().values() if parameter["name"] == name]
     assert v2 == {"name": name, "in": place, "type": kind, "uniqueItems": True, "description": text}
 
 
 def test_path_parameters_are_required() -> None:
-    for one in paths.v3(custom())[f"{WIDGETS}/{{name}}"]["parameters"][:2]:
-        assert (one["in"], one["required"]) == ("path", True)
+    for parameter in paths.v3(custom())[f"{WIDGETS}/{{name}}"]["parameters"][:2]:
+        assert (parameter["in"], parameter["required"]) == ("path", True)
 
 
 # -- bodies and answers -----------------------------------------------------------------------------------------------
@@ -238,14 +242,20 @@ def test_an_operation_of_v3(
 
 def test_every_operation_has_its_action_and_its_group_version_kind() -> None:
     found = operations(paths.v3(custom(subresources=frozenset({"scale"}))))
-    actions = {key[0].removeprefix(ROOT) + " " + key[1]: one["x-kubernetes-action"] for key, one in found.items()}
+    actions = {
+        key[0].removeprefix(ROOT) + " " + key[1]: operation["x-kubernetes-action"] for key, operation in found.items()
+    }
     assert actions["/namespaces/{namespace}/widgets get"] == "list"
     assert actions["/namespaces/{namespace}/widgets delete"] == "deletecollection"
     assert actions["/namespaces/{namespace}/widgets/{name} put"] == "put"
     assert actions["/namespaces/{namespace}/widgets/{name}/scale patch"] == "patch"
-    for one in found.values():
-        assert one["x-kubernetes-group-version-kind"] == {"group": "example.com", "kind": "Widget", "version": "v1"}
-        assert "Widget" in one["description"]
+    for operation in found.values():
+        assert operation["x-kubernetes-group-version-kind"] == {
+            "group": "example.com",
+            "kind": "Widget",
+            "version": "v1",
+        }
+        assert "Widget" in operation["description"]
 
 
 def test_an_operation_of_v2() -> None:
@@ -259,20 +269,24 @@ def test_an_operation_of_v2() -> None:
 def test_common_parameters_are_shared_in_v2() -> None:
     shared = paths.shared_parameters()
     for key, operation in operations(paths.v2(custom())).items():
-        for one in operation.get("parameters", []):
-            if "$ref" in one:
-                assert one["$ref"].removeprefix("#/parameters/") in shared, key
+        for parameter in operation.get("parameters", []):
+            if "$ref" in parameter:
+                assert parameter["$ref"].removeprefix("#/parameters/") in shared, key
             else:
-                assert one["name"] in ("dryRun", "fieldValidation", "body"), key
-    bodies = [one for one in shared.values() if one["in"] == "body"]
-    assert sorted(one["schema"]["$ref"] for one in bodies) == [V2 + META + "DeleteOptions", V2 + META + "Patch"]
+                assert parameter["name"] in ("dryRun", "fieldValidation", "body"), key
+    bodies = [parameter for parameter in shared.values() if parameter["in"] == "body"]
+    assert sorted(parameter["schema"]["$ref"] for parameter in bodies) == [
+        V2 + META + "DeleteOptions",
+        V2 + META + "Patch",
+    ]
 
 
 def test_kubectl_finds_field_validation_in_the_patch_of_both_versions() -> None:
     """It leaves validation to a server that has this parameter; the v2 document is read by versions before 1.27."""
     for build in (paths.v2, paths.v3):
         assert "fieldValidation" in [
-            one.get("name") for one in operations(build(custom()))[f"{WIDGETS}/{{name}}", "patch"]["parameters"]
+            parameter.get("name")
+            for parameter in operations(build(custom()))[f"{WIDGETS}/{{name}}", "patch"]["parameters"]
         ]
 
 
@@ -281,13 +295,13 @@ def test_kubectl_finds_field_validation_in_the_patch_of_both_versions() -> None:
 
 def test_built_in_kinds_take_and_give_protobuf_and_strategic_merge_patches() -> None:
     found = operations(paths.v2(built_in("v1", "ConfigMap")))
-    one = "/api/v1/namespaces/{namespace}/configmaps/{name}"
-    assert found[one, "get"]["produces"] == [*TEXTS, "application/vnd.kubernetes.protobuf"]
-    assert "application/strategic-merge-patch+json" in found[one, "patch"]["consumes"]
-    assert found[one, "put"]["consumes"] == ["*/*"]
+    object_path = "/api/v1/namespaces/{namespace}/configmaps/{name}"
+    assert found[object_path, "get"]["produces"] == [*TEXTS, "application/vnd.kubernetes.protobuf"]
+    assert "application/strategic-merge-patch+json" in found[object_path, "patch"]["consumes"]
+    assert found[object_path, "put"]["consumes"] == ["*/*"]
     assert "application/json;stream=watch" in found["/api/v1/configmaps", "get"]["produces"]
-    assert list(found[one, "patch"]["responses"]) == ["200", "201", "401"], "an apply patch may create"
-    assert "parameters" not in found[one, "get"]
+    assert list(found[object_path, "patch"]["responses"]) == ["200", "201", "401"], "an apply patch may create"
+    assert "parameters" not in found[object_path, "get"]
 
 
 def test_deleting_a_collection_of_a_built_in_kind_takes_options_but_does_not_watch() -> None:

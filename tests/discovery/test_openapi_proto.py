@@ -341,7 +341,11 @@ def test_all_values_of_an_enum_are_written_in_order() -> None:
     values = fields(proto.V3.schema({"enum": ["b", "a", None]}))
     (schema,) = values[1]
     assert isinstance(schema, bytes)
-    assert [only(one, YAML) for one in fields(schema)[24] if isinstance(one, bytes)] == [b'"b"\n', b'"a"\n', b"null\n"]
+    assert [only(value, YAML) for value in fields(schema)[24] if isinstance(value, bytes)] == [
+        b'"b"\n',
+        b'"a"\n',
+        b"null\n",
+    ]
 
 
 # -- zeros ------------------------------------------------------------------------------------------------------------

@@ -209,9 +209,9 @@ def trees(children: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
 
 def nodes(schema: Schema) -> list[Schema]:
     found = [schema]
-    for one in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
-        if isinstance(one, dict):
-            found += nodes(one)
+    for child in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(child, dict):
+            found += nodes(child)
     return found
 
 
@@ -283,7 +283,7 @@ def test_a_list(style: str) -> None:
     found = list_schema(resource(None), style)
     assert bare(found) == expected
     assert found["description"] == "WidgetList is a list of Widget"
-    assert all(one["description"] for one in found["properties"].values())
+    assert all(child["description"] for child in found["properties"].values())
 
 
 def test_names_read_the_group_backwards() -> None:

@@ -56,7 +56,7 @@ _V2: Final = {
         }
     },
 }
-_DEFINITION: Final = {
+DEFINITION: Final[dict[str, Any]] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": f"things.{GROUP}"},
@@ -85,7 +85,7 @@ def widgets(group: str, properties: dict[str, Any], **version: Any) -> dict[str,
     }
 
 
-class Told(NamedTuple):
+class Reply(NamedTuple):
     """An answer: its code, its body, the texts of its warnings."""
 
     code: int
@@ -103,8 +103,8 @@ class Things:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def ask(self, method: str, rest: str = "", body: Any = None, content: str = "json", **headers: str) -> Told:
-        """A `rest` that starts with /api is a whole path. A `body` that is text is sent as it is."""
+    def ask(self, method: str, rest: str = "", body: Any = None, content: str = "json", **headers: str) -> Reply:
+        """A `rest` that starts with /api is a whole path. A `body` that is text is sent unchanged."""
         path = rest if rest.startswith("/api") else THINGS + rest
         data = body.encode() if isinstance(body, str) else None if body is None else json.dumps(body).encode()
         sent = {
@@ -113,7 +113,7 @@ class Things:
         }
         code, received, text = self._client.exchange(method, path, data, sent | headers)
         warnings = [value.split(' - "', 1)[1][:-1].replace('\\"', '"') for name, value in received if name == "Warning"]
-        return Told(code, json.loads(text) if text.startswith(b"{") else text.decode(), warnings)
+        return Reply(code, json.loads(text) if text.startswith(b"{") else text.decode(), warnings)
 
     def exchange(self, method: str, path: str, **headers: str) -> bytes:
         """The body of an answer, whatever it is."""
@@ -122,9 +122,9 @@ class Things:
         return text
 
     def create(self, name: str, /, *, metadata: Any = None, **spec: Any) -> Any:
-        told = self.ask("POST", "", thing(name, metadata=metadata, **spec))
-        assert told.code == 201, told
-        return told.body
+        reply = self.ask("POST", "", thing(name, metadata=metadata, **spec))
+        assert reply.code == 201, reply
+        return reply.body
 
     def names(self, query: str = "") -> list[str]:
         return [item["metadata"]["name"] for item in self.ask("GET", query).body["items"]]
@@ -142,7 +142,7 @@ def thing(name: str, /, *, metadata: Any = None, **spec: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def served(noxu_session: Noxu) -> Iterator[Client]:
-    noxu_session.apply(_DEFINITION)
+    noxu_session.apply(DEFINITION)
     with Client(noxu_session.url) as client:
         yield client
 

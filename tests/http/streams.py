@@ -49,16 +49,16 @@ class Seen(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """What a watch was asked and what it said.
+    """The request of a watch and its events.
 
     `after` is where its live events begin: the resourceVersion asked for, or that of the initial state. `upto` is the
-    newest revision that it has had the time to show; 0: nobody knows.
+    newest revision that it must have shown; 0: unknown.
     """
 
     after: int
     events: Sequence[Seen]
     initial: Sequence[Seen] = ()
-    wants: Callable[[Place, Json], bool] = lambda place, value: True
+    selects: Callable[[Place, Json], bool] = lambda place, value: True
     upto: int = 0
 
     @property
@@ -75,8 +75,8 @@ def expected(watched: Watched, history: Iterable[Step]) -> list[Seen]:
     for step in history:
         if step.revision <= watched.after:
             continue
-        was = step.old is not None and watched.wants(step.place, step.old)
-        if step.new is not None and watched.wants(step.place, step.new):
+        was = step.old is not None and watched.selects(step.place, step.old)
+        if step.new is not None and watched.selects(step.place, step.new):
             found.append(Seen("MODIFIED" if was else "ADDED", step.revision, step.place, step.new))
         elif was:
             found.append(Seen("DELETED", step.revision, step.place, step.old))
@@ -86,7 +86,7 @@ def expected(watched: Watched, history: Iterable[Step]) -> list[Seen]:
 def filterable(watched: Watched, _: Sequence[Step]) -> None:
     """A stream shows only what was asked for."""
     for event in [*watched.initial, *watched.live]:
-        assert watched.wants(event.place, event.object), event
+        assert watched.selects(event.place, event.object), event
 
 
 def ordered(watched: Watched, _: Sequence[Step]) -> None:
@@ -123,7 +123,7 @@ def atomic(watched: Watched, history: Sequence[Step]) -> None:
 
 def bookmarkable(watched: Watched, history: Sequence[Step]) -> None:
     """A bookmark's revision says that everything up to it has been sent."""
-    due = [one.revision for one in expected(watched, history)]
+    due = [event.revision for event in expected(watched, history)]
     sent = 0
     for event in watched.events:
         if event.type == "BOOKMARK":
@@ -152,8 +152,8 @@ def is_create(watched: Watched, history: Sequence[Step]) -> None:
 def reliable(watched: Watched, history: Sequence[Step]) -> None:
     """Nothing is missing between the start and the newest event, nor up to where the watch has come."""
     upto = max([watched.upto, *(event.revision for event in watched.events)])
-    wanted = [(one.revision, one.place) for one in expected(watched, history) if one.revision <= upto]
-    assert [(one.revision, one.place) for one in watched.live] == wanted
+    due = [(event.revision, event.place) for event in expected(watched, history) if event.revision <= upto]
+    assert [(event.revision, event.place) for event in watched.live] == due
     if watched.initial:
         state = {step.place: step.new for step in _state(watched, history)}
         assert {event.place: event.object for event in watched.initial} == state
@@ -161,10 +161,10 @@ def reliable(watched: Watched, history: Sequence[Step]) -> None:
 
 def previous_value(watched: Watched, history: Sequence[Step]) -> None:
     """An event shows the object as it became; DELETED as it was last, with the revision at which it went."""
-    wanted = {(one.revision, one.place): one for one in expected(watched, history)}
+    due = {(event.revision, event.place): event for event in expected(watched, history)}
     for event in watched.live:
-        one = wanted.get((event.revision, event.place))
-        assert one is None or event.object == one.object, event
+        expected_event = due.get((event.revision, event.place))
+        assert expected_event is None or event.object == expected_event.object, event
 
 
 def _state(watched: Watched, history: Sequence[Step]) -> list[Step]:
@@ -173,7 +173,7 @@ def _state(watched: Watched, history: Sequence[Step]) -> list[Step]:
     for step in history:
         if step.revision <= watched.after:
             state.pop(step.place, None)
-            if step.new is not None and watched.wants(step.place, step.new):
+            if step.new is not None and watched.selects(step.place, step.new):
                 state[step.place] = step
     return list(state.values())
 

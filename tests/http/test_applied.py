@@ -69,18 +69,18 @@ def test_applying_again_what_the_schema_keeps_changes_nothing(client: Client, sp
 
 
 def test_many_may_apply_at_once(noxu: Noxu, client: Client) -> None:
-    """Who was overtaken applies the same configuration once more."""
+    """A client that was overtaken applies the same configuration again."""
     apply(client, {"name": "w"}, {"kept": {"first": {"n": [1]}}})
 
-    def one(n: int) -> Answer:
-        with Client(noxu.url) as mine:
-            return apply(mine, {"name": "w"}, {"kept": {f"k{n}": {"n": [n, {"x": n}]}}}, f"m{n}")
+    def apply_key(n: int) -> Answer:
+        with Client(noxu.url) as own:
+            return apply(own, {"name": "w"}, {"kept": {f"k{n}": {"n": [n, {"x": n}]}}}, f"m{n}")
 
     with ThreadPoolExecutor(8) as pool:
-        assert {answer.code for answer in pool.map(one, range(40))} == {200}
+        assert {answer.code for answer in pool.map(apply_key, range(40))} == {200}
     found = client.send("GET", f"/apis/{GROUP}/v1/widgets/w").body
     assert found["spec"]["kept"] == {"first": {"n": [1]}} | {f"k{n}": {"n": [n, {"x": n}]} for n in range(40)}
-    owners = {one["manager"]: one["fieldsV1"] for one in found["metadata"]["managedFields"]}
+    owners = {entry["manager"]: entry["fieldsV1"] for entry in found["metadata"]["managedFields"]}
     assert owners == {"m": {"f:spec": {"f:kept": {"f:first": {".": {}, "f:n": {}}}}}} | {
         f"m{n}": {"f:spec": {"f:kept": {f"f:k{n}": {".": {}, "f:n": {}}}}} for n in range(40)
     }

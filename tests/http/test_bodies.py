@@ -37,9 +37,9 @@ OTHERS = [
 
 @pytest.mark.parametrize(("sent", "unknown", "message"), [row[1:] for row in OTHERS], ids=[row[0] for row in OTHERS])
 def test_a_body_of_another_version(things: Things, sent: Any, unknown: list[str], message: str) -> None:
-    told = things.ask("POST", "", sent)
-    assert (told.code, told.message) == (400, message)
-    assert told.warnings == [f'unknown field "{path}"' for path in unknown]
+    reply = things.ask("POST", "", sent)
+    assert (reply.code, reply.message) == (400, message)
+    assert reply.warnings == [f'unknown field "{path}"' for path in unknown]
 
 
 STRICT = [
@@ -60,8 +60,8 @@ STRICT = [
 
 @pytest.mark.parametrize(("sent", "message"), [row[1:] for row in STRICT], ids=[row[0] for row in STRICT])
 def test_strict_field_validation(things: Things, sent: Any, message: str) -> None:
-    told = things.ask("POST", "?fieldValidation=Strict", sent)
-    assert (told.code, told.message, told.warnings) == (400, message, [])
+    reply = things.ask("POST", "?fieldValidation=Strict", sent)
+    assert (reply.code, reply.message, reply.warnings) == (400, message, [])
 
 
 NO_NAME = "the name of the object (a based on URL) was undeterminable: name must be provided"
@@ -84,8 +84,8 @@ def test_metadata_that_are_null(
     things: Things, method: str, rest: str, sent: Any, content: str, code: int, message: str
 ) -> None:
     things.create("a")
-    told = things.ask(method, rest, sent, content)
-    assert (told.code, told.message) == (code, message)
+    reply = things.ask(method, rest, sent, content)
+    assert (reply.code, reply.message) == (code, message)
 
 
 TYPE_META = (
@@ -100,16 +100,16 @@ NO_OBJECTS = [
 @pytest.mark.parametrize(("value", "why"), [row[1:] for row in NO_OBJECTS], ids=[row[0] for row in NO_OBJECTS])
 def test_a_patch_that_leaves_no_object(things: Things, value: str, why: str) -> None:
     things.create("a")
-    told = things.ask("PATCH", "/a", f'[{{"op":"replace","path":"","value":{value}}}]', JSON)
-    assert told.code == 422
-    assert told.message.endswith(why)
+    reply = things.ask("PATCH", "/a", f'[{{"op":"replace","path":"","value":{value}}}]', JSON)
+    assert reply.code == 422
+    assert reply.message.endswith(why)
 
 
 @pytest.mark.parametrize("value", ["1", '"x"', "true", "null"])
 def test_a_patch_that_leaves_a_scalar(things: Things, value: str) -> None:
     things.create("a")
-    told = things.ask("PATCH", "/a", f'[{{"op":"replace","path":"","value":{value}}}]', JSON)
-    assert (told.code, told.message) == (422, "the server rejected our request due to an error in our request")
+    reply = things.ask("PATCH", "/a", f'[{{"op":"replace","path":"","value":{value}}}]', JSON)
+    assert (reply.code, reply.message) == (422, "the server rejected our request due to an error in our request")
 
 
 DELETE_OPTIONS = [
@@ -124,8 +124,8 @@ DELETE_OPTIONS = [
 )
 def test_delete_options_that_are_none(things: Things, sent: Any, message: str) -> None:
     things.create("a")
-    told = things.ask("DELETE", "/a", sent)
-    assert (told.code, told.message.startswith(message)) == (400, True)
+    reply = things.ask("DELETE", "/a", sent)
+    assert (reply.code, reply.message.startswith(message)) == (400, True)
     assert things.names() == ["a"]
 
 
@@ -138,6 +138,6 @@ def test_delete_options_are_known_in_every_group(things: Things, api_version: st
 
 def test_an_object_that_can_be_read_is_deleted_like_any_other(things: Things) -> None:
     things.create("a", metadata={"finalizers": ["example.com/wait"]})
-    told = things.ask("DELETE", "/a?ignoreStoreReadErrorWithClusterBreakingPotential=true")
-    assert (told.code, told.body["kind"]) == (200, "Thing")
+    reply = things.ask("DELETE", "/a?ignoreStoreReadErrorWithClusterBreakingPotential=true")
+    assert (reply.code, reply.body["kind"]) == (200, "Thing")
     assert things.names() == ["a"]

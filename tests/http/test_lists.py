@@ -53,8 +53,8 @@ WRONG: list[tuple[str, str, int, str]] = [
 
 @pytest.mark.parametrize(("query", "code", "message"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
 def test_what_is_complained_of(things: Things, query: str, code: int, message: str) -> None:
-    told = things.ask("GET", f"?{query}")
-    assert (told.code, told.message) == (code, message)
+    reply = things.ask("GET", f"?{query}")
+    assert (reply.code, reply.message) == (code, message)
 
 
 SELECTED: list[tuple[str, list[str]]] = [

@@ -97,7 +97,7 @@ CUSTOM = [
     ("a quality after a space is no number", "application/yaml;q= 1,application/json;q=0.1", JSON, None),
     ("qualities above one count", "application/json,application/yaml;q=1.5", YAML, None),
     ("a quality beyond float32", "application/json;q=1e30,application/yaml;q=1e300", YAML, None),
-    ("float32 tells no more digits apart", "application/yaml;q=0.99999999999,application/json", YAML, None),
+    ("float32 has no more digits", "application/yaml;q=0.99999999999,application/json", YAML, None),
     ("an empty clause", ",,application/yaml", YAML, None),
     ("too many slashes", "application/yaml/x,application/json;q=0.1", JSON, None),
     ("no slash", "yaml,application/json;q=0.1", JSON, None),
@@ -264,7 +264,7 @@ AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
         (f"text/html;{AGGREGATED}", None),
     ],
 )
-def test_who_gets_aggregated_discovery(accept: str, content_type: str | None) -> None:
+def test_which_clients_get_aggregated_discovery(accept: str, content_type: str | None) -> None:
     found = negotiate_aggregated_discovery(accept)
     assert (found and found.content_type) == content_type
     assert found is None or found.media_type == found.content_type.partition(";")[0]
@@ -290,7 +290,7 @@ def test_who_gets_aggregated_discovery(accept: str, content_type: str | None) ->
         ("nonsense", "curl/8.5", False),
     ],
 )
-def test_who_gets_indented_json(query: str, user_agent: str, pretty: bool) -> None:
+def test_which_clients_get_indented_json(query: str, user_agent: str, pretty: bool) -> None:
     assert is_pretty(query, user_agent) is pretty
     assert negotiate("", CUSTOM_RESOURCE, pretty=query, user_agent=user_agent).pretty is pretty
     assert negotiate("*/*", CUSTOM_RESOURCE, pretty=query, user_agent=user_agent).pretty is pretty
@@ -315,7 +315,7 @@ def order(header: str) -> str:
         ("a/1;q=0.1,*/*,a/2;q=0.5", "a/2 */* a/1"),
     ],
 )
-def test_the_order_in_which_clauses_are_tried(header: str, expected: str) -> None:
+def test_the_order_of_clauses(header: str, expected: str) -> None:
     assert order(header) == expected
 
 
@@ -325,7 +325,7 @@ def test_many_clauses_are_put_in_order_quickly() -> None:
 
 
 @given(st.text(alphabet="ab/*,;= .q10", max_size=40))
-def test_who_takes_everything_gets_something(header: str) -> None:
+def test_a_client_that_accepts_everything_gets_something(header: str) -> None:
     assert negotiate(f"{header},*/*", CUSTOM_RESOURCE).content_type in (JSON, YAML)
     assert negotiate_error(header).content_type == JSON
 
@@ -454,7 +454,7 @@ def test_what_is_no_patch(content_type: str, router_refuses: bool) -> None:
         ("x-gzip", False),
     ],
 )
-def test_who_takes_gzip(header: str, accepts: bool) -> None:
+def test_which_clients_accept_gzip(header: str, accepts: bool) -> None:
     assert accepts_gzip(header) is accepts
     assert compresses(header, GZIP_THRESHOLD + 1) is accepts
     assert not compresses(header, GZIP_THRESHOLD)
@@ -480,7 +480,7 @@ def test_a_warning_as_a_header(text: str, header: str | None) -> None:
     assert warning_header(text) == header
 
 
-def test_each_warning_is_told_once_in_order() -> None:
+def test_each_warning_is_sent_once_in_order() -> None:
     assert warning_headers(["b", "a", "", "b", "c\n", "a"]) == ['299 - "b"', '299 - "a"']
 
 

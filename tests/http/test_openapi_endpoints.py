@@ -50,7 +50,7 @@ def ask() -> Ask:
 
     def ask(url: str, method: str = "GET", **headers: str) -> Answer:
         path, _, query = url.partition("?")
-        values = {name: [value] for name, _, value in (one.partition("=") for one in query.split("&")) if name}
+        values = {name: [value] for name, _, value in (part.partition("=") for part in query.split("&")) if name}
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return asyncio.run(documents.answer(path, values, given))
 
@@ -185,7 +185,9 @@ def test_an_empty_hash_is_none_and_v2_knows_none(ask: Ask) -> None:
         ({"If_None_Match": '"other"', "If_Modified_Since": "Sat, 21 Nov 2026 12:00:00 GMT"}, 200),
     ],
 )  # fmt: skip
-def test_who_has_it_does_not_get_it_again(ask: Ask, path: str, condition: dict[str, str], status: int) -> None:
+def test_a_client_that_has_it_does_not_get_it_again(
+    ask: Ask, path: str, condition: dict[str, str], status: int
+) -> None:
     etag = header(ask(path), "ETag")
     answer = ask(path, **{name: value.format(etag=etag) for name, value in condition.items()})
     assert answer.status == status

@@ -43,7 +43,7 @@ def watching(noxu: Noxu, path: str, accept: str, **headers: str) -> Iterator[htt
 
 
 def event(answer: http.client.HTTPResponse) -> tuple[str, Any]:
-    """The next one."""
+    """The next event: its type, and its object."""
     found = protobuf.read(protobuf._WATCH_EVENT, answer.read(int.from_bytes(answer.read(4), "big")))
     return found["type"], protobuf.decode(found["object"]["raw"], kinds.struct_of)[1]
 
@@ -53,21 +53,21 @@ def test_built_in_kinds(noxu: Noxu) -> None:
     query = "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
     with watching(noxu, f"/api/v1/namespaces/default/configmaps?{query}", f"{PROTOBUF},application/json") as answer:
         assert answer.headers["Content-Type"] == f"{PROTOBUF};stream=watch"
-        kind, one = event(answer)
-        assert (kind, one["kind"], one["data"]) == ("ADDED", "ConfigMap", {"x": ""})
-        kind, one = event(answer)
-        assert (kind, one["metadata"]["annotations"]) == ("BOOKMARK", {"k8s.io/initial-events-end": "true"})
+        kind, value = event(answer)
+        assert (kind, value["kind"], value["data"]) == ("ADDED", "ConfigMap", {"x": ""})
+        kind, value = event(answer)
+        assert (kind, value["metadata"]["annotations"]) == ("BOOKMARK", {"k8s.io/initial-events-end": "true"})
         noxu.apply({**CONFIG_MAP, "data": {"x": "y" * 1000}})
-        kind, one = event(answer)
-        assert (kind, one["data"]) == ("MODIFIED", {"x": "y" * 1000})
+        kind, value = event(answer)
+        assert (kind, value["data"]) == ("MODIFIED", {"x": "y" * 1000})
 
 
 def test_the_metadata_of_custom_resources(noxu: Noxu) -> None:
     noxu.apply(WIDGETS, WIDGET)
     with watching(noxu, WATCH, f"{METADATA},{PROTOBUF},application/json") as answer:
         assert answer.headers["Content-Type"] == f"{PROTOBUF};stream=watch"
-        kind, one = event(answer)
-        assert (kind, one["kind"], one["metadata"]["labels"]) == ("ADDED", "PartialObjectMetadata", {"x": "y"})
+        kind, value = event(answer)
+        assert (kind, value["kind"], value["metadata"]["labels"]) == ("ADDED", "PartialObjectMetadata", {"x": "y"})
 
 
 def test_an_error_is_protobuf_too(noxu: Noxu) -> None:
@@ -75,8 +75,8 @@ def test_an_error_is_protobuf_too(noxu: Noxu) -> None:
     store = noxu._server.plane.store
     noxu._call(store.compact(store.revision))
     with watching(noxu, f"{WATCH_CONFIG_MAPS}&resourceVersion=1", PROTOBUF) as answer:
-        kind, one = event(answer)
-    assert (kind, one["kind"], one["reason"], one["code"]) == ("ERROR", "Status", "Expired", 410)
+        kind, value = event(answer)
+    assert (kind, value["kind"], value["reason"], value["code"]) == ("ERROR", "Status", "Expired", 410)
 
 
 def test_custom_resources_themselves_are_json(noxu: Noxu) -> None:

@@ -1,4 +1,4 @@
-"""Built-in groups have routes: what has none is refused as upstream's web services do, before anything is looked at."""
+"""The handler of each request, and the routes of built-in groups: a request without one is refused before any lookup."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http import handlers, scale, tokens
+from noxu.apiserver.http.handlers import Handler
 from noxu.apiserver.http.request import resource_info
-from noxu.apiserver.http.routing import methods_of
+from noxu.apiserver.http.routing import find_resource, handler_of, methods_of
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.testing.handle import Noxu
+from tests.http.conftest import DEFINITION, GROUP, widgets
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -64,6 +69,67 @@ PATHS: list[tuple[str, set[str] | None]] = [
 def test_a_path_has_these_methods(path: str, methods: set[str] | None) -> None:
     catalog = Catalog([definitions_resource(), *built_in_versions()])
     assert methods_of(catalog, path, resource_info("GET", path, {})) == methods
+
+
+CUSTOM = f"/apis/{GROUP}/v1"
+IN_DEFAULT = f"{CUSTOM}/namespaces/default/things"
+SERVED = Catalog(
+    [definitions_resource(), *built_in_versions()],
+    {
+        definition["spec"]["names"]["plural"]: versions_of(
+            definition | {"status": {"acceptedNames": definition["spec"]["names"]}}, 0
+        )
+        for definition in (DEFINITION, widgets(GROUP, {}))
+    },
+)
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+# name, method, path, and the handler or the code of the refusal
+HANDLED: list[tuple[str, str, str, Handler | int]] = [
+    ("a list", "GET", IN_DEFAULT, handlers.list_),
+    ("a list of all namespaces", "GET", f"{CUSTOM}/things", handlers.list_),
+    ("a get", "GET", f"{IN_DEFAULT}/a", handlers.get),
+    ("a create", "POST", IN_DEFAULT, handlers.create),
+    ("an update", "PUT", f"{IN_DEFAULT}/a", handlers.update),
+    ("an update without a name", "PUT", IN_DEFAULT, handlers.update),
+    ("a patch", "PATCH", f"{IN_DEFAULT}/a", handlers.patch),
+    ("a delete", "DELETE", f"{IN_DEFAULT}/a", handlers.delete),
+    ("a delete of all", "DELETE", IN_DEFAULT, handlers.delete_collection),
+    ("a status", "GET", f"{IN_DEFAULT}/a/status", handlers.get),
+    ("a patch of a status", "PATCH", f"{IN_DEFAULT}/a/status", handlers.patch),
+    ("a scale", "GET", f"{IN_DEFAULT}/a/scale", scale.get),
+    ("an update of a scale", "PUT", f"{IN_DEFAULT}/a/scale", scale.update),
+    ("a patch of a scale", "PATCH", f"{IN_DEFAULT}/a/scale", scale.patch),
+    ("a token", "POST", "/api/v1/namespaces/default/serviceaccounts/a/token", tokens.create),
+    ("a review", "POST", REVIEWS, handlers.review),
+    ("what a namespace finalizes", "PUT", "/api/v1/namespaces/a/finalize", handlers.update),
+    ("a delete of a status", "DELETE", f"{IN_DEFAULT}/a/status", 405),
+    ("a create of a status", "POST", f"{IN_DEFAULT}/a/status", 405),
+    ("a method without a verb", "OPTIONS", IN_DEFAULT, 405),
+    ("a subresource that the version has not", "GET", f"/apis/{GROUP}/v2/namespaces/default/things/a/status", 404),
+    ("an unknown subresource", "GET", f"{IN_DEFAULT}/a/log", 404),
+    ("an unknown resource", "GET", f"{CUSTOM}/nothings", 404),
+    ("an unknown version", "GET", f"/apis/{GROUP}/v3/things", 404),
+    ("an unknown group", "GET", "/apis/nothing.example.com/v1/things", 404),
+    ("an object without its namespace", "GET", f"{CUSTOM}/things/a", 404),
+    ("a create without a namespace", "POST", f"{CUSTOM}/things", 404),
+    ("a cluster-scoped custom resource", "GET", f"{CUSTOM}/widgets/a", handlers.get),
+    ("a cluster-scoped custom resource in a namespace", "GET", f"{CUSTOM}/namespaces/default/widgets/a", 404),
+    ("a cluster-scoped built-in resource in a namespace", "GET", "/api/v1/namespaces/default/namespaces", 404),
+    ("an unknown resource of a built-in group", "GET", "/api/v1/nothings", 404),
+    ("a method that a built-in resource has not", "DELETE", "/api/v1/namespaces", 405),
+    ("a list of reviews", "GET", REVIEWS, 405),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "expected"), [row[1:] for row in HANDLED], ids=[row[0] for row in HANDLED])
+def test_the_handler_of(method: str, path: str, expected: Handler | int) -> None:
+    info = resource_info(method, path, {})
+    if not isinstance(expected, int):
+        assert handler_of(find_resource(SERVED, method, path, info), info) is expected
+        return
+    with pytest.raises(ApiError) as caught:
+        handler_of(find_resource(SERVED, method, path, info), info)
+    assert caught.value.code == expected
 
 
 @pytest.fixture(scope="module")

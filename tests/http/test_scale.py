@@ -67,8 +67,8 @@ def test_a_resource_version_is_the_oldest_state_that_may_be_shown(
 )
 def test_it_sets_replicas(things: Things, method: str, body: Any, content: str) -> None:
     query = "?fieldManager=m&force=true" if content == "apply-patch+yaml" else ""
-    told = things.ask(method, f"/a/scale{query}", body, content)
-    assert (told.code, told.body["kind"], told.body["spec"]) == (200, "Scale", {"replicas": 7})
+    reply = things.ask(method, f"/a/scale{query}", body, content)
+    assert (reply.code, reply.body["kind"], reply.body["spec"]) == (200, "Scale", {"replicas": 7})
     assert replicas(things) == 7
 
 
@@ -84,8 +84,8 @@ UNREADABLE_BODIES = [
 
 @pytest.mark.parametrize("body", [row[1] for row in UNREADABLE_BODIES], ids=[row[0] for row in UNREADABLE_BODIES])
 def test_a_body_that_is_no_scale(things: Things, body: Any) -> None:
-    told = things.ask("PUT", "/a/scale", body)
-    assert (told.code, told.message) == (400, UNREADABLE)
+    reply = things.ask("PUT", "/a/scale", body)
+    assert (reply.code, reply.message) == (400, UNREADABLE)
 
 
 COMPLAINTS = [
@@ -129,30 +129,30 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(("body", "message"), [row[1:] for row in ADDRESSES], ids=[row[0] for row in ADDRESSES])
 def test_a_scale_of_something_else(things: Things, body: Any, message: str) -> None:
-    told = things.ask("PUT", "/a/scale", body)
-    assert (told.code, told.message) == (400, message)
+    reply = things.ask("PUT", "/a/scale", body)
+    assert (reply.code, reply.message) == (400, message)
 
 
 def test_a_patch_may_not_take_the_name(things: Things) -> None:
-    told = things.ask("PATCH", "/a/scale", {"metadata": {"name": None}}, "merge-patch+json")
-    assert (told.code, told.message) == (400, NO_NAME)
+    reply = things.ask("PATCH", "/a/scale", {"metadata": {"name": None}}, "merge-patch+json")
+    assert (reply.code, reply.message) == (400, NO_NAME)
 
 
 def test_a_patch_may_not_make_another_kind_of_it(things: Things) -> None:
-    told = things.ask("PATCH", "/a/scale", {"kind": "Foo"}, "merge-patch+json")
+    reply = things.ask("PATCH", "/a/scale", {"kind": "Foo"}, "merge-patch+json")
     why = 'no kind "Foo" is registered for version "autoscaling/v1" in scheme "pkg/runtime/scheme.go:111"'
-    assert (told.code, told.message.endswith(why)) == (422, True)
+    assert (reply.code, reply.message.endswith(why)) == (422, True)
 
 
 def test_what_the_schema_and_the_scale_refuse(things: Things) -> None:
-    told = things.ask("PUT", "/a/scale", scale(-1))
-    assert told.code == 422
-    assert [cause["field"] for cause in told.body["details"]["causes"]] == ["spec.replicas", ".spec.replicas"]
+    reply = things.ask("PUT", "/a/scale", scale(-1))
+    assert reply.code == 422
+    assert [cause["field"] for cause in reply.body["details"]["causes"]] == ["spec.replicas", ".spec.replicas"]
 
 
 def test_optimistic_locking(things: Things) -> None:
-    told = things.ask("PUT", "/a/scale", scale(metadata={"name": "a", "resourceVersion": "1"}))
-    assert (told.code, told.body["reason"]) == (409, "Conflict")
+    reply = things.ask("PUT", "/a/scale", scale(metadata={"name": "a", "resourceVersion": "1"}))
+    assert (reply.code, reply.body["reason"]) == (409, "Conflict")
     assert things.ask("PUT", "/a/scale", scale(metadata={"name": "a", "uid": "x"})).code == 409
 
 
@@ -169,14 +169,14 @@ def test_verbs_that_there_are_not(things: Things, method: str) -> None:
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH"])
 def test_an_object_that_is_not_there(things: Things, method: str) -> None:
     body = {"metadata": {"name": "b"}} if method != "GET" else None
-    told = things.ask(method, "/b/scale", body, "merge-patch+json" if method == "PATCH" else "json")
-    assert (told.code, told.message) == (404, 'things.http.example.com "b" not found')
+    reply = things.ask(method, "/b/scale", body, "merge-patch+json" if method == "PATCH" else "json")
+    assert (reply.code, reply.message) == (404, 'things.http.example.com "b" not found')
 
 
 def test_an_object_without_replicas_has_no_scale(things: Things) -> None:
     things.create("b")
-    told = things.ask("GET", "/b/scale")
-    assert (told.code, told.message) == (
+    reply = things.ask("GET", "/b/scale")
+    assert (reply.code, reply.message) == (
         500,
         'Internal error occurred: the spec replicas field ".spec.replicas" does not exist',
     )

@@ -1,4 +1,4 @@
-"""Who owns the replicas: /scale and the custom resource tell the same, each in its own words."""
+"""The owners of the replicas: equal in /scale and in the custom resource, in the field names of each."""
 
 from __future__ import annotations
 
@@ -40,22 +40,21 @@ def apply(client: Client, spec: dict[str, Any], *, manager: str = "m") -> Answer
 
 
 def owners(client: Client) -> dict[str, Any]:
+    """fieldsV1 by operation, manager and subresource: `Apply m scale`."""
     entries = client.send("GET", URL).body["metadata"].get("managedFields", [])
-    return {
-        " ".join([entry["operation"], entry["manager"], *([one] if (one := entry.get("subresource")) else [])]): entry[
-            "fieldsV1"
-        ]
-        for entry in entries
+    named = {
+        (entry["operation"], entry["manager"], entry.get("subresource", "")): entry["fieldsV1"] for entry in entries
     }
+    return {" ".join(filter(None, name)): fields for name, fields in named.items()}
 
 
-def test_who_writes_the_scale_owns_the_field_of_the_replicas(client: Client) -> None:
+def test_a_writer_of_the_scale_owns_the_field_of_the_replicas(client: Client) -> None:
     apply(client, {"count": 1, "a": 1})
     client.send("PATCH", f"{URL}/scale?fieldManager=scaler", {"spec": {"replicas": 3}}, MERGE)
     assert owners(client) == {"Apply m": {"f:spec": {"f:a": {}}}, "Update scaler scale": COUNT}
 
 
-def test_answers_of_the_scale_do_not_tell_who_owns_it(client: Client) -> None:
+def test_answers_of_the_scale_do_not_show_its_owners(client: Client) -> None:
     apply(client, {"count": 1})
     answer = client.send("PATCH", f"{URL}/scale?fieldManager=scaler", {"spec": {"replicas": 3}}, MERGE)
     assert (answer.code, answer.body["spec"]) == (200, {"replicas": 3})
@@ -85,7 +84,7 @@ def test_force_takes_the_replicas(client: Client) -> None:
     assert apply(client, {"count": 1, "a": 1}, manager="one").code == 409
 
 
-def test_replicas_of_nobody_were_somebodys_before(client: Client) -> None:
+def test_replicas_without_an_owner_belong_to_before_first_apply(client: Client) -> None:
     """Upstream's fails."""
     apply(client, {"count": 1})
     client.send("PATCH", f"{URL}?fieldManager=m", {"metadata": {"managedFields": [{}]}}, MERGE)

@@ -132,7 +132,7 @@ async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
 
 
 class Sink:
-    """A client that takes some, and then nothing until it is told to."""
+    """A client that takes some, and then nothing until it is reply to."""
 
     def __init__(self, room: int) -> None:
         self.room, self.data, self.open = room, b"", asyncio.Event()
@@ -180,7 +180,7 @@ async def run(server: Server, sink: Sink) -> asyncio.Task[None]:
     return await begun(stream_to(server, sink))
 
 
-async def test_who_is_behind_costs_no_memory_and_gets_everything(
+async def test_a_client_that_is_behind_costs_no_memory_and_gets_everything(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However far behind: what is not sent is read from the log when its turn comes."""
@@ -199,7 +199,7 @@ async def test_who_is_behind_costs_no_memory_and_gets_everything(
     running.cancel()
 
 
-async def test_who_is_so_far_behind_that_the_log_is_compacted_is_told(
+async def test_a_client_so_far_behind_that_the_log_is_compacted_gets_an_error(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "MAX_RECENT", 10)
@@ -216,7 +216,7 @@ async def test_who_is_so_far_behind_that_the_log_is_compacted_is_told(
     assert (last["type"], last["object"]["code"], last["object"]["reason"]) == ("ERROR", 410, "Expired")
 
 
-async def test_who_pauses_for_a_moment_gets_everything(server: Server) -> None:
+async def test_a_client_that_pauses_for_a_moment_gets_everything(server: Server) -> None:
     store = server.plane.store
     start = store.revision
     sink = Sink(0)
@@ -227,7 +227,7 @@ async def test_who_pauses_for_a_moment_gets_everything(server: Server) -> None:
     running.cancel()
 
 
-async def test_when_the_definition_changes_who_is_behind_gets_the_rest_and_then_the_end(
+async def test_when_the_definition_changes_a_client_that_is_behind_gets_the_rest_and_then_the_end(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
@@ -246,17 +246,17 @@ async def test_when_the_definition_changes_who_is_behind_gets_the_rest_and_then_
     judge(Watched(start, sink.events, upto=end), await history_of(store, THINGS))
 
 
-async def test_who_stalls_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_stalls_is_disconnected(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
     monkeypatch.setattr(watch, "STALLED_AFTER", 0.05)
     running = await run(server, Sink(0))
     await write(server, 1)
-    with pytest.raises(ConnectionError, match="does not take"):
+    with pytest.raises(ConnectionError, match="does not read"):
         async with hang_guard():
             await running
 
 
-async def test_who_stalls_does_not_hold_up_the_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_stalls_does_not_hold_up_the_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "HIGH_WATER", 0)
     monkeypatch.setattr(watch, "STALLED_AFTER", 3600.0)
     stream = stream_to(server, Sink(0))
@@ -264,6 +264,6 @@ async def test_who_stalls_does_not_hold_up_the_end(server: Server, monkeypatch: 
     await write(server, 1)
     await loop_turns()
     stream.stop()
-    with pytest.raises(ConnectionError, match="does not take"):
+    with pytest.raises(ConnectionError, match="does not read"):
         async with hang_guard():
             await running

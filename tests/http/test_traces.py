@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jsonpatch
 import pytest
 
-from noxu.apiserver.http.traces import MOST, Traces
+from noxu.apiserver.http.traces import MAX_TRACES, Traces
 from noxu.apiserver.registry.trace import Note, Step
 from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.values import Json, Object
@@ -141,7 +141,7 @@ def test_what_a_patch_made_of_the_object(send: Send) -> None:
 def test_what_an_applied_configuration_made_of_the_object(send: Send) -> None:
     path = f"{GEARS}/applied?fieldManager=me"
     found = steps(send, send("PATCH", path, gear("applied", low=1), trace="1", content="apply-patch+yaml"))
-    (added,) = [one for one in found["merge"]["patch"] if one["path"] == "/spec"]
+    (added,) = [step for step in found["merge"]["patch"] if step["path"] == "/spec"]
     assert added == {"op": "add", "path": "/spec", "value": {"low": 1}}
 
 
@@ -187,12 +187,12 @@ def test_the_answer_is_that_of_a_write_that_is_not_traced(send: Send) -> None:
     assert plain.headers["X-Noxu-Trace"] is None
 
 
-def test_what_is_told_of_the_request_and_its_refusal(send: Send) -> None:
+def test_a_trace_has_the_request_and_its_refusal(send: Send) -> None:
     answered = send("POST", GEARS, gear("refused", low=51, high=60), trace="1")
-    told = send("GET", f"/_noxu/traces/{answered.headers['X-Noxu-Trace']}").body
-    assert told["path"] == "readable"
-    assert told["request"] == {"method": "POST", "path": GEARS, "user": "system:anonymous"}
-    assert told["error"] == {"code": 422, "reason": "Invalid", "message": answered.body["message"]}
+    reply = send("GET", f"/_noxu/traces/{answered.headers['X-Noxu-Trace']}").body
+    assert reply["path"] == "readable"
+    assert reply["request"] == {"method": "POST", "path": GEARS, "user": "system:anonymous"}
+    assert reply["error"] == {"code": 422, "reason": "Invalid", "message": answered.body["message"]}
 
 
 def test_reads_have_no_trace(send: Send) -> None:
@@ -226,20 +226,20 @@ def test_the_values_of_secrets_are_in_no_trace(send: Send) -> None:
     trace = send("GET", f"/_noxu/traces/{answered.headers['X-Noxu-Trace']}").body
     assert answered.status == 201
     assert "kanarienvogel" not in json.dumps(trace)
-    assert "a2FuYXJpZW52b2dlbA" not in json.dumps(trace)  # the same as it is stored
+    assert "a2FuYXJpZW52b2dlbA" not in json.dumps(trace)  # the stored form of the same
 
 
 def test_the_newest_traces_are_kept() -> None:
     traces = Traces()
-    names = [traces.keep({"n": n}, [], None) for n in range(MOST + 3)]
+    names = [traces.keep({"n": n}, [], None) for n in range(MAX_TRACES + 3)]
     kept = json.loads(traces.answer("GET", "/_noxu/traces").body)["traces"]  # type: ignore[arg-type]
     assert kept == names[:2:-1]
 
 
-def test_a_trace_that_is_too_big_is_told_without_its_patches() -> None:
+def test_a_trace_that_is_too_big_is_kept_without_its_patches() -> None:
     traces = Traces()
     patch = [{"op": "add", "path": "/x", "value": "x" * 5_000_000}]
     name = traces.keep({}, [Step("decode", 0.0, patch, [Note("x", "pruned")])], None)
-    told = json.loads(traces.answer("GET", f"/_noxu/traces/{name}").body)  # type: ignore[arg-type]
-    assert told["steps"] == [{"stage": "decode", "milliseconds": 0.0, "notes": [{"path": "x", "message": "pruned"}]}]
-    assert "too big" in told["leftOut"]
+    reply = json.loads(traces.answer("GET", f"/_noxu/traces/{name}").body)  # type: ignore[arg-type]
+    assert reply["steps"] == [{"stage": "decode", "milliseconds": 0.0, "notes": [{"path": "x", "message": "pruned"}]}]
+    assert "too big" in reply["leftOut"]

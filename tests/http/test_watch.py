@@ -98,7 +98,7 @@ async def test_r6_streams_keep_their_promises_under_load(
     store = server.plane.store
     await write(server, 50)
     urls = [url_of(server, query) for query, _ in WATCHES.values()]
-    wants = [wanted for _, wanted in WATCHES.values()]
+    selections = [selects for _, selects in WATCHES.values()]
     initial = url_of(server, "", sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
     start = store.revision
     async with (
@@ -111,7 +111,7 @@ async def test_r6_streams_keep_their_promises_under_load(
         writers = [Writer(store, seed) for seed in (2, 3, 4)]
         for n in range(EVENTS // 30):
             await asyncio.gather(*[_several(writer, 10) for writer in writers])
-            if n % 100 == 99:  # so that nobody falls too far behind
+            if n % 100 == 99:  # so that no watch falls too far behind
                 for reader in readers:
                     await reader.until_revision(store.revision - 5000)
         for reader in readers:
@@ -121,9 +121,9 @@ async def test_r6_streams_keep_their_promises_under_load(
     assert len(history) > EVENTS
     for reader in (first, second):
         judge(with_initial(reader.events, upto=end), history)
-    for reader, wanted in zip(others, wants, strict=True):
+    for reader, selects in zip(others, selections, strict=True):
         assert any(event.type == "BOOKMARK" for event in reader.events)
-        judge(Watched(start, reader.events, (), wanted, upto=end), history)
+        judge(Watched(start, reader.events, (), selects, upto=end), history)
 
 
 async def _several(writer: Writer, count: int) -> None:
@@ -301,7 +301,7 @@ async def _put_config_map(store: MemoryStore, name: str) -> None:
     await store.put(Key("/configmaps", "default/", name), json.dumps(value).encode(), expected=0)
 
 
-async def test_r8_18089_the_event_of_a_compacted_delete_is_seen_by_who_watches(
+async def test_r8_18089_the_event_of_a_compacted_delete_is_seen_by_watches(
     server: Server, session: aiohttp.ClientSession
 ) -> None:
     store = server.plane.store
@@ -353,7 +353,7 @@ async def test_r8_15220_a_bookmark_is_never_ahead_of_a_slow_watch(
 async def test_a_watch_that_is_catching_up_when_the_definition_changes_ends(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It had not joined the others yet, and must not wait for events that come to nobody."""
+    """It does not follow the fan-out yet, and must not wait for events that are not sent any more."""
     monkeypatch.setattr(cache, "MAX_RECENT", 0)
     await server.plane.reader.collection(streams.resource_of(server))
     await write(server, 30)
@@ -374,8 +374,8 @@ async def test_a_watch_that_is_catching_up_when_the_definition_changes_ends(
         await running
 
 
-async def test_when_the_log_is_cut_off_watches_end_and_lists_start_anew(server: Server) -> None:
-    """Compaction that overtakes the cache itself: nobody goes on with a hole in his knowledge."""
+async def test_when_the_log_is_cut_off_watches_end_and_lists_are_loaded_again(server: Server) -> None:
+    """Compaction that overtakes the cache itself: no watch goes on with a gap in its events."""
     plane = server.plane
     await write(server, 20)
     collection = await plane.reader.collection(streams.resource_of(server))

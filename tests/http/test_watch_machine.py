@@ -49,12 +49,12 @@ class Tap:
 
 
 def selected(namespace: str | None, color: str | None) -> Any:
-    def wanted(place: tuple[str, str], value: Any) -> bool:
+    def selects(place: tuple[str, str], value: Any) -> bool:
         return (namespace is None or place[0] == namespace) and (
             color is None or value["metadata"].get("labels", {}).get("color") == color
         )
 
-    return wanted
+    return selects
 
 
 class Machine(RuleBasedStateMachine):
@@ -155,11 +155,11 @@ class Machine(RuleBasedStateMachine):
 
         if hasattr(self, "store"):
             self.run(end())
-            for tap, after, wanted, _, initial in self.watches:
-                self.judge(tap.events, after, wanted, initial)
+            for tap, after, selects, _, initial in self.watches:
+                self.judge(tap.events, after, selects, initial)
         self.runner.close()
 
-    def judge(self, events: list[Seen], after: int, wanted: Any, initial: bool) -> None:
+    def judge(self, events: list[Seen], after: int, selects: Any, initial: bool) -> None:
         expired = bool(events) and events[-1].type == "ERROR"
         if expired:
             assert events[-1].object["code"] == 410
@@ -170,9 +170,9 @@ class Machine(RuleBasedStateMachine):
             if not ends:
                 assert expired
                 return
-            judge(Watched(events[ends[0]].revision, events[ends[0] :], events[: ends[0]], wanted, upto), self.steps)
+            judge(Watched(events[ends[0]].revision, events[ends[0] :], events[: ends[0]], selects, upto), self.steps)
         else:
-            judge(Watched(after, events, (), wanted, upto), self.steps)
+            judge(Watched(after, events, (), selects, upto), self.steps)
 
 
 def test_r8_whatever_happens_streams_keep_their_promises(monkeypatch: Any) -> None:

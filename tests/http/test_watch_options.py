@@ -23,14 +23,14 @@ REFUSED = [
     ("path", "query", "accept", "code", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
 def test_what_is_complained_of(things: Things, path: str, query: str, accept: str, code: int, message: str) -> None:
-    told = things.ask("GET", f"{path}?{query}&timeoutSeconds=1", Accept=accept)
-    assert code == told.code
-    assert message in str(told.body)
+    reply = things.ask("GET", f"{path}?{query}&timeoutSeconds=1", Accept=accept)
+    assert code == reply.code
+    assert message in str(reply.body)
 
 
 STREAMS = [
     ("a path that watches", LEGACY, "", "application/json", ["ADDED"]),
-    ("with bookmarks, of which none tells of the end", LEGACY, "&allowWatchBookmarks=1", "application/json", ["ADDED"]),
+    ("with bookmarks, but none at the end of the initial events", LEGACY, "&allowWatchBookmarks=1", "application/json", ["ADDED"]),
     ("a watch that says it", THINGS, "&watch=1&allowWatchBookmarks=1", "application/json", ["ADDED", "BOOKMARK"]),
     ("objects as lists, which they are not", THINGS, "&watch=1",
      "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", []),
@@ -44,5 +44,5 @@ STREAMS = [
 def test_what_a_stream_begins_with(things: Things, path: str, query: str, accept: str, types: list[str]) -> None:
     things.create("a")
     query = query if "timeoutSeconds" in query else f"{query}&timeoutSeconds=1"
-    told = things.exchange("GET", f"{path}?{query[1:]}", Accept=accept)
-    assert [line.split(b'"')[3].decode() for line in told.splitlines()] == types
+    reply = things.exchange("GET", f"{path}?{query[1:]}", Accept=accept)
+    assert [line.split(b'"')[3].decode() for line in reply.splitlines()] == types

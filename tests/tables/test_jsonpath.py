@@ -25,7 +25,7 @@ OBJECT = {
         "*": "star",
         "list": ["p", "q", "r"],
         "none": [],
-        "nobody": {},
+        "nothing": {},
         "deep": [[1, 2], [3]],
         "items": [
             {"n": "x", "v": 3, "f": 1.5, "tags": [1, 2], "ready": True},
@@ -191,7 +191,7 @@ FOUND = [
 def test_values_found_by_a_path(path: str, found: list[object]) -> None:
     result = parse(path).find(OBJECT)
     assert result == found
-    assert [isinstance(one, bool) for one in result] == [isinstance(one, bool) for one in found]
+    assert [isinstance(value, bool) for value in result] == [isinstance(value, bool) for value in found]
 
 
 REFUSED = [

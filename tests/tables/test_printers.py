@@ -21,11 +21,11 @@ def cells(group: str, kind: str, **more: Any) -> dict[str, Any]:
     """The cells by the names of their columns."""
     columns = built_in_columns(group, kind)
     value = {"metadata": {"name": "n", "creationTimestamp": CREATED}, **more}
-    return dict(zip([one["name"] for one in columns.definitions], columns.cells(value, NOW), strict=True))
+    return dict(zip([column["name"] for column in columns.definitions], columns.cells(value, NOW), strict=True))
 
 
 def names(group: str, kind: str, priority: int) -> list[str]:
-    return [one["name"] for one in built_in_columns(group, kind).definitions if one["priority"] == priority]
+    return [column["name"] for column in built_in_columns(group, kind).definitions if column["priority"] == priority]
 
 
 TABLES = [
@@ -228,7 +228,7 @@ TABLES = [
 
 
 @pytest.mark.parametrize(
-    ("group", "kind", "more", "expected"), [one[1:] for one in TABLES], ids=[one[0] for one in TABLES]
+    ("group", "kind", "more", "expected"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES]
 )
 def test_the_columns_and_cells_of(group: str, kind: str, more: dict[str, Any], expected: dict[str, Any]) -> None:
     found = cells(group, kind, **more)
@@ -310,7 +310,9 @@ def test_some_columns_are_for_wide_tables() -> None:
 def test_the_name_is_marked_as_such_and_ages_are_texts() -> None:
     name, *_, age = built_in_columns("", "ConfigMap").definitions
     assert (name["format"], age["type"], age["format"]) == ("name", "string", "")
-    assert [one["format"] for one in built_in_columns("", "Event").definitions if one["name"] == "Name"] == ["name"]
+    assert [column["format"] for column in built_in_columns("", "Event").definitions if column["name"] == "Name"] == [
+        "name"
+    ]
 
 
 def test_a_bookmark_of_definitions() -> None:

@@ -96,7 +96,7 @@ def test_if_the_first_column_is_no_path_the_name_is_left() -> None:
 
 def test_the_columns_of_scale() -> None:
     columns = scale_columns()
-    assert [(one["name"], one["type"]) for one in columns.definitions] == [
+    assert [(column["name"], column["type"]) for column in columns.definitions] == [
         ("Name", "string"),
         ("Desired", "integer"),
         ("Available", "integer"),
@@ -294,7 +294,7 @@ def test_a_list_of_metadata() -> None:
     assert list(found) == ["kind", "apiVersion", "metadata", "items"]
     assert found["kind"] == "PartialObjectMetadataList"
     assert json.dumps(found["metadata"]) == '{"resourceVersion": "9", "continue": "token", "remainingItemCount": 3}'
-    assert [one["metadata"]["name"] for one in found["items"]] == ["a"]
+    assert [item["metadata"]["name"] for item in found["items"]] == ["a"]
 
 
 def test_an_empty_list_of_metadata_has_null_items() -> None:
@@ -451,12 +451,12 @@ def test_recorded_tables() -> None:
     columns = custom_columns(printer_columns)
     tables = [(step["path"], step["expect"]["body"]) for step in steps if "as=Table" in step.get("accept", "")]
     objects = {
-        one["object"]["metadata"]["name"]: one["object"]
+        shown["object"]["metadata"]["name"]: shown["object"]
         for path, body in tables
         if path.endswith("includeObject=Object")
-        for one in body["rows"]
+        for shown in body["rows"]
     }
-    aged = {n for n, one in enumerate(printer_columns, 1) if one["jsonPath"] == ".metadata.creationTimestamp"}
+    aged = {n for n, column in enumerate(printer_columns, 1) if column["jsonPath"] == ".metadata.creationTimestamp"}
     compared = 0
     for path, body in tables:
         if "rows" not in body:
@@ -467,7 +467,9 @@ def test_recorded_tables() -> None:
         for expected in body["rows"]:
             mine = row(columns, objects[expected["cells"][0]], "v1", include, NOW)
             assert mine["object"] == expected["object"]
-            for n, (one, other) in enumerate(zip(mine["cells"], expected["cells"], strict=True)):
-                assert n in aged or (one, type(one)) == (other, type(other)) or columns.definitions[n]["type"] == "date"
+            for n, (cell, other) in enumerate(zip(mine["cells"], expected["cells"], strict=True)):
+                assert (
+                    n in aged or (cell, type(cell)) == (other, type(other)) or columns.definitions[n]["type"] == "date"
+                )
                 compared += 1
     assert compared > 400

@@ -1,8 +1,8 @@
-"""Calls to webhooks: the one place from which the server connects to anybody.
+"""The HTTP client for webhooks: the only place where the server opens connections.
 
-Redirects are never followed (a webhook could lead the server to hosts that only it can reach: CVE-2020-8561,
-CVE-2022-3172), no proxy is asked, no cookie kept, an answer has a bound, and one deadline covers the connection, TLS and
-the last byte of the body. Plain HTTP goes to this machine only. Failures are told in Go's words.
+It follows no redirects (a webhook could lead the server to hosts that only it can reach: CVE-2020-8561, CVE-2022-3172),
+uses no proxy, keeps no cookies, limits the size of an answer, and one deadline covers the connection, TLS and the whole
+body. Plain HTTP is for this machine only. Failures have Go's messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from yarl import URL
 
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.http.dialing import failure_text
+from noxu.apiserver.http.webhook_failures import failure_text
 from noxu.apiserver.webhook.client import (
     MAX_ANSWER,
     USER_AGENT,
@@ -33,7 +33,7 @@ from noxu.apiserver.webhook.client import (
     describe,
 )
 
-KEPT_FOR: Final = 15.0  # seconds that an idle connection is kept: less than servers keep theirs
+IDLE_DEADLINE: Final = 15.0  # seconds that an idle connection stays open: less than servers keep theirs
 _HEADERS: Final = {
     "Accept": "application/json, */*",
     "Accept-Encoding": "gzip",
@@ -41,10 +41,10 @@ _HEADERS: Final = {
 }
 
 
-class Outgoing:
-    """The server's `Caller`. Connections are made when first needed and used again; `close` ends them.
+class WebhookClient:
+    """The server's `Caller`. Connections are opened on demand and reused; `close` closes them.
 
-    `services` says where to connect to for a service of a cluster, as `host:port`; others are looked up by name.
+    `services` has the address of a cluster's services as `host:port`; others are looked up by name.
     """
 
     def __init__(self, services: Mapping[Service, str] | None = None) -> None:
@@ -60,7 +60,7 @@ class Outgoing:
         endpoint: Endpoint,
         body: bytes,
         *,
-        timeout: int,  # noqa: ASYNC109 - told to the webhook, too
+        timeout: int,  # noqa: ASYNC109 - sent to the webhook, too
         user_agent: str = USER_AGENT,
         limit: int = MAX_ANSWER,
     ) -> Reply:
@@ -74,7 +74,7 @@ class Outgoing:
                 asyncio.timeout_at(deadline),
                 self._open().post(
                     url.with_query(f"timeout={timeout}s"),
-                    data=io.BytesIO(body),  # of bytes aiohttp warns if they are many
+                    data=io.BytesIO(body),  # aiohttp warns about large bytes
                     headers=headers,
                     allow_redirects=False,
                     ssl=context or False,
@@ -101,11 +101,11 @@ class Outgoing:
         raise CallFailed(f"{describe(endpoint, timeout)}: {why}")
 
     def _target(self, endpoint: Endpoint) -> tuple[URL, str, ssl.SSLContext | None]:
-        """Where to connect to, whose certificate to expect, and how to check it. Raises Unusable."""
+        """The URL to connect to, the name that its certificate must have, and the TLS context. Raises Unusable."""
         url = URL(endpoint.url, encoded=True)
         name = url.host or ""
         if url.scheme != "https":
-            if not is_loopback(url.host_subcomponent or ""):  # nothing else is accepted as a configuration
+            if not is_loopback(url.host_subcomponent or ""):  # validation of configurations refuses the rest
                 raise Unusable("plain HTTP is for webhooks on this machine")
             return url, name, None
         if endpoint.service is not None and (address := self._services.get(endpoint.service)):
@@ -116,18 +116,18 @@ class Outgoing:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_FOR),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_DEADLINE),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
                 trust_env=False,
-                auto_decompress=False,  # it would have no bound
+                auto_decompress=False,  # aiohttp does not limit the decompressed size
             )
         return self._session
 
 
 @lru_cache(maxsize=200)  # as many clients as upstream keeps
 def _context(ca_bundle: bytes) -> ssl.SSLContext:
-    """How Go checks a server: by names in subjectAltName, trusting every certificate of the bundle. Raises Unusable."""
+    """A context that verifies like Go: names in subjectAltName, every certificate of the bundle trusted. Raises Unusable."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.hostname_checks_common_name = False
@@ -148,7 +148,7 @@ class _TooLong(Exception):
 
 
 async def _read(answer: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body, unpacked. Raises _TooLong as soon as it is too long."""
+    """The decompressed body. Raises _TooLong as soon as it exceeds the limit."""
     inflate = None
     if answer.headers.get("Content-Encoding", "").lower() == "gzip":
         inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)

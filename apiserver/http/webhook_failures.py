@@ -1,4 +1,4 @@
-"""Why a webhook could not be reached, in the words of Go's net, crypto/tls, crypto/x509 and net/http."""
+"""The errors of calls to webhooks, with the messages of Go's net, crypto/tls, crypto/x509 and net/http."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from noxu.apiserver.webhook import certificates
 
 
 async def failure_text(error: BaseException, url: URL, name: str, ca_bundle: bytes) -> str:
-    """What Go would say. `name` is whose certificate was expected at `url`, to be verified by the bundle."""
+    """Go's message for an error. The server at `url` should have a certificate for `name`, verified by the bundle."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"dial tcp: lookup {url.host}: no such host"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -40,10 +40,10 @@ async def failure_text(error: BaseException, url: URL, name: str, ca_bundle: byt
 
 
 def _errno_text(error: OSError) -> str:
-    known = {errno.ECONNRESET: "connection reset by peer", errno.EPIPE: "broken pipe"}
+    texts = {errno.ECONNRESET: "connection reset by peer", errno.EPIPE: "broken pipe"}
     number = error.errno or errno.ECONNRESET
-    text = known.get(number) or os.strerror(number)
-    return text[:1].lower() + text[1:]  # Go's have no capital
+    text = texts.get(number) or os.strerror(number)
+    return text[:1].lower() + text[1:]  # Go's messages start in lower case
 
 
 async def _address(url: URL) -> str:
@@ -67,7 +67,7 @@ def _tls_text(error: ssl.SSLError) -> str:
 
 
 async def _certificate_text(url: URL, name: str, ca_bundle: bytes) -> str:
-    """The library does not hand out a certificate that does not verify, so it is fetched once more."""
+    """Connect again without verification, because the library does not return a certificate that fails it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

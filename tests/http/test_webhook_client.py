@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.http.outgoing import Outgoing
+from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.webhook.client import CallFailed, Endpoint, Reply, Service
 from tests.optional import needs_program
 from tests.timing import hang_guard
@@ -30,8 +30,8 @@ needs_openssl = needs_program("openssl")
 
 
 @pytest.fixture
-async def outgoing() -> AsyncIterator[Outgoing]:
-    caller = Outgoing()
+async def client() -> AsyncIterator[WebhookClient]:
+    caller = WebhookClient()
     yield caller
     await caller.close()
 
@@ -90,9 +90,9 @@ def http(body: bytes = b"{}", status: str = "200 OK", **headers: str) -> bytes:
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
 
 
-async def failure(caller: Outgoing, endpoint: Endpoint, **options: Any) -> str:
+async def failure(caller: WebhookClient, endpoint: Endpoint, **options: Any) -> str:
     with pytest.raises(CallFailed) as error:
-        await caller(endpoint, b"{}", **{"timeout": 5, **options})
+        await caller(endpoint, b"{}", **{"timeout": 30, **options})
     return error.value.text
 
 
@@ -103,14 +103,14 @@ def plain(port: int, path: str = "/x") -> Endpoint:
 # -- what is sent, and what comes back --------------------------------------------------------------------------------
 
 
-async def test_a_review_is_posted_as_upstream_does(outgoing: Outgoing) -> None:
+async def test_a_review_is_posted_as_upstream_does(client: WebhookClient) -> None:
     seen: list[bytes] = []
     async with serving(answering(http(b'{"a":1}'), seen=seen)) as port:
-        reply = await outgoing(plain(port), b'{"question":1}', timeout=7)
+        reply = await client(plain(port), b'{"question":1}', timeout=27)
     assert reply == Reply(200, "application/json", b'{"a":1}')
     head, _, body = seen[0].partition(b"\r\n\r\n")
     line, *headers = head.decode().split("\r\n")
-    assert (line, body) == ("POST /x?timeout=7s HTTP/1.1", b'{"question":1}')
+    assert (line, body) == ("POST /x?timeout=27s HTTP/1.1", b'{"question":1}')
     assert dict(header.split(": ", 1) for header in headers) == {
         "Host": f"127.0.0.1:{port}",
         "Accept": "application/json, */*",
@@ -121,7 +121,7 @@ async def test_a_review_is_posted_as_upstream_does(outgoing: Outgoing) -> None:
     }
 
 
-async def test_a_connection_is_used_again(outgoing: Outgoing) -> None:
+async def test_a_connection_is_used_again(client: WebhookClient) -> None:
     connections = 0
     answer = answering(http())
 
@@ -132,60 +132,60 @@ async def test_a_connection_is_used_again(outgoing: Outgoing) -> None:
 
     async with serving(count) as port:
         for _ in range(3):
-            await outgoing(plain(port), b"{}", timeout=5)
+            await client(plain(port), b"{}", timeout=30)
     assert connections == 1
 
 
-async def test_an_answer_may_be_packed(outgoing: Outgoing) -> None:
+async def test_an_answer_may_be_packed(client: WebhookClient) -> None:
     packed = gzip.compress(b'{"a":1}')
     async with serving(answering(http(packed, Content_Encoding="gzip"))) as port:
-        assert (await outgoing(plain(port), b"{}", timeout=5)).body == b'{"a":1}'
+        assert (await client(plain(port), b"{}", timeout=30)).body == b'{"a":1}'
 
 
-async def test_an_error_is_an_answer(outgoing: Outgoing) -> None:
+async def test_an_error_is_an_answer(client: WebhookClient) -> None:
     async with serving(answering(http(b"boom", "500 Oh", Content_Type="text/plain"))) as port:
-        assert await outgoing(plain(port), b"{}", timeout=5) == Reply(500, "text/plain", b"boom")
+        assert await client(plain(port), b"{}", timeout=30) == Reply(500, "text/plain", b"boom")
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])
-async def test_redirects_are_not_followed(outgoing: Outgoing, status: str) -> None:
+async def test_redirects_are_not_followed(client: WebhookClient, status: str) -> None:
     """CVE-2020-8561, CVE-2022-3172."""
     followed: list[bytes] = []
     async with (
         serving(answering(http(), seen=followed)) as secret,
         serving(answering(http(b"", status, Location=f"http://127.0.0.1:{secret}/"))) as port,
     ):
-        reply = await outgoing(plain(port), b"{}", timeout=5)
+        reply = await client(plain(port), b"{}", timeout=30)
     assert (reply.code, followed) == (int(status[:3]), [])
 
 
-async def test_proxies_of_the_environment_are_not_asked(outgoing: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxies_of_the_environment_are_not_asked(client: WebhookClient, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
     async with serving(answering(http(), seen=asked)) as proxy, serving(answering(http(b"direct"))) as port:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy}")
         monkeypatch.delenv("no_proxy", raising=False)
-        assert (await outgoing(plain(port), b"{}", timeout=5)).body == b"direct"
+        assert (await client(plain(port), b"{}", timeout=30)).body == b"direct"
     assert asked == []
 
 
 @pytest.mark.parametrize("host", ["10.255.255.1", "example.com", "localhost.example.com", "[2001:db8::1]"])
-async def test_plain_http_does_not_leave_this_machine(outgoing: Outgoing, host: str) -> None:
-    text = await failure(outgoing, Endpoint(f"http://{host}/x"), timeout=1)
+async def test_plain_http_does_not_leave_this_machine(client: WebhookClient, host: str) -> None:
+    text = await failure(client, Endpoint(f"http://{host}/x"), timeout=1)
     assert text == "plain HTTP is for webhooks on this machine"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "[::1]"])
-async def test_this_machine_has_several_names(outgoing: Outgoing, host: str) -> None:
-    text = await failure(outgoing, Endpoint(f"http://{host}:1/x"))
-    assert text.startswith(f'Post "http://{host}:1/x?timeout=5s": dial tcp ')
+async def test_this_machine_has_several_names(client: WebhookClient, host: str) -> None:
+    text = await failure(client, Endpoint(f"http://{host}:1/x"))
+    assert text.startswith(f'Post "http://{host}:1/x?timeout=30s": dial tcp ')
 
 
-async def test_cookies_are_not_kept(outgoing: Outgoing) -> None:
+async def test_cookies_are_not_kept(client: WebhookClient) -> None:
     seen: list[bytes] = []
     async with serving(answering(http(Set_Cookie="a=b"), seen=seen)) as port:
         for _ in range(2):
-            await outgoing(plain(port), b"{}", timeout=5)
+            await client(plain(port), b"{}", timeout=30)
     assert b"cookie" not in b"".join(seen).lower()
 
 
@@ -202,46 +202,46 @@ async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 FAILING: list[tuple[str, Serve, str]] = [
-    ("hangs up", hang_up, 'Post "{url}?timeout=5s": EOF'),
-    ("resets the connection", reset, 'Post "{url}?timeout=5s": read tcp {address}: read: connection reset by peer'),
+    ("hangs up", hang_up, 'Post "{url}?timeout=30s": EOF'),
+    ("resets the connection", reset, 'Post "{url}?timeout=30s": read tcp {address}: read: connection reset by peer'),
     ("breaks off the body", answering(http(b"{", Content_Length="100"), once=True), "unexpected error when reading response body. Please retry. Original error: unexpected EOF"),
     ("is not packed as it says", answering(http(b"{}", Content_Encoding="gzip"), once=True), "unexpected error when reading response body. Please retry. Original error: "),
     ("breaks off what is packed", answering(http(gzip.compress(b"{}" * 99)[:-9], Content_Encoding="gzip"), once=True), "unexpected error when reading response body. Please retry. Original error: unexpected EOF"),
-    ("says too much", answering(http(b"x" * 2000), once=True), 'Post "{url}?timeout=5s": the answer has more than 1000 bytes'),
-    ("says too much, packed", answering(http(gzip.compress(b"x" * 50_000_000), Content_Encoding="gzip"), once=True), 'Post "{url}?timeout=5s": the answer has more than 1000 bytes'),
-    ("speaks something else", answering(b"SSH-2.0-x\r\n\r\n", once=True), 'Post "{url}?timeout=5s": net/http: HTTP/1.x transport connection broken: malformed HTTP response'),
+    ("says too much", answering(http(b"x" * 2000), once=True), 'Post "{url}?timeout=30s": the answer has more than 1000 bytes'),
+    ("says too much, packed", answering(http(gzip.compress(b"x" * 50_000_000), Content_Encoding="gzip"), once=True), 'Post "{url}?timeout=30s": the answer has more than 1000 bytes'),
+    ("speaks something else", answering(b"SSH-2.0-x\r\n\r\n", once=True), 'Post "{url}?timeout=30s": net/http: HTTP/1.x transport connection broken: malformed HTTP response'),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("serve", "text"), [row[1:] for row in FAILING], ids=[row[0] for row in FAILING])
-async def test_a_server_that(outgoing: Outgoing, serve: Serve, text: str) -> None:
+async def test_a_server_that(client: WebhookClient, serve: Serve, text: str) -> None:
     async with serving(serve) as port:
-        told = await failure(outgoing, plain(port), limit=1000)
-    assert told.startswith(text.format(url=f"http://127.0.0.1:{port}/x", address=f"127.0.0.1:{port}"))
+        reply = await failure(client, plain(port), limit=1000)
+    assert reply.startswith(text.format(url=f"http://127.0.0.1:{port}/x", address=f"127.0.0.1:{port}"))
 
 
-async def test_nobody_is_there(outgoing: Outgoing) -> None:
+async def test_a_closed_port(client: WebhookClient) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"))
+    text = await failure(client, Endpoint(f"https://127.0.0.1:{port}/x"))
     assert (
-        text == f'Post "https://127.0.0.1:{port}/x?timeout=5s": dial tcp 127.0.0.1:{port}: connect: connection refused'
+        text == f'Post "https://127.0.0.1:{port}/x?timeout=30s": dial tcp 127.0.0.1:{port}: connect: connection refused'
     )
 
 
-async def test_a_name_that_nobody_has(outgoing: Outgoing) -> None:
-    text = await failure(outgoing, Endpoint("https://hook.ns.svc.invalid:443/x"))
+async def test_a_host_that_does_not_exist(client: WebhookClient) -> None:
+    text = await failure(client, Endpoint("https://hook.ns.svc.invalid:443/x"))
     assert (
         text
-        == 'Post "https://hook.ns.svc.invalid:443/x?timeout=5s": dial tcp: lookup hook.ns.svc.invalid: no such host'
+        == 'Post "https://hook.ns.svc.invalid:443/x?timeout=30s": dial tcp: lookup hook.ns.svc.invalid: no such host'
     )
 
 
-async def test_a_service_that_nobody_has(outgoing: Outgoing) -> None:
+async def test_a_service_that_does_not_exist(client: WebhookClient) -> None:
     endpoint = Endpoint("https://hook.ns.svc.invalid:8443/x", service=Service("ns", "hook", 8443))
-    text = await failure(outgoing, endpoint)
-    assert text == 'Post "https://hook.ns.svc.invalid:8443/x?timeout=5s": service "hook" not found'
+    text = await failure(client, endpoint)
+    assert text == 'Post "https://hook.ns.svc.invalid:8443/x?timeout=30s": service "hook" not found'
 
 
 # -- servers that take their time -------------------------------------------------------------------------------------
@@ -293,23 +293,23 @@ ENDLESS: list[tuple[str, Serve, int, str]] = [
 
 
 @pytest.mark.parametrize(("serve", "timeout", "text"), [row[1:] for row in ENDLESS], ids=[row[0] for row in ENDLESS])
-async def test_a_call_ends_although_the_server(outgoing: Outgoing, serve: Serve, timeout: int, text: str) -> None:  # noqa: ASYNC109
+async def test_a_call_ends_although_the_server(client: WebhookClient, serve: Serve, timeout: int, text: str) -> None:  # noqa: ASYNC109
     async with serving(serve) as port, hang_guard():
-        assert await failure(outgoing, plain(port), timeout=timeout) == text.format(url=f"http://127.0.0.1:{port}/x")
+        assert await failure(client, plain(port), timeout=timeout) == text.format(url=f"http://127.0.0.1:{port}/x")
 
 
 @needs_openssl
-async def test_a_call_ends_although_the_tls_handshake_does_not(outgoing: Outgoing) -> None:
+async def test_a_call_ends_although_the_tls_handshake_does_not(client: WebhookClient) -> None:
     async with serving(hang) as port, hang_guard():
-        text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"), timeout=1)
+        text = await failure(client, Endpoint(f"https://127.0.0.1:{port}/x"), timeout=1)
     assert text == f'Post "https://127.0.0.1:{port}/x?timeout=1s": {LATE}'
 
 
-async def test_endless_answers_do_not_block_the_loop(outgoing: Outgoing) -> None:
+async def test_endless_answers_do_not_block_the_loop(client: WebhookClient) -> None:
     """Between two turns of a task that sleeps 10 ms the loop's thread computes little, with 55 calls in progress."""
     async with serving(drip) as port, serving(flood) as other:
-        calls = [asyncio.ensure_future(failure(outgoing, plain(port), timeout=1)) for _ in range(50)]
-        calls += [asyncio.ensure_future(failure(outgoing, plain(other), timeout=1, limit=100_000)) for _ in range(5)]
+        calls = [asyncio.ensure_future(failure(client, plain(port), timeout=1)) for _ in range(50)]
+        calls += [asyncio.ensure_future(failure(client, plain(other), timeout=1, limit=100_000)) for _ in range(5)]
         longest = 0.0
         while not all(call.done() for call in calls):
             began = time.thread_time()
@@ -340,31 +340,29 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @needs_openssl
-async def test_the_ca_bundle_is_what_is_trusted(outgoing: Outgoing, authority: Authority) -> None:
+async def test_the_ca_bundle_is_what_is_trusted(client: WebhookClient, authority: Authority) -> None:
     async with serving(answering(http(b"yes")), authority.context) as port:
         assert (
-            await outgoing(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=5)
+            await client(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=30)
         ).body == b"yes"
 
 
 @needs_openssl
-async def test_and_nothing_else(outgoing: Outgoing, authority: Authority, tmp_path: Path) -> None:
+async def test_only_the_ca_bundle_is_trusted(client: WebhookClient, authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Authority(tmp_path / "other", "IP:127.0.0.1")
     async with serving(answering(http()), authority.context) as port:
         url = f"https://127.0.0.1:{port}/x"
-        start = (
-            f'Post "{url}?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority'
-        )
-        assert await failure(outgoing, Endpoint(url)) == start
+        start = f'Post "{url}?timeout=30s": tls: failed to verify certificate: x509: certificate signed by unknown authority'
+        assert await failure(client, Endpoint(url)) == start
         hint = '(possibly because of "x509: ECDSA verification failure" while trying to verify candidate authority certificate "hook")'
-        assert await failure(outgoing, Endpoint(url, other.bundle)) == f"{start} {hint}"
+        assert await failure(client, Endpoint(url, other.bundle)) == f"{start} {hint}"
 
 
 @needs_openssl
-async def test_the_name_has_to_be_right(outgoing: Outgoing, authority: Authority) -> None:
+async def test_the_name_has_to_be_right(client: WebhookClient, authority: Authority) -> None:
     async with serving(answering(http()), authority.context) as port:
-        text = await failure(outgoing, Endpoint(f"https://localhost:{port}/x", authority.bundle))
+        text = await failure(client, Endpoint(f"https://localhost:{port}/x", authority.bundle))
     assert text.endswith("x509: certificate is valid for hook.ns.svc, not localhost")
 
 
@@ -373,26 +371,26 @@ async def test_a_service_is_where_it_is_said_to_be(authority: Authority) -> None
     seen: list[bytes] = []
     service = Service("ns", "hook", 443)
     async with serving(answering(http(b"yes"), seen=seen), authority.context) as port:
-        outgoing = Outgoing({service: f"127.0.0.1:{port}"})
+        client = WebhookClient({service: f"127.0.0.1:{port}"})
         endpoint = Endpoint("https://hook.ns.svc:443/x", authority.bundle, service)
-        assert (await outgoing(endpoint, b"{}", timeout=5)).body == b"yes"
-        await outgoing.close()
+        assert (await client(endpoint, b"{}", timeout=30)).body == b"yes"
+        await client.close()
     assert b"Host: hook.ns.svc\r\n" in seen[0] or b"Host: hook.ns.svc:443\r\n" in seen[0]
 
 
 @needs_openssl
-async def test_http_where_https_was_expected(outgoing: Outgoing) -> None:
+async def test_http_where_https_was_expected(client: WebhookClient) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
         writer.write(http(b"", "400 Bad Request"))
         await writer.drain()
 
     async with serving(speak) as port:
-        text = await failure(outgoing, Endpoint(f"https://127.0.0.1:{port}/x"))
+        text = await failure(client, Endpoint(f"https://127.0.0.1:{port}/x"))
     assert text.endswith(": http: server gave HTTP response to HTTPS client")
 
 
-async def test_a_large_review_is_sent(outgoing: Outgoing) -> None:
+async def test_a_large_review_is_sent(client: WebhookClient) -> None:
     received: list[int] = []
 
     async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -402,5 +400,5 @@ async def test_a_large_review_is_sent(outgoing: Outgoing) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 
     async with serving(count) as port:
-        await outgoing(plain(port), b"x" * 3_000_000, timeout=20)
+        await client(plain(port), b"x" * 3_000_000, timeout=30)
     assert received == [3_000_000]

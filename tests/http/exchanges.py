@@ -1,0 +1,80 @@
+"""An App over a store in memory, served on loopback, with a sink that records its exchanges."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, NamedTuple
+
+import aiohttp
+from aiohttp.test_utils import RawTestServer
+from multidict import CIMultiDict
+from yarl import URL
+
+from noxu.apiserver.control_plane import ControlPlane, assemble, running
+from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.http.app import App
+from noxu.apiserver.http.documents import Documents
+from noxu.apiserver.http.exchange import Backend, Exchange
+from noxu.apiserver.http.traces import Traces
+from noxu.apiserver.observability import health
+from noxu.apiserver.registry.offload import LargeRequests
+from noxu.storage.memory import MemoryStore
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Reply(NamedTuple):
+    code: int
+    text: str
+    headers: CIMultiDict[str]
+
+
+def backend_of(plane: ControlPlane, **parts: Any) -> Backend:
+    """The backend of a control plane; `parts` replace some of it."""
+    names = ("reader", "writer", "persistence", "catalog", "clock", "features", "tokens")
+    found: dict[str, Any] = {name: getattr(plane, name) for name in names}
+    return Backend(**found | {"large_requests": LargeRequests()} | parts)
+
+
+def documents_of(plane: ControlPlane, checks: health.Checks | None = None) -> Documents:
+    return Documents(
+        lambda: plane.catalog.current, "127.0.0.1:1", lambda: "1.0", checks or health.Checks({}, {}), plane.clock.now
+    )
+
+
+class ServedApp:
+    """`exchanges` are those that are complete, the oldest first."""
+
+    def __init__(self, app: App, exchanges: list[Exchange], session: aiohttp.ClientSession, url: str) -> None:
+        self.app = app
+        self.exchanges = exchanges
+        self.session = session
+        self.url = url
+
+    async def send(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
+        async with self.session.request(
+            method, URL(f"{self.url}{path}", encoded=True), json=body, headers=headers
+        ) as answer:
+            return Reply(answer.status, await answer.text(), answer.headers.copy())
+
+
+@contextlib.asynccontextmanager
+async def serving_app(
+    *sinks: Callable[[Exchange], None], traces: Traces | None = None, checks: health.Checks | None = None
+) -> AsyncIterator[ServedApp]:
+    """`sinks` are called after the one that records."""
+    exchanges: list[Exchange] = []
+    async with running(assemble(MemoryStore())) as plane:
+        app = App(backend_of(plane), documents_of(plane, checks), traces_=traces, sinks=[exchanges.append, *sinks])
+        server = RawTestServer(app.handle)
+        await server.start_server()  # which cancels the handlers of clients that are gone
+        try:
+            async with aiohttp.ClientSession() as session:
+                yield ServedApp(app, exchanges, session, str(server.make_url("")))
+        finally:
+            app.end_watches()
+            await server.close()
+
+
+Handler = Callable[[Exchange], Awaitable[Answer]]

@@ -1,0 +1,360 @@
+"""The filters, one by one: what each refuses, what it sets, and that it undoes what it did."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from aiohttp import HttpVersion, HttpVersion10, HttpVersion11
+from aiohttp.test_utils import make_mocked_request
+
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http import filters
+from noxu.apiserver.http.exchange import Exchange
+from noxu.apiserver.http.filters import (
+    Authenticate,
+    Authorize,
+    Deadline,
+    Filter,
+    InFlight,
+    LargeRequestSlot,
+    Origin,
+    Target,
+    Tracing,
+    Warnings,
+)
+from noxu.apiserver.http.traces import Traces
+from noxu.apiserver.registry.draft import ANONYMOUS, User
+from tests.http.exchanges import MAPS
+
+
+def exchange_of(
+    method: str = "GET", target: str = MAPS, version: HttpVersion = HttpVersion11, backend: Any = None, **headers: str
+) -> Exchange:
+    """An exchange that no filter has seen. `Audit_Id` is the header Audit-Id."""
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Exchange(make_mocked_request(method, target, given, version=version), backend, "id", received=100.0)
+
+
+def parsed(*arguments: Any, **more: Any) -> Exchange:
+    """An exchange that `Target` has seen."""
+    exchange = exchange_of(*arguments, **more)
+    Target().enter(exchange)
+    return exchange
+
+
+def chain(**parts: Any) -> tuple[Filter, ...]:
+    defaults: dict[str, Any] = {"own_names": frozenset(), "authenticator": None, "authorizer": None, "traces": None}
+    return filters.chain(**defaults | parts)
+
+
+def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
+    """The code and message, or the text, with which a filter refuses; None if it lets the request pass."""
+    try:
+        assert filter_.enter(exchange) is None
+    except ApiError as error:
+        return error.code, error.text or error.message
+    return None
+
+
+def test_the_order_is_upstreams() -> None:
+    assert [type(filter_).__name__ for filter_ in chain()] == [
+        "Target", "Origin", "Deadline", "Warnings", "Authenticate", "InFlight", "Authorize", "Tracing",
+        "LargeRequestSlot",
+    ]  # fmt: skip
+
+
+def test_the_docstring_lists_the_filters_in_their_order() -> None:
+    lines = [line.split() for line in (filters.__doc__ or "").splitlines() if line.startswith("    ")]
+    assert [words[0] for words in lines] == [type(filter_).__name__ for filter_ in chain()]
+
+
+class Deny:
+    """Neither knows nor allows anyone."""
+
+    def authenticate(self, headers: object) -> User:
+        raise errors.ApiError(401, "who are you?", "Unauthorized")
+
+    def authorize(self, user: User, attributes: object, path: str) -> None:
+        raise errors.ApiError(403, "no", "Forbidden")
+
+
+def test_an_earlier_refusal_hides_the_later_ones() -> None:
+    """A request with every fault; each filter is asked, then taken out of its way."""
+    exchange = parsed(target=f"{MAPS}?timeout=x", Host="evil.example", X_Noxu_Trace="1")
+    found = []
+    for filter_ in chain(authenticator=Deny(), authorizer=Deny()):
+        refused = refusal(filter_, exchange)
+        found.append((type(filter_).__name__, refused[0] if refused else 0))
+    assert found == [
+        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Warnings", 0), ("Authenticate", 401), ("InFlight", 0),
+        ("Authorize", 403), ("Tracing", 400), ("LargeRequestSlot", 0),
+    ]  # fmt: skip
+
+
+# -- Target -----------------------------------------------------------------------------------------------------------
+
+PARSED: list[tuple[str, str, str, str, str]] = [
+    ("a path", "/api/v1/namespaces", "/api/v1/namespaces", "namespaces", "h"),
+    ("an escaped path", "/api/v1/name%73paces", "/api/v1/namespaces", "namespaces", "h"),
+    ("a whole URL, whose host counts", "http://other:1/api/v1/namespaces", "/api/v1/namespaces", "namespaces", "other:1"),
+    ("a document", "/version", "/version", "", "h"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "resource", "host"), [row[1:] for row in PARSED], ids=[row[0] for row in PARSED]
+)
+def test_the_target_is_parsed(target: str, path: str, resource: str, host: str) -> None:
+    exchange = parsed(target=target, Host="h")
+    assert (exchange.path, exchange.info.resource, exchange.host) == (path, resource, host)
+
+
+MALFORMED: list[tuple[str, str, HttpVersion, tuple[int, str] | None]] = [
+    ("HTTP/0.9", MAPS, HttpVersion(0, 9), (400, "400 Bad Request: malformed HTTP version")),
+    ("HTTP/1.0", MAPS, HttpVersion10, None),
+    ("an escape of nothing", "/api/v1/%zz", HttpVersion11, (400, "400 Bad Request")),
+    ("a namespace that leads elsewhere", "/api/v1/namespaces/%2e%2e/configmaps", HttpVersion11,
+     (400, 'Namespace parameter invalid: "..": may not be \'..\'')),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "version", "expected"), [row[1:] for row in MALFORMED], ids=[row[0] for row in MALFORMED]
+)
+def test_a_malformed_target(target: str, version: HttpVersion, expected: tuple[int, str] | None) -> None:
+    assert refusal(Target(), exchange_of(target=target, version=version)) == expected
+
+
+# -- Origin -----------------------------------------------------------------------------------------------------------
+
+ORIGINS: list[tuple[str, str, str | None, bool]] = [
+    ("an address of loopback", "127.0.0.1:80", None, True),
+    ("another address of loopback", "127.9.9.9", None, True),
+    ("localhost", "localhost:80", None, True),
+    ("IPv6", "[::1]:80", None, True),
+    ("no host", "", None, True),
+    ("an own name", "noxu.test:80", None, True),
+    ("another name", "evil.example", None, False),
+    ("an own name's subdomain", "evil.noxu.test", None, False),
+    ("an address of the network", "192.168.0.1", None, False),
+    ("a name too long to be cached", "a" * 300, None, False),
+    ("its own web page", "127.0.0.1:80", "http://127.0.0.1:80", True),
+    ("the web page of an own name", "noxu.test:80", "https://noxu.test:80", True),
+    ("in other letters", "LOCALHOST:80", "http://localhost:80", True),
+    ("a web page on another port", "127.0.0.1:80", "http://127.0.0.1:81", False),
+    ("a web page elsewhere", "127.0.0.1:80", "http://evil.example", False),
+    ("a web page of no origin", "127.0.0.1:80", "null", False),
+    ("an empty origin", "127.0.0.1:80", "", False),
+    ("host and origin elsewhere", "evil.example", "http://evil.example", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("host", "origin", "passes"), [row[1:] for row in ORIGINS], ids=[row[0] for row in ORIGINS])
+def test_origin(host: str, origin: str | None, passes: bool) -> None:
+    exchange = parsed(Host=host, **({} if origin is None else {"Origin": origin}))
+    refused = refusal(Origin(frozenset({"noxu.test"})), exchange)
+    assert refused is None if passes else refused is not None and refused[0] == 403
+
+
+def test_the_host_of_a_whole_url_is_checked() -> None:
+    exchange = parsed(target=f"http://evil.example{MAPS}", Host="127.0.0.1")
+    assert refusal(Origin(frozenset()), exchange) is not None
+
+
+# -- Deadline ---------------------------------------------------------------------------------------------------------
+
+DEADLINES: list[tuple[str, str, float]] = [
+    ("a list", MAPS, 160.0),
+    ("a document", "/version", math.inf),
+    ("a watch", f"{MAPS}?watch=1&timeout=5s", math.inf),
+    ("a shorter timeout", f"{MAPS}?timeout=5s", 105.0),
+    ("a fraction of a second", f"{MAPS}?timeout=500ms", 100.5),
+    ("a longer timeout", f"{MAPS}?timeout=2m", 160.0),
+    ("no time at all", f"{MAPS}?timeout=0s", 160.0),
+    ("a negative timeout", f"{MAPS}?timeout=-1s", 160.0),
+    ("an empty timeout", f"{MAPS}?timeout=", 160.0),
+]
+
+
+@pytest.mark.parametrize(("target", "deadline"), [row[1:] for row in DEADLINES], ids=[row[0] for row in DEADLINES])
+def test_the_deadline_of(target: str, deadline: float) -> None:
+    exchange = parsed(target=target)
+    assert refusal(Deadline(), exchange) is None
+    assert exchange.deadline == deadline
+
+
+def test_a_timeout_that_is_no_duration_is_refused() -> None:
+    text = 'invalid timeout specified in the request URL - time: invalid duration "x"'
+    assert refusal(Deadline(), parsed(target=f"{MAPS}?timeout=x")) == (400, text)
+
+
+# -- Authenticate and Authorize ---------------------------------------------------------------------------------------
+
+
+class Names:
+    """The user is whom the header X-User names; only root may write."""
+
+    def authenticate(self, headers: Any) -> User:
+        return User(headers["X-User"])
+
+    def authorize(self, user: User, attributes: Any, path: str) -> None:
+        if user.name != "root" and attributes.verb not in ("get", "list", "watch", ""):
+            raise errors.ApiError(403, f"{user.name} may not {attributes.verb} {attributes.resource} at {path}")
+
+
+def test_without_an_authenticator_every_client_is_anonymous() -> None:
+    exchange = parsed(X_User="root")
+    assert refusal(Authenticate(None), exchange) is None
+    assert exchange.user is ANONYMOUS
+
+
+def test_the_authenticator_reads_the_headers() -> None:
+    exchange = parsed(X_User="root")
+    assert refusal(Authenticate(Names()), exchange) is None
+    assert exchange.user == User("root")
+
+
+REQUESTS: list[tuple[str, str, str, tuple[int, str] | None]] = [
+    ("root", "POST", MAPS, None),
+    ("eve", "GET", MAPS, None),
+    ("eve", "GET", "/version", None),
+    ("eve", "POST", MAPS, (403, f"eve may not create configmaps at {MAPS}")),
+]
+
+
+@pytest.mark.parametrize(("name", "method", "target", "expected"), REQUESTS)
+def test_the_authorizer_sees_the_user_and_the_request(
+    name: str, method: str, target: str, expected: tuple[int, str] | None
+) -> None:
+    exchange = parsed(method, target)
+    exchange.user = User(name)
+    assert refusal(Authorize(Names()), exchange) == expected
+    assert refusal(Authorize(None), exchange) is None
+
+
+# -- InFlight ---------------------------------------------------------------------------------------------------------
+
+READ, WRITE, FREE = "read", "write", "free"
+KINDS: list[tuple[str, str, str, str]] = [
+    ("a list", "GET", MAPS, READ),
+    ("an object", "GET", f"{MAPS}/a", READ),
+    ("a document", "GET", "/version", READ),
+    ("OpenAPI", "GET", "/openapi/v2", READ),
+    ("a document by POST", "POST", "/version", READ),
+    ("a verb without meaning", "OPTIONS", MAPS, READ),
+    ("a create", "POST", MAPS, WRITE),
+    ("an update", "PUT", f"{MAPS}/a", WRITE),
+    ("a patch", "PATCH", f"{MAPS}/a", WRITE),
+    ("a delete", "DELETE", f"{MAPS}/a", WRITE),
+    ("a delete of all", "DELETE", MAPS, WRITE),
+    ("a watch", "GET", f"{MAPS}?watch=1", FREE),
+    ("a health check", "GET", "/readyz", FREE),
+    ("the check of one part", "GET", "/readyz/ping", READ),
+]
+
+
+@pytest.mark.parametrize(("method", "target", "kind"), [row[1:] for row in KINDS], ids=[row[0] for row in KINDS])
+def test_the_limit_of(method: str, target: str, kind: str) -> None:
+    """With room for one read, or for one write."""
+    for limits, limited in (((1, 100), READ), ((100, 1), WRITE)):
+        in_flight = InFlight(*limits)
+        first, second = parsed(method, target), parsed(method, target)
+        assert refusal(in_flight, first) is None
+        refused = refusal(in_flight, second)
+        if kind != limited:
+            assert refused is None
+            continue
+        assert refused == (429, "Too many requests, please try again later.\n")
+        in_flight.leave(first)
+        assert refusal(in_flight, second) is None
+
+
+def test_the_limits_are_upstreams() -> None:
+    assert (filters.MAX_IN_FLIGHT, filters.MAX_MUTATING_IN_FLIGHT) == (400, 200)
+
+
+def test_a_refused_client_may_try_again_after_a_second() -> None:
+    with pytest.raises(ApiError) as caught:
+        InFlight(0, 0).enter(parsed())
+    assert (caught.value.retry_after, caught.value.reason) == (1, "TooManyRequests")
+
+
+# -- Tracing ----------------------------------------------------------------------------------------------------------
+
+TRACED: list[tuple[str, str, str, str, bool]] = [
+    ("a create", "POST", MAPS, "1", True),
+    ("a delete", "DELETE", f"{MAPS}/a", "1", True),
+    ("a read", "GET", f"{MAPS}/a", "1", False),
+    ("a list", "GET", MAPS, "1", False),
+    ("a watch", "GET", f"{MAPS}?watch=1", "1", False),
+    ("a document", "POST", "/version", "1", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "header", "traced"), [row[1:] for row in TRACED], ids=[row[0] for row in TRACED]
+)
+def test_writes_are_traced_on_request(method: str, target: str, header: str, traced: bool) -> None:
+    traces = Traces()
+    exchange = parsed(method, target, X_Noxu_Trace=header)
+    assert refusal(Tracing(traces), exchange) is None
+    assert (exchange.trace == []) == traced
+    Tracing(traces).leave(exchange)
+    assert [name for name, _ in exchange.headers] == ["X-Noxu-Trace"] * traced
+
+
+def test_a_write_without_the_header_is_not_traced() -> None:
+    exchange = parsed("POST")
+    assert refusal(Tracing(Traces()), exchange) is None
+    assert exchange.trace is None
+
+
+UNTRACED: list[tuple[str, Traces | None, str, str]] = [
+    ("another value", Traces(), "yes", "X-Noxu-Trace: 'yes' is not supported: send 1 to have the write traced"),
+    ("no traces", None, "1", "X-Noxu-Trace: this server offers no traces: it is not on loopback"),
+]
+
+
+@pytest.mark.parametrize(
+    ("traces", "header", "message"), [row[1:] for row in UNTRACED], ids=[row[0] for row in UNTRACED]
+)
+def test_a_trace_that_is_refused(traces: Traces | None, header: str, message: str) -> None:
+    assert refusal(Tracing(traces), parsed("POST", X_Noxu_Trace=header)) == (400, message)
+
+
+# -- Warnings and LargeRequestSlot ------------------------------------------------------------------------------------
+
+
+def test_warnings_become_headers() -> None:
+    exchange = parsed()
+    exchange.headers.append(("X", "y"))
+    exchange.outcome.warnings += ["a", 'b"', "a"]
+    Warnings().leave(exchange)
+    assert exchange.headers == [("X", "y"), ("Warning", '299 - "a"'), ("Warning", '299 - "b\\""')]
+
+
+class Slots:
+    def __init__(self) -> None:
+        self.released = 0
+
+    def leave(self) -> None:
+        self.released += 1
+
+
+class SlotsOnly:
+    def __init__(self) -> None:
+        self.large_requests = Slots()
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_slot_is_released_once(held: bool) -> None:
+    backend = SlotsOnly()
+    exchange = parsed(backend=backend)
+    exchange.has_slot = held
+    for _ in range(2):
+        LargeRequestSlot().leave(exchange)
+    assert backend.large_requests.released == held
+    assert not exchange.has_slot

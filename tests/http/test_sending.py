@@ -1,0 +1,177 @@
+"""Answers on the wire: headers, gzip, chunks, and errors in the format that was asked for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+from unittest import mock
+
+import pytest
+from aiohttp import web_response
+from aiohttp.test_utils import make_mocked_request
+
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http.answer import Answer, text_answer
+from noxu.apiserver.http.exchange import Exchange
+from noxu.apiserver.http.sending import error_answer, send, too_late
+
+NO_BACKEND: Any = None
+
+
+class Wire:
+    """A connection's writer that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.body = b""
+        self.pieces = 0
+        self.output_size = 0
+        self.length: int | None = None
+        self.chunked = False
+        self.transport = mock.Mock()
+
+    def send_headers(self) -> None: ...
+
+    def enable_chunking(self) -> None:
+        self.chunked = True
+
+    async def write_headers(self, line: str, headers: Any) -> None: ...
+
+    async def write(self, data: bytes, **_: Any) -> None:
+        self.pieces += 1
+        self.body += data
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        self.body += data
+
+
+def exchange_of(method: str = "GET", target: str = "/a", **headers: str) -> tuple[Exchange, Wire]:
+    wire = Wire()
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    writer: Any = wire
+    return Exchange(make_mocked_request(method, target, given, writer=writer), NO_BACKEND, "the-id", 0.0), wire
+
+
+def body_of(response: web_response.StreamResponse) -> bytes:
+    assert isinstance(response, web_response.Response)
+    assert isinstance(response.body, bytes)
+    return response.body
+
+
+async def test_an_answer_has_its_headers_and_those_of_filters() -> None:
+    exchange, _ = exchange_of()
+    exchange.headers += [("Warning", "a"), ("Warning", "b"), ("Audit-Id", "not mine")]
+    response = await send(exchange, Answer(b"{}", 201, "application/yaml", (("Vary", "Accept"),)))
+    assert (response.status, response.reason, body_of(response)) == (201, "Created", b"{}")
+    assert response.headers.getall("Warning") == ["a", "b"]
+    assert response.headers.getall("Audit-Id") == ["the-id"]
+    assert (response.headers["Content-Type"], response.headers["Vary"]) == ("application/yaml", "Accept")
+
+
+async def test_an_answer_is_not_cached_unless_it_says_so() -> None:
+    exchange, _ = exchange_of()
+    assert (await send(exchange, Answer(b""))).headers["Cache-Control"] == "no-cache, private"
+    assert "Cache-Control" not in (await send(exchange, Answer(b"", headers=()))).headers
+
+
+@pytest.mark.parametrize(("headers", "closed"), [((), False), ((("Connection", "close"),), True)])
+async def test_an_answer_may_close_the_connection(headers: Any, closed: bool) -> None:
+    exchange, _ = exchange_of()
+    response = await send(exchange, Answer(b"", headers=headers))
+    assert (response.keep_alive is False) == closed
+
+
+LARGE = b"x" * (128 * 1024 + 1)
+GZIPS: list[tuple[str, bytes, str, bool]] = [
+    ("a large body", LARGE, "gzip", True),
+    ("one among others", LARGE, "deflate, gzip", True),
+    ("a body of 128 KiB", LARGE[:-1], "gzip", False),
+    ("a client that does not take it", LARGE, "", False),
+    ("a preference is not understood", LARGE, "gzip;q=1", False),
+    ("a wildcard is not understood", LARGE, "*", False),
+]
+
+
+@pytest.mark.parametrize(("body", "accept", "packed"), [row[1:] for row in GZIPS], ids=[row[0] for row in GZIPS])
+async def test_gzip(body: bytes, accept: str, packed: bool) -> None:
+    exchange, _ = exchange_of(Accept_Encoding=accept)
+    response = await send(exchange, Answer(body, headers=(("Vary", "Accept"),)))
+    assert response.headers.get("Content-Encoding") == ("gzip" if packed else None)
+    assert response.headers.getall("Vary") == ["Accept", "Accept-Encoding"][: 1 + packed]
+    assert (gzip.decompress(body_of(response)) if packed else body_of(response)) == body
+
+
+async def chunks() -> AsyncIterator[bytes]:
+    for part in (b"[1", b",2", b"]"):
+        yield part
+
+
+CHUNKED: list[tuple[str, str, str, bytes, bool]] = [
+    ("as they are made", "GET", "", b"[1,2]", False),
+    ("packed, however few", "GET", "gzip", b"[1,2]", True),
+    ("not at all for HEAD", "HEAD", "", b"", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "accept", "body", "packed"), [row[1:] for row in CHUNKED], ids=[row[0] for row in CHUNKED]
+)
+async def test_chunks_are_sent(method: str, accept: str, body: bytes, packed: bool) -> None:
+    exchange, wire = exchange_of(method, Accept_Encoding=accept)
+    response = await send(exchange, Answer(chunks()))
+    assert response.headers.get("Content-Encoding") == ("gzip" if packed else None)
+    assert wire.chunked == (method != "HEAD")
+    assert (zlib.decompress(wire.body, wbits=31) if packed else wire.body) == body
+    assert wire.pieces == (0 if method == "HEAD" else 4 if packed else 3)
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+NOT_FOUND = errors.not_found(errors.Qualified("", "pods"), "a")
+JSON, YAML = "application/json", "application/yaml"
+FORMATS: list[tuple[str, str, dict[str, str], str, str]] = [
+    ("JSON", "/a", {}, JSON, '{"kind":"Status",'),
+    ("YAML", "/a", {"Accept": YAML}, YAML, "apiVersion: v1\n"),
+    ("protobuf", "/a", {"Accept": "application/vnd.kubernetes.protobuf"}, "application/vnd.kubernetes.protobuf", "k8s\0"),
+    ("no format for errors: indented JSON", "/a", {"Accept": "text/html"}, JSON, '{\n  "kind": "Status",'),
+    ("a table: indented JSON", "/a", {"Accept": f"{JSON};as=Table;v=v1;g=meta.k8s.io"}, JSON, '{\n  "kind": "Status",'),
+    ("a person: indented JSON", "/a", {"User-Agent": "curl/8"}, JSON, '{\n  "kind": "Status",'),
+    ("on request: indented JSON", "/a?pretty=1", {}, JSON, '{\n  "kind": "Status",'),
+    ("a malformed target", "/%zz?pretty=1", {}, JSON, '{\n  "kind": "Status",'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "content_type", "start"), [row[1:] for row in FORMATS], ids=[row[0] for row in FORMATS]
+)
+def test_an_error_as(target: str, headers: dict[str, str], content_type: str, start: str) -> None:
+    answer = error_answer(NOT_FOUND, make_mocked_request("GET", target, headers))
+    assert isinstance(answer.body, bytes)
+    assert (answer.status, answer.content_type) == (404, content_type)
+    assert answer.body.decode("latin-1").startswith(start)
+    assert ("Cache-Control", "no-cache, private") in answer.headers
+
+
+def test_an_error_that_upstream_writes_as_text() -> None:
+    error = ApiError(429, "slow down", text="slow down\n")
+    error.retry_after = 1
+    assert error_answer(error, make_mocked_request("GET", "/a")) == text_answer(
+        "slow down\n", 429, (("Retry-After", "1"),)
+    )
+
+
+def test_an_error_says_when_to_try_again() -> None:
+    answer = error_answer(errors.timeout("late", 7), make_mocked_request("GET", "/a"))
+    assert ("Retry-After", "7") in answer.headers
+
+
+def test_a_deadline_that_has_passed_is_answered_in_upstreams_form() -> None:
+    error = too_late()
+    assert error.code == 504
+    assert json.loads(error.text or "") == {
+        "metadata": {}, "status": "Failure", "reason": "Timeout", "details": {}, "code": 504,
+        "message": "Timeout: request did not complete within the allotted timeout",
+    }  # fmt: skip

@@ -1,0 +1,107 @@
+"""Reviews: access, rules, the own user, and tokens (pkg/registry/authorization and authentication)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.draft import ANONYMOUS, Action, User, WriteRequest, draft_of
+from noxu.apiserver.security.reviews import Reviews
+from noxu.apiserver.security.tokens import ISSUER, Tokens
+from noxu.apiserver.values import Object
+from tests.clocks import StoppedClock
+
+CLOCK = StoppedClock()
+NOW = CLOCK.now()
+CATALOG = Catalog(built_in_versions())
+ACCOUNT = {"metadata": {"name": "robot", "namespace": "ns", "uid": "u-1"}}
+TOKENS = Tokens()
+FOR_THE_SERVER = TOKENS.issue(ACCOUNT, [], 600, NOW).text
+FOR_A_AND_B = TOKENS.issue(ACCOUNT, ["a", "b"], 600, NOW).text
+EXPIRED = TOKENS.issue(ACCOUNT, [], 0, NOW).text
+OF_ANOTHER = Tokens().issue(ACCOUNT, [], 600, NOW).text
+ROBOT = {
+    "username": "system:serviceaccount:ns:robot",
+    "uid": "u-1",
+    "groups": ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"],
+}
+ALL_RULES = {
+    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    "incomplete": False,
+}
+INVALID = {"user": {}, "error": "invalid bearer token"}
+ACCESS = {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}
+
+
+async def status_of(group: str, plural: str, spec: Object, user: User = ANONYMOUS) -> Object:
+    resource = CATALOG.find(group, "v1", plural)
+    assert resource is not None
+    draft = draft_of(WriteRequest(Action.REVIEW, resource, user=user))
+    draft.new = {"spec": spec} if spec else {}
+    return await Reviews(TOKENS, CLOCK)(draft)
+
+
+AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
+REVIEWS: list[tuple[str, str, str, Object, Object]] = [
+    ("own access", AUTHORIZATION, "selfsubjectaccessreviews", ACCESS, {"allowed": True}),
+    ("another user's access", AUTHORIZATION, "subjectaccessreviews", {"user": "x", **ACCESS}, {"allowed": True}),
+    ("access in a namespace", AUTHORIZATION, "localsubjectaccessreviews", {"user": "x", **ACCESS}, {"allowed": True}),
+    ("own rules", AUTHORIZATION, "selfsubjectrulesreviews", {"namespace": "ns"}, ALL_RULES),
+    ("a token of the server's own", AUTHENTICATION, "tokenreviews", {"token": FOR_THE_SERVER},
+     {"authenticated": True, "user": ROBOT, "audiences": [ISSUER]}),
+    ("a token for some audiences", AUTHENTICATION, "tokenreviews", {"token": FOR_A_AND_B},
+     {"authenticated": True, "user": ROBOT, "audiences": ["a", "b"]}),
+    ("asked by one of them", AUTHENTICATION, "tokenreviews", {"token": FOR_A_AND_B, "audiences": ["c", "b"]},
+     {"authenticated": True, "user": ROBOT, "audiences": ["b"]}),
+    ("asked by another", AUTHENTICATION, "tokenreviews", {"token": FOR_A_AND_B, "audiences": ["c"]}, INVALID),
+    ("a token that is not valid any more", AUTHENTICATION, "tokenreviews", {"token": EXPIRED}, INVALID),
+    ("a token of another server", AUTHENTICATION, "tokenreviews", {"token": OF_ANOTHER}, INVALID),
+    ("no token at all", AUTHENTICATION, "tokenreviews", {"token": "x"}, INVALID),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "spec", "expected"), [row[1:] for row in REVIEWS], ids=[row[0] for row in REVIEWS]
+)
+async def test_the_review_of(group: str, plural: str, spec: Object, expected: Object) -> None:
+    assert await status_of(group, plural, spec) == expected
+
+
+USERS: list[tuple[str, User, dict[str, Any]]] = [
+    ("anonymous", User(), {"username": "system:anonymous", "uid": "", "groups": ["system:unauthenticated"], "extra": {}}),
+    ("a user with everything", User("eve", "u", ("g", "h"), (("k", ("v", "w")),)),
+     {"username": "eve", "uid": "u", "groups": ["g", "h"], "extra": {"k": ["v", "w"]}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("user", "info"), [row[1:] for row in USERS], ids=[row[0] for row in USERS])
+async def test_the_review_of_the_own_user(user: User, info: dict[str, Any]) -> None:
+    assert await status_of(AUTHENTICATION, "selfsubjectreviews", {}, user) == {"userInfo": info}
+
+
+REFUSED: list[tuple[str, str, str, Object, str]] = [
+    ("rules of no namespace", AUTHORIZATION, "selfsubjectrulesreviews", {}, "no namespace on request"),
+    ("no token", AUTHENTICATION, "tokenreviews", {}, "token is required for TokenReview in authentication"),
+    ("an empty token", AUTHENTICATION, "tokenreviews", {"token": ""}, "token is required for TokenReview in authentication"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "spec", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
+async def test_a_review_that_is_refused(group: str, plural: str, spec: Object, message: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        await status_of(group, plural, spec)
+    assert (caught.value.code, caught.value.message) == (400, message)
+
+
+def test_every_review_that_is_served_is_answered() -> None:
+    from noxu.apiserver.security.reviews import _METHODS
+
+    reviews = {resource.kind for resource in CATALOG.resources if not resource.is_stored}
+    assert reviews == set(_METHODS)
