@@ -18,6 +18,7 @@ from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.apply.entries import InvalidEntries, decode
 from noxu.apiserver.go import unstructured
+from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.draft import Draft
@@ -26,10 +27,9 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json
 
 if TYPE_CHECKING:
-    from noxu.apiserver.admission.webhooks import Hook
+    from noxu.apiserver.admission.hooks import Hook
 
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
-GROUP: Final = "admissionregistration.k8s.io"
 _EXEMPT: Final = frozenset(
     Qualified(GROUP, f"{kind}admissionpolic{end}")
     for kind in ("validating", "mutating")

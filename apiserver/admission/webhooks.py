@@ -13,28 +13,29 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Final
 
 from noxu.apiserver.admission import reviews
 from noxu.apiserver.admission.attributes import Attributes
 from noxu.apiserver.admission.bindings import Authorize, for_conditions, inputs, refusal
-from noxu.apiserver.admission.chain import GROUP
 from noxu.apiserver.admission.configured import Configured
-from noxu.apiserver.admission.expressions import ConditionError, MatchConditions, allow_all
-from noxu.apiserver.admission.matching import Criteria, criteria_of_webhook, matched
+from noxu.apiserver.admission.expressions import ConditionError, allow_all
+from noxu.apiserver.admission.hooks import Hook, hooks_of
+from noxu.apiserver.admission.matching import matched
 from noxu.apiserver.admission.reviews import Response
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import qualified_name
 from noxu.apiserver.apply.patch import MAX_COPIED
 from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Note
 from noxu.apiserver.values import Object, equal
-from noxu.apiserver.webhook.client import Caller, CallFailed, Endpoint, Unusable, endpoint_of
+from noxu.apiserver.webhook.client import Caller, CallFailed, Unusable
 
 _MAX_TIMEOUT: Final = 30  # seconds
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -43,72 +44,6 @@ _PATCH: Final = "patch.webhook.admission.k8s.io"
 _VALIDATION: Final = "validating.webhook.admission.k8s.io"
 
 log = logging.getLogger("noxu")
-
-
-@dataclass(eq=False)
-class Hook:
-    """One configured webhook. It is called by `caller`, over the network if that is None."""
-
-    uid: str
-    configuration: str
-    name: str
-    criteria: Criteria
-    endpoint: Endpoint | None = None
-    unusable: str = ""
-    """The error of its client configuration, if it has no endpoint."""
-    unclear: str = ""
-    """The error of its selectors: a request that matches its rules fails."""
-    caller: Caller | None = None
-    conditions: Sequence[Object] = ()
-    fails: bool = True
-    """failurePolicy Fail."""
-    side_effects: str | None = "None"
-    timeout: int = 10
-    versions: Sequence[str] = reviews.VERSIONS
-    again: bool = False
-    """reinvocationPolicy IfNeeded."""
-
-    @cached_property
-    def compiled(self) -> MatchConditions:
-        return MatchConditions(self.conditions)
-
-
-def hooks_of(configuration: Object) -> list[Hook]:
-    """Compile the webhooks of a decoded and defaulted configuration."""
-    name, seen = configuration["metadata"]["name"], dict[str, int]()
-    hooks = []
-    for hook in configuration.get("webhooks") or ():
-        n = seen[hook["name"]] = seen.get(hook["name"], -1) + 1
-        hooks.append(_hook(hook, name, f"{name}/{hook['name']}/{n}"))
-    return hooks
-
-
-def _hook(hook: Object, configuration: str, uid: str) -> Hook:
-    endpoint, unusable, unclear = None, "", ""
-    try:
-        endpoint = endpoint_of(hook["clientConfig"])
-    except Unusable as error:
-        unusable = error.text
-    try:
-        criteria = criteria_of_webhook(hook)
-    except ValueError as error:
-        unclear = str(error)
-        criteria = criteria_of_webhook({**hook, "namespaceSelector": {}, "objectSelector": {}})
-    return Hook(
-        uid,
-        configuration,
-        hook["name"],
-        criteria,
-        endpoint,
-        unusable,
-        unclear,
-        conditions=hook.get("matchConditions") or (),
-        fails=hook.get("failurePolicy") != "Ignore",
-        side_effects=hook.get("sideEffects"),
-        timeout=hook.get("timeoutSeconds", 10),
-        versions=hook.get("admissionReviewVersions") or (),
-        again=hook.get("reinvocationPolicy") == "IfNeeded",
-    )
 
 
 class _Webhooks:

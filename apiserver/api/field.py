@@ -75,6 +75,11 @@ class Verbatim(str):
     __slots__ = ()
 
 
+def as_json(value: Json) -> Verbatim:
+    """A value in errors that is a struct in Go, or a string whose type has a name."""
+    return Verbatim(compact_json(value, sort_keys=False))
+
+
 class FieldError(NamedTuple):
     """An error in one field. `reason` is that of a Status cause."""
 

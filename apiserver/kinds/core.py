@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.api.names import label_name, qualified_name
 from noxu.apiserver.go import base64 as go_base64
@@ -30,8 +30,8 @@ from noxu.apiserver.go.structs import (
     json_type,
     named,
 )
-from noxu.apiserver.kinds import STORED, Context, Kind, Subresource, as_json
 from noxu.apiserver.kinds.authentication import TOKEN_REQUEST
+from noxu.apiserver.kinds.kind import STORED_VERBS, Context, Kind, Subresource
 from noxu.apiserver.kinds.meta import ALWAYS, LIST_META, POINTER, TYPE_META
 from noxu.apiserver.values import Object, equal
 
@@ -309,7 +309,7 @@ KINDS: Final = (
         plural="namespaces",
         namespaced=False,
         short_names=("ns",),
-        verbs=tuple(verb for verb in STORED if verb != "deletecollection"),
+        verbs=tuple(verb for verb in STORED_VERBS if verb != "deletecollection"),
         subresources=(
             Subresource(name="finalize", verbs=("update",), kept=("status",)),
             Subresource(name="status", verbs=_STATUS_VERBS, kept=("spec",)),

@@ -6,13 +6,34 @@ kubectl does; others are warned. (What is stored and does not compile is an erro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Final
-
-from noxu.apiserver.kinds import Use
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from noxu.apiserver.cel import Composition, Purpose
+
+
+class Use(NamedTuple):
+    """The use of a CEL expression: the type of its result, and the names that it may contain."""
+
+    result: Literal["bool", "string", "string or null", "any", "ApplyConfiguration", "JSONPatch"]
+    params: bool = False
+    authorizer: bool = True
+    variables: tuple[tuple[str, str], ...] = ()
+    """(name, expression) of the variables composed before it."""
+    stored: bool = False
+    """The stored object has the same expression: features that were allowed then still are."""
+
+
+CheckExpression: TypeAlias = Callable[[str, Use], str]
+"""(expression, use) → its error, "" if it has none."""
+
+
+def no_check(expression: str, use: Use) -> str:  # noqa: ARG001
+    """For callers that do not check CEL."""
+    return ""
+
 
 _INTERNAL: Final = "program instantiation failed"
 

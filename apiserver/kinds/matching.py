@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import path_segment_name, qualified_name
-from noxu.apiserver.kinds import CheckExpression, Use, as_json
-from noxu.apiserver.kinds.expressions import is_internal
+from noxu.apiserver.kinds.expressions import CheckExpression, Use, is_internal
 from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Json, Object
 

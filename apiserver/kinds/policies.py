@@ -10,9 +10,10 @@ import re
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain, path_segment_name, qualified_name
-from noxu.apiserver.kinds import Context, Use, as_json
+from noxu.apiserver.kinds.expressions import Use
+from noxu.apiserver.kinds.kind import Context
 from noxu.apiserver.kinds.matching import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,

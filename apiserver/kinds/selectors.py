@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import label_value, qualified_name
-from noxu.apiserver.kinds import as_json
 from noxu.apiserver.values import Object
 
 _WITH_VALUES: Final = ("In", "NotIn")

@@ -14,7 +14,7 @@ from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path
 from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain
 from noxu.apiserver.crd.clientconfig import service_errors, url_errors
-from noxu.apiserver.kinds import Context
+from noxu.apiserver.kinds.kind import Context
 from noxu.apiserver.kinds.matching import (
     FAILURE_POLICIES,
     MATCH_POLICIES,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.api.codec import decode_stored, encode
 from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS
@@ -29,14 +29,12 @@ from noxu.apiserver.api.field import FieldError, Path, child, invalid, not_suppo
 from noxu.apiserver.api.field import type_invalid as of_wrong_type
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.schema import formats, numbers, patterns
+from noxu.apiserver.schema.correlation import Correlated
 from noxu.apiserver.schema.enums import membership
 from noxu.apiserver.schema.location import Location, path_of
 from noxu.apiserver.schema.numbers import is_json_integer
 from noxu.apiserver.schema.structural import NestedValueValidation, Structural
 from noxu.apiserver.values import Json, Object
-
-if TYPE_CHECKING:
-    from noxu.apiserver.schema.ratcheting import Correlated
 
 # Validation stops at so many errors, or so many characters of paths in them: they take time, and are not reported.
 MAX_FOUND: Final = 10 * MAX_REPORTED_ERRORS
@@ -48,7 +46,7 @@ BLOCKING: Final = frozenset({
 })  # fmt: skip
 
 Found: TypeAlias = list[FieldError]
-Check: TypeAlias = "Callable[[Json, Location, Found, Correlated | None], int]"
+Check: TypeAlias = Callable[[Json, Location, Found, Correlated | None], int]
 """(value, location, errors found so far, correlated old value when ratcheting) → matches beyond the certain ones."""
 
 

@@ -14,8 +14,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 
+from noxu.apiserver.admission.hooks import Hook
 from noxu.apiserver.admission.matching import Criteria, Rule
-from noxu.apiserver.admission.webhooks import Hook
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import difference
 from noxu.apiserver.go import base64 as go_base64

@@ -18,7 +18,8 @@ import pytest
 
 from conformance.client import Answer, Client
 from noxu.apiserver.admission.chain import Chain
-from noxu.apiserver.admission.webhooks import MutatingWebhooks, hooks_of
+from noxu.apiserver.admission.hooks import hooks_of
+from noxu.apiserver.admission.webhooks import MutatingWebhooks
 from noxu.apiserver.testing.functions import Denied
 from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.webhook.client import CallFailed

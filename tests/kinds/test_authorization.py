@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import VIRTUAL, Context, by_group_kind, served
 from noxu.apiserver.kinds.authentication import (
     TOKEN_REQUEST,
     default_token_request,
     validate_token_request,
 )
+from noxu.apiserver.kinds.kind import VIRTUAL_VERBS, Context
+from noxu.apiserver.kinds.scheme import by_group_kind, served
 from noxu.apiserver.values import Object
 
 
@@ -132,7 +133,7 @@ def test_questions_are_only_created() -> None:
         "subjectaccessreviews",
         "tokenreviews",
     ]
-    assert {kind.verbs for kind in virtual.values()} == {VIRTUAL}
+    assert {kind.verbs for kind in virtual.values()} == {VIRTUAL_VERBS}
     assert [name for name, kind in virtual.items() if kind.namespaced] == ["localsubjectaccessreviews"]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, by_group_kind, prepare, written
+from noxu.apiserver.kinds.kind import Context, prepare, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 LEASE = by_group_kind()["coordination.k8s.io/v1", "Lease"]

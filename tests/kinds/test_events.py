@@ -7,8 +7,9 @@ import json
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, Kind, by_group_kind, selected, written
 from noxu.apiserver.kinds.events import from_core, to_core
+from noxu.apiserver.kinds.kind import Context, Kind, selected, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 CORE = by_group_kind()["v1", "Event"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.api.field import FieldError
-from noxu.apiserver.kinds import Use
+from noxu.apiserver.kinds.expressions import Use
 from noxu.apiserver.kinds.matching import (
     Unevaluable,
     chosen,

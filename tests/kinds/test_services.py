@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, by_group_kind, prepare, selected, written
+from noxu.apiserver.kinds.kind import Context, prepare, selected, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 SERVICE = by_group_kind()["v1", "Service"]

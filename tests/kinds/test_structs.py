@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.apiserver import kinds
 from noxu.apiserver.go.structs import List, Map, Scalar, Struct, Type, Union, Write, decode
-from noxu.apiserver.kinds import Kind, served, struct_of
+from noxu.apiserver.kinds.kind import Kind, written
+from noxu.apiserver.kinds.scheme import served, struct_of
 from noxu.apiserver.values import Object
 
 # Made with sigs.k8s.io/json on the types of k8s.io/api.
@@ -556,48 +556,7 @@ def test_structs_by_value_are_always_written(kind: Kind) -> None:
 def test_decoding_is_idempotent(kind: Kind) -> None:
     once = decode(kind.struct, {"kind": kind.kind, "apiVersion": kind.api_version}).value
     assert decode(kind.struct, once) == (once, "", [])
-    assert kinds.written(kind, once) == once
-
-
-OTHERS = [
-    ("v1", "DeleteOptions"),
-    ("meta.k8s.io/v1", "DeleteOptions"),
-    ("example.com/v1", "DeleteOptions"),
-    ("v1", "Status"),
-    ("v1", "List"),
-    ("v1", "NamespaceList"),
-    ("v1", "APIResourceList"),
-    ("coordination.k8s.io/v1", "LeaseList"),
-    ("meta.k8s.io/v1", "PartialObjectMetadataList"),
-    ("autoscaling/v1", "Scale"),
-    ("authentication.k8s.io/v1", "TokenRequest"),
-    ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList"),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList"),
-]
-UNKNOWN_KINDS = [
-    ("v1", "Pod"),
-    ("v2", "Namespace"),
-    ("example.com/v1", "Namespace"),
-    ("authentication.k8s.io/v1", "TokenReviewList"),
-    ("", ""),
-]
-
-
-@pytest.mark.parametrize(("api_version", "kind"), OTHERS)
-def test_tables_of_types_that_are_not_kinds(api_version: str, kind: str) -> None:
-    found = struct_of(api_version, kind)
-    assert found is not None
-    assert found.name == kind
-
-
-@pytest.mark.parametrize(("api_version", "kind"), UNKNOWN_KINDS)
-def test_unknown_kinds_have_no_table(api_version: str, kind: str) -> None:
-    assert struct_of(api_version, kind) is None
-
-
-def test_a_list_has_one_table() -> None:
-    assert struct_of("v1", "SecretList") is struct_of("v1", "SecretList")
+    assert written(kind, once) == once
 
 
 def test_scalars_of_all_tables_read_null_as_unset() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, Kind, Use, by_group_kind, prepare, written
+from noxu.apiserver.kinds.expressions import Use
+from noxu.apiserver.kinds.kind import Context, Kind, prepare, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 API = "admissionregistration.k8s.io/v1"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.schema import formats, listtype, patterns
-from noxu.apiserver.schema.ratcheting import Correlated, validate_update
+from noxu.apiserver.schema.correlation import Correlated
+from noxu.apiserver.schema.ratcheting import validate_update
 from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.schema.validation import validate, validate_default, validator
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
