@@ -105,7 +105,6 @@ MAX_ANNOTATIONS: Final = 256 * 1024  # bytes of all keys and values
 MAX_MANAGER: Final = 128  # bytes of a field manager's name
 MAX_SUBRESOURCE: Final = 256
 MAX_GENERATED_BASE: Final = 58  # bytes of a generateName that are kept; five random characters follow
-SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 IMMUTABLE: Final = "field is immutable"
 
 
@@ -168,7 +167,7 @@ def _go_type(value: Json) -> str:
 
 
 def generate_name(base: str, suffix: str) -> str:
-    """A name from `generateName`; `suffix` is five random characters of SUFFIX_ALPHABET."""
+    """A name from `generateName`; `suffix` is five random characters."""
     if len(base) > MAX_GENERATED_BASE or not base.isascii():
         base = go_json.string_of(base.encode("utf-8", "surrogatepass")[:MAX_GENERATED_BASE])
     return base + suffix

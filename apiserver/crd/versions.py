@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Final
 
-from noxu.apiserver.go.base64 import encode
 from noxu.apiserver.values import MAX_INT64, Object
 
 _KUBE_AWARE: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
@@ -36,13 +34,6 @@ def served_versions(crd: Object) -> list[str]:
 
 def version_of(crd: Object, name: str) -> Object | None:
     return next((version for version in crd["spec"]["versions"] or [] if version["name"] == name), None)
-
-
-def storage_version_hash(crd: Object) -> str:
-    """The hash of the storage version that discovery has for every version."""
-    spec = crd["spec"]
-    text = f"{spec['group']}/{storage_version(crd)}/{spec['names']['kind']}"
-    return encode(hashlib.sha256(text.encode()).digest()[:8])
 
 
 def deprecation_warning(crd: Object, name: str) -> str:

@@ -122,8 +122,6 @@ class Structural:
         return self.additional_properties if isinstance(self.additional_properties, Structural) else None
 
 
-Node: TypeAlias = Structural | NestedValueValidation
-
 # Keywords that upstream has a Go field for, but that no schema may use: such a schema has no structural form.
 UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 _UNSUPPORTED: Final = frozenset(UNSUPPORTED)

@@ -14,7 +14,6 @@ from noxu.apiserver.apply.fieldset import (
     describe,
     difference,
     intersection,
-    leaves,
     of,
     ordered,
     parse,
@@ -278,14 +277,6 @@ def test_the_algebra_of_sets(left: Fields, right: Fields, expected: dict[str, Fi
     assert json.dumps([left, right]) == before
 
 
-def test_leaves_are_members_without_members_below() -> None:
-    assert leaves({"f:a": {".": {}, "f:b": {".": {}, "f:c": {}}}, "f:d": {}}) == {
-        "f:a": {"f:b": {"f:c": {}}},
-        "f:d": {},
-    }
-    assert leaves({}) == {}
-
-
 def test_sets_may_be_as_deep_as_clients_like() -> None:
     depth = 10_000
     fields: Fields = {}
@@ -299,7 +290,6 @@ def test_sets_may_be_as_deep_as_clients_like() -> None:
     assert difference(fields, ordered(fields)) == {}
     assert contains(difference(fields, {"f:b": {}}), longest)
     assert contains(recursive_difference(fields, {"f:a": {"f:b": {}}}), longest)
-    assert contains(leaves(fields), longest)
     assert [len(path) for path in paths(fields)] == [depth]
     noncanonical: Any = {".": {}}
     for _ in range(depth):

@@ -19,10 +19,10 @@ from noxu.apiserver.apply.types import (
     of_struct,
 )
 from noxu.apiserver.apply.types import STRING as STRING_TYPE
+from noxu.apiserver.crd.types import NUMBER
 from noxu.apiserver.go.structs import (
     BOOL,
     BYTES,
-    FLOAT64,
     INT32,
     INT_OR_STRING,
     JSON,
@@ -197,7 +197,7 @@ EVERYTHING = Struct("Everything").define(
     Field("bytes", BYTES),
     Field("flag", BOOL),
     Field("count", INT32),
-    Field("share", FLOAT64),
+    Field("share", NUMBER),
     Field("since", TIME),
     Field("at", MICRO_TIME),
     Field("either", INT_OR_STRING),
