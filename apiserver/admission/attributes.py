@@ -195,6 +195,6 @@ async def converted(value: Object, resource: Resource, weight: int = 0) -> Objec
         kind = value.get("kind", "")
         text = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting to"
         raise errors.plain_error(f"{text} {quote(resource.api_version)}")
-    if all(one.api_version != value["apiVersion"] for one in resource.versions.all):
+    if all(version.api_version != value["apiVersion"] for version in resource.versions.all):
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value['apiVersion']}")
     return await convert(value, resource, weight)

@@ -68,7 +68,7 @@ class Policy:
 
     @cached_property
     def composition(self) -> Composition:
-        variables = [(one["name"], one["expression"]) for one in self.spec.get("variables") or ()]
+        variables = [(variable["name"], variable["expression"]) for variable in self.spec.get("variables") or ()]
         return Composition(variables, params=self.param_kind is not None)
 
 
@@ -121,9 +121,9 @@ class Policies(Generic[P]):
         if self._seen is None or self._seen[0] is not policies or self._seen[1] is not bindings:
             self._seen = policies, bindings
             by_policy: dict[str, list[Binding]] = {}
-            for one in bindings:
-                by_policy.setdefault(one.policy, []).append(one)
-            self._bound = [Bound(one, by_policy[one.name]) for one in policies if one.name in by_policy]
+            for binding in bindings:
+                by_policy.setdefault(binding.policy, []).append(binding)
+            self._bound = [Bound(policy, by_policy[policy.name]) for policy in policies if policy.name in by_policy]
         return self._bound
 
 
@@ -179,9 +179,9 @@ async def matching_invocations(request: Attributes, bound: Bound[P]) -> list[Inv
 
 def _param_resource(catalog: Catalog, kind: Object) -> Resource:
     group, _, version = kind["apiVersion"].rpartition("/")
-    for one in catalog.in_version(group, version):
-        if one.kind == kind["kind"] and one.is_stored:
-            return one
+    for resource in catalog.in_version(group, version):
+        if resource.kind == kind["kind"] and resource.is_stored:
+            return resource
     name = f"{group}/{version}, Kind={kind['kind']}"
     raise ConfigurationError(f"failed to find resource referenced by paramKind: '{name}'")
 
@@ -219,8 +219,8 @@ def _selected(entries: list[Entry], namespace: str, reference: Object) -> list[E
         selector = label_selector(reference.get("selector"))
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    found = [one for one in entries if one.namespace == namespace and selector.matches(labels_of(one))]
-    return sorted(found, key=lambda one: one.key.name)
+    found = [entry for entry in entries if entry.namespace == namespace and selector.matches(labels_of(entry))]
+    return sorted(found, key=lambda entry: entry.key.name)
 
 
 # -- inputs of expressions --------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ async def namespace_of(request: Attributes) -> Object | None:
     if entry is None:
         raise errors.not_found(Qualified("", "namespaces"), request.namespace)
     value = await offload(len(entry.stored), object_at, entry, namespaces)
-    metadata = {name: one for name, one in value["metadata"].items() if name not in _HIDDEN_METADATA}
+    metadata = {name: content for name, content in value["metadata"].items() if name not in _HIDDEN_METADATA}
     return {"metadata": metadata, "spec": value.get("spec", {}), "status": value.get("status", {})}
 
 

@@ -111,8 +111,8 @@ class Chain:
 
     async def _validate(self, draft: Draft) -> None:
         if draft.resource.group == GROUP:
-            for one in (*self.mutating, *self.validating):
-                await one.prepare(draft.resource)
+            for plugin in (*self.mutating, *self.validating):
+                await plugin.prepare(draft.resource)
         if not (plugins := await self._active(draft, self.validating)):
             return
         request = draft.admission_state

@@ -75,11 +75,11 @@ class MutatingPolicy(Policy):
 
     @cached_property
     def mutations(self) -> list[Mutation]:
-        return [self._mutation(one) for one in self.spec.get("mutations") or ()]
+        return [self._mutation(mutation) for mutation in self.spec.get("mutations") or ()]
 
-    def _mutation(self, one: Object) -> Mutation:
-        field, purpose = _KINDS[one["patchType"]]
-        expression = self.composition.expression(one[field]["expression"], purpose)
+    def _mutation(self, mutation: Object) -> Mutation:
+        field, purpose = _KINDS[mutation["patchType"]]
+        expression = self.composition.expression(mutation[field]["expression"], purpose)
         return Mutation(expression, purpose is Purpose.JSON_PATCH)
 
     @property
@@ -154,11 +154,11 @@ def _go_values(root: Json) -> Iterator[GoValue]:
     """The values that are not JSON, which an open type has accepted."""
     todo = [root]
     while todo:
-        one = todo.pop()
-        if isinstance(one, GoValue):
-            yield one
-        elif isinstance(one, (dict, list)):
-            todo += one.values() if isinstance(one, dict) else one
+        value = todo.pop()
+        if isinstance(value, GoValue):
+            yield value
+        elif isinstance(value, (dict, list)):
+            todo += value.values() if isinstance(value, dict) else value
 
 
 def _atomics(root: Json, kind: Type) -> Iterator[str]:
@@ -174,11 +174,11 @@ def _atomics(root: Json, kind: Type) -> Iterator[str]:
             if kind.map.atomic:
                 yield path
             fields = kind.map.fields
-            below = [(f"{path}.{name}", one, fields[name][1]) for name, one in value.items() if name in fields]
+            below = [(f"{path}.{name}", item, fields[name][1]) for name, item in value.items() if name in fields]
         elif isinstance(value, list) and kind.list is not None:
             if not kind.list.associative:
                 yield path
-            below = [(f"{path}[{n}]", one, kind.list.items) for n, one in enumerate(value)]
+            below = [(f"{path}[{n}]", item, kind.list.items) for n, item in enumerate(value)]
         todo += reversed(below)
 
 
@@ -232,11 +232,13 @@ class MutatingPolicies:
             return
         bounds = await self._policies.all(request.reader)
         found = await _about_all(request, bounds)
-        failures = [_Failure(one.policy, one.binding, one.error) for one in found if isinstance(one, Misconfigured)]
-        invocations = [one for one in found if isinstance(one, Invocation)]
-        if any(one.params for one in invocations):
+        failures = [
+            _Failure(match.policy, match.binding, match.error) for match in found if isinstance(match, Misconfigured)
+        ]
+        invocations = [match for match in found if isinstance(match, Invocation)]
+        if any(invocation.params for invocation in invocations):
             failures += await self._mutate(request, invocations)
-        if refusing := [one for one in failures if one.policy.fails]:
+        if refusing := [failure for failure in failures if failure.policy.fails]:
             raise _refused(request, refusing)
 
     async def _mutate(self, request: Attributes, invocations: list[Invocation[MutatingPolicy]]) -> list[_Failure]:
@@ -247,9 +249,9 @@ class MutatingPolicies:
                 rounds.changed()
         namespace = await namespace_of(request)
         failures: list[_Failure] = []
-        for one in invocations:
-            for params in one.params:
-                failures += await self._invoke(request, one, params, namespace, rounds)
+        for invocation in invocations:
+            for params in invocation.params:
+                failures += await self._invoke(request, invocation, params, namespace, rounds)
         if request.changed:
             rounds.changed()
             await _settle(request)
@@ -332,7 +334,7 @@ async def _settle(request: Attributes) -> None:
 async def _about_all(
     request: Attributes, bounds: list[Bound[MutatingPolicy]]
 ) -> list[Invocation[MutatingPolicy] | Misconfigured[MutatingPolicy]]:
-    return [one for bound in bounds for one in await matching_invocations(request, bound)]
+    return [match for bound in bounds for match in await matching_invocations(request, bound)]
 
 
 def _key(policy: MutatingPolicy, binding: Binding, params: Object | None) -> _Key:
@@ -345,5 +347,5 @@ def _refused(request: Attributes, failures: list[_Failure]) -> errors.ApiError:
     error = refusal(request, "")
     error.message = str(failures[0])
     error.reason = failures[0].reason
-    error.details = {**(error.details or {}), "causes": [{"message": str(one)} for one in failures]}
+    error.details = {**(error.details or {}), "causes": [{"message": str(failure)} for failure in failures]}
     return error

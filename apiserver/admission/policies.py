@@ -66,16 +66,16 @@ class ValidatingPolicy(Policy):
 
     @cached_property
     def validations(self) -> list[Validation]:
-        return [self._validation(one) for one in self.spec.get("validations") or ()]
+        return [self._validation(validation) for validation in self.spec.get("validations") or ()]
 
-    def _validation(self, one: Object) -> Validation:
+    def _validation(self, validation: Object) -> Validation:
         compose = self.composition.expression
-        message_expression = one.get("messageExpression")
+        message_expression = validation.get("messageExpression")
         return Validation(
-            compose(one["expression"], Purpose.CONDITION),
+            compose(validation["expression"], Purpose.CONDITION),
             compose(message_expression, Purpose.MESSAGE, authorizer=False) if message_expression else None,
-            one.get("message") or "",
-            one.get("reason") or _DEFAULT_REASON,
+            validation.get("message") or "",
+            validation.get("reason") or _DEFAULT_REASON,
         )
 
     @cached_property
@@ -83,7 +83,9 @@ class ValidatingPolicy(Policy):
         """(key, expression) of the audit annotations."""
         compose = self.composition.expression
         given = self.spec.get("auditAnnotations") or ()
-        return [(one["key"], compose(one["valueExpression"], Purpose.AUDIT_VALUE)) for one in given]
+        return [
+            (annotation["key"], compose(annotation["valueExpression"], Purpose.AUDIT_VALUE)) for annotation in given
+        ]
 
 
 class Decision(NamedTuple):
@@ -115,7 +117,7 @@ def evaluate(policy: ValidatingPolicy, seen: Inputs, cpu_budget: CpuBudget | Non
         if conditions and not conditions.met_within(cpu_budget, for_conditions(seen), fail=policy.fails):
             return PolicyResult([])
         evaluation = Evaluation(seen, policy.composition, cpu_budget=cpu_budget)
-        results = [evaluation.run(one.expression) for one in policy.validations]
+        results = [evaluation.run(validation.expression) for validation in policy.validations]
         decisions = _decisions(policy, results, _Messages(policy, seen, evaluation.budget, cpu_budget))
         annotations, failed = _annotations(policy, seen, cpu_budget)
     except (ConditionError, OutOfBudget) as error:
@@ -136,7 +138,9 @@ class _Messages:
     @property
     def may_exceed_budget(self) -> bool:
         """Whether they may exceed the budget: then they are evaluated even if no message is needed."""
-        count = len(self._policy.composition.variables) + sum(1 for one in self._policy.validations if one[1])
+        count = len(self._policy.composition.variables) + sum(
+            1 for validation in self._policy.validations if validation[1]
+        )
         return count * PER_CALL_LIMIT > self._budget
 
     @cached_property
@@ -146,9 +150,9 @@ class _Messages:
         evaluation = Evaluation(
             self._seen, policy.composition, budget=self._budget, cpu_budget=self._cpu_budget, authorizer=False
         )
-        expressions = [one.message_expression for one in policy.validations]
+        expressions = [validation.message_expression for validation in policy.validations]
         try:
-            return [Result(None) if one is None else evaluation.run(one) for one in expressions]
+            return [Result(None) if expression is None else evaluation.run(expression) for expression in expressions]
         except OutOfBudget as error:
             return f"failed messageExpression: {error}"
 
@@ -157,7 +161,7 @@ def _decisions(policy: ValidatingPolicy, results: list[Result], messages: _Messa
     decisions = []
     texts = (
         messages.results
-        if messages.may_exceed_budget or not all(one.value is True or one.error for one in results)
+        if messages.may_exceed_budget or not all(result.value is True or result.error for result in results)
         else []
     )
     for n, (validation, result) in enumerate(zip(policy.validations, results, strict=True)):
@@ -189,7 +193,7 @@ def _annotations(
     if not policy.annotations:
         return [], []
     evaluation = Evaluation(seen, policy.composition, cpu_budget=cpu_budget, authorizer=False)
-    results = [(key, evaluation.run(one)) for key, one in policy.annotations]
+    results = [(key, evaluation.run(expression)) for key, expression in policy.annotations]
     failed = [result.error for _, result in results if result.error and policy.fails]
     values = [(key, trim_space(result.value)) for key, result in results if isinstance(result.value, str)]
     return [(key, value) for key, value in values if value], failed
@@ -301,7 +305,7 @@ async def _evaluated(request: Attributes, found: Invocation[ValidatingPolicy], s
     began = time.perf_counter()
     result = await run_within_budget(found.policy.weight(request), partial(evaluate, found.policy, seen))
     if request.draft.trace is not None:
-        notes = [Note("", one.message) for one in result.decisions if one.message]
+        notes = [Note("", decision.message) for decision in result.decisions if decision.message]
         request.draft.record(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - began)
     return result
 

@@ -38,9 +38,9 @@ def _checkers(spec: Object, catalog: Catalog) -> Iterator[tuple[str, TypeChecker
     params_type: Type | None = None
     if params is not None:
         group, _, version = params["apiVersion"].rpartition("/")
-        known = [one for one in catalog.in_version(group, version) if one.kind == params["kind"]]
+        known = [resource for resource in catalog.in_version(group, version) if resource.kind == params["kind"]]
         params_type = _type_of(known[0]) if known else None
-    variables = [(one["name"], one["expression"]) for one in spec.get("variables") or ()]
+    variables = [(variable["name"], variable["expression"]) for variable in spec.get("variables") or ()]
     for resource in _resources(spec, catalog):
         seen = _type_of(resource)
         if seen is None:
@@ -69,7 +69,7 @@ def _places(rule: Object) -> Iterator[tuple[str, str, str]]:
     groups, versions = rule.get("apiGroups") or [], rule.get("apiVersions") or []
     if any("*" in name for name in (*groups, *versions)):
         return
-    resources = [one for one in rule.get("resources") or () if "*" not in one and "/" not in one]
+    resources = [name for name in rule.get("resources") or () if "*" not in name and "/" not in name]
     for group in sorted(groups):
         for version in sorted(versions):
             for resource in sorted(resources):
@@ -77,7 +77,7 @@ def _places(rule: Object) -> Iterator[tuple[str, str, str]]:
 
 
 def _sorted(resources: set[Resource]) -> list[Resource]:
-    return sorted(resources, key=lambda one: (one.group, one.version, one.kind))
+    return sorted(resources, key=lambda resource: (resource.group, resource.version, resource.kind))
 
 
 def _type_of(resource: Resource) -> Type | None:

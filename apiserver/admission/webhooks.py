@@ -107,7 +107,7 @@ async def _review(
             raise CallFailed("Webhook SideEffects is nil")
         if hook.side_effects not in _NO_SIDE_EFFECTS:
             raise errors.bad_request(f"admission webhook {quote(hook.name)} does not support dry run")
-    version = next((one for one in hook.versions if one in reviews.VERSIONS), None)
+    version = next((version for version in hook.versions if version in reviews.VERSIONS), None)
     if version is None:
         known = ", ".join(reviews.VERSIONS)
         text = f"webhook does not accept known AdmissionReview versions ({known})"
@@ -142,7 +142,7 @@ def _left(request: Attributes) -> int:
 
 def _weight(operations: Sequence[Object], length: int, weight: int) -> int:
     """The maximum number of bytes by which a patch of that length lets an object of that weight grow."""
-    copies = sum(1 for one in operations if one and one.get("op") == "copy")
+    copies = sum(1 for operation in operations if operation and operation.get("op") == "copy")
     return length + min(copies * (weight + length), MAX_COPIED)
 
 
@@ -275,7 +275,7 @@ class ValidatingWebhooks(_Webhooks):
             resource = await self._matched(hook, request)
             if resource is not None:
                 calls.append((hook, resource, await _objects(request, resource, mutating=False)))
-        outcomes = await asyncio.gather(*(self._call(n, *one, request) for n, one in enumerate(calls)))
+        outcomes = await asyncio.gather(*(self._call(n, *call, request) for n, call in enumerate(calls)))
         for error in outcomes:
             if error is not None:
                 raise error

@@ -155,7 +155,7 @@ def coerce(metadata: Json, *, path: Path = METADATA, drop_malformed: bool = Fals
         raise ValueError(f"invalid metadata: expected object, got {_go_type(metadata)}")
     if result.error:
         fields = [decode(OBJECT_META, {name: value}) for name, value in rewritten.items()]
-        good = {name: value for one in fields if not one.error for name, value in one.value.items()}
+        good = {name: value for read in fields if not read.error for name, value in read.value.items()}
         return Coerced(arrange(OBJECT_META, good), [])
     return Coerced(result.value, [child(path, unknown) for unknown in result.unknown])
 

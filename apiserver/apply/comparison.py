@@ -40,7 +40,7 @@ class Comparison(NamedTuple):
 
     def without(self, fields: FieldSet | None) -> Comparison:
         """The comparison without these fields and everything in them."""
-        return Comparison(*(recursive_difference(one, fields) for one in self)) if fields else self
+        return Comparison(*(recursive_difference(changes, fields) for changes in self)) if fields else self
 
 
 JSON_LEVELS: Final = 2

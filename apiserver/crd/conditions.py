@@ -39,7 +39,7 @@ class Condition(NamedTuple):
 
 def find(crd: Object, type_: str) -> Object | None:
     """The condition of a type."""
-    return next((one for one in crd["status"]["conditions"] or [] if one["type"] == type_), None)
+    return next((condition for condition in crd["status"]["conditions"] or [] if condition["type"] == type_), None)
 
 
 def is_true(crd: Object, type_: str) -> bool:
@@ -94,7 +94,7 @@ def names_conditions(crd: Object, others: Iterable[Object]) -> Naming:
         ("listKind", "ListKind", kinds),
     ):
         if clashes := _clashes(requested.get(name), granted.get(name), taken):
-            conflict = f"{label}Conflict", aggregate(f"{quote(one)} is already in use" for one in clashes)
+            conflict = f"{label}Conflict", aggregate(f"{quote(name)} is already in use" for name in clashes)
         else:
             accepted[name] = requested.get(name)
     accepted["categories"] = requested.get("categories")

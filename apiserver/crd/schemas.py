@@ -272,13 +272,15 @@ class _Walk:
             context = context.cut_off(path)
         embedding = root or schema.get("x-kubernetes-embedded-resource", False)
         each = _times(cardinality, schema)
-        for name, one in properties.items():
+        for name, property_ in properties.items():
             inner = context
             if embedding and name in META:
                 inner = replace(context, in_meta=True)
                 if root:
                     inner = replace(inner, no_defaults=f"in top-level {name}")
-            self.node(one, f"{below}[{name}]", inner, structural.properties.get(name) if structural else None, each)
+            self.node(
+                property_, f"{below}[{name}]", inner, structural.properties.get(name) if structural else None, each
+            )
 
     def junctors(self, schema: Object, path: Path, context: _Context) -> None:
         if schema.get("not") is not None:
@@ -300,8 +302,8 @@ class _Walk:
             inner = structural.items if structural else None
             self.node(items, below, context, inner, _times(cardinality, schema))
             return
-        for n, one in enumerate(items):
-            self.node(one, index(below, n), context, None, None)
+        for n, item in enumerate(items):
+            self.node(item, index(below, n), context, None, None)
 
 
 def _times(cardinality: int | None, schema: Object) -> int | None:

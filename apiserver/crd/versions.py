@@ -47,8 +47,8 @@ def deprecation_warning(crd: Object, name: str) -> str:
     group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
     warning = f"{group}/{name} {kind} is deprecated"
     newer = [
-        one["name"]
-        for one in crd["spec"]["versions"]
-        if one["served"] and not one.get("deprecated") and version_priority(one["name"]) < version_priority(name)
+        other["name"]
+        for other in crd["spec"]["versions"]
+        if other["served"] and not other.get("deprecated") and version_priority(other["name"]) < version_priority(name)
     ]
     return f"{warning}; use {group}/{min(newer, key=version_priority)} {kind}" if newer else warning

@@ -89,14 +89,14 @@ def _plan(kind: Type) -> _Plan:
         return {1: _step(Field("items", List(kind.element)))}
     assert isinstance(kind, (Struct, Union)), kind
     plan: _Plan = {}
-    for one in kind.choices.values() if isinstance(kind, Union) else kind.fields.values():
+    for field in kind.choices.values() if isinstance(kind, Union) else kind.fields.values():
         inner = plan
-        for number in one.within:
+        for number in field.within:
             below = inner.setdefault(number, _Step("", wire.BYTES, None, plan={})).plan
             assert below is not None
             inner = below
-        if one.number:
-            inner[one.number] = _step(one)
+        if field.number:
+            inner[field.number] = _step(field)
     return plan
 
 
@@ -105,12 +105,12 @@ def _struct_plan(kind: Struct) -> _Plan:
     return _plan(kind)
 
 
-def _step(one: Field) -> _Step:
-    kind, many = one.type, False
+def _step(field: Field) -> _Step:
+    kind, many = field.type, False
     if isinstance(kind, List) and not kind.wrapped:
         kind, many = kind.element, True
     expected = SCALAR_WIRE_TYPES.get(kind.wire, wire.BYTES) if isinstance(kind, Scalar) else wire.BYTES
-    return _Step(one.name, expected, kind, many)
+    return _Step(field.name, expected, kind, many)
 
 
 def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
@@ -218,8 +218,8 @@ def _shape(kind: Struct) -> tuple[Callable[[str], int], frozenset[str], frozense
     With them, a struct is arranged in time proportional to the fields that it has; `arrange` goes through all.
     """
     order = {name: n for n, name in enumerate(kind.fields)}
-    kept = frozenset(name for name, one in kind.fields.items() if one.write is not Write.OMIT_EMPTY)
-    always = frozenset(name for name, one in kind.fields.items() if one.write in (Write.ALWAYS, Write.NULL))
+    kept = frozenset(name for name, field in kind.fields.items() if field.write is not Write.OMIT_EMPTY)
+    always = frozenset(name for name, field in kind.fields.items() if field.write in (Write.ALWAYS, Write.NULL))
     return order.__getitem__, kept, always
 
 

@@ -81,20 +81,21 @@ def write(kind: Struct, value: Object) -> bytes:
 def _layers(kind: Struct) -> _Layers:
     """The fields of a struct by number, in that order, with those of embedded structs in dicts of their own."""
     layers: _Layers = {}
-    for one in kind.fields.values():
+    for field in kind.fields.values():
         inner = layers
-        for number in one.within:
+        for number in field.within:
             below = inner.setdefault(number, {})
             assert isinstance(below, dict)
             inner = below
-        if one.number:
-            inner[one.number] = one
+        if field.number:
+            inner[field.number] = field
     return _sorted(layers)
 
 
 def _sorted(layers: _Layers) -> _Layers:
     return {
-        n: _sorted(one) if isinstance(one, dict) else one for n, one in sorted(layers.items(), key=lambda at: at[0])
+        n: _sorted(layer) if isinstance(layer, dict) else layer
+        for n, layer in sorted(layers.items(), key=lambda at: at[0])
     }
 
 
@@ -116,42 +117,42 @@ def _parts(message: _Message | _Layer) -> Iterator[_Part]:
 
 
 def _struct_parts(fields: _Layers, value: Object) -> Iterator[_Part]:
-    for number, one in fields.items():
-        if isinstance(one, Field):
-            yield from _field_parts(one, value.get(one.name))
+    for number, field in fields.items():
+        if isinstance(field, Field):
+            yield from _field_parts(field, value.get(field.name))
         else:
-            yield wire.tag_bytes(number, wire.BYTES), _Layer(one, value)
+            yield wire.tag_bytes(number, wire.BYTES), _Layer(field, value)
 
 
 def _union_parts(kind: Union, value: Json) -> Iterator[_Part]:
     """The boolean of a JSONSchemaPropsOrBool is true together with a schema, as Go's decoder leaves it."""
     word = {dict: "object", list: "array", bool: "bool"}.get(type(value), "")
-    for choice in sorted(kind.choices.values(), key=lambda one: one.number):
+    for choice in sorted(kind.choices.values(), key=lambda field: field.number):
         if choice is kind.choices.get("bool"):
             yield from _field_parts(choice, bool(value) or word == "object")
         elif choice is kind.choices.get(word):
             yield from _field_parts(choice, value)
 
 
-def _field_parts(one: Field, value: Json) -> Iterator[_Part]:
-    kind = one.type
+def _field_parts(field: Field, value: Json) -> Iterator[_Part]:
+    kind = field.type
     if isinstance(kind, Map):
         for name in sorted(value or ()):
-            yield wire.tag_bytes(one.number, wire.BYTES), _Message(kind, (name, value[name]))
+            yield wire.tag_bytes(field.number, wire.BYTES), _Message(kind, (name, value[name]))
         return
     if isinstance(kind, List) and not kind.wrapped:
         for item in value or ():
-            yield from _value_parts(one.number, kind.element, item)
+            yield from _value_parts(field.number, kind.element, item)
         return
-    if value is not None or not _may_be_nil(one):
-        yield from _value_parts(one.number, kind, value)
+    if value is not None or not _may_be_nil(field):
+        yield from _value_parts(field.number, kind, value)
 
 
-def _may_be_nil(one: Field) -> bool:
+def _may_be_nil(field: Field) -> bool:
     """Whether an unset field is left out."""
-    if one.write in (Write.POINTER, Write.NULL):
+    if field.write in (Write.POINTER, Write.NULL):
         return True
-    return isinstance(one.type, List) or (isinstance(one.type, Scalar) and one.type.wire is Wire.BYTES)
+    return isinstance(field.type, List) or (isinstance(field.type, Scalar) and field.type.wire is Wire.BYTES)
 
 
 def _value_parts(number: int, kind: Type, value: Json) -> Iterator[_Part]:

@@ -323,7 +323,7 @@ def _fast_decoder(kind: Type) -> FastDecoder:
 
 def _fast_struct_decoder(kind: Struct) -> FastDecoder:
     order = {name: n for n, name in enumerate(kind.fields)}.__getitem__
-    always = {name for name, one in kind.fields.items() if one.write in (Write.ALWAYS, Write.NULL)}
+    always = {name for name, field in kind.fields.items() if field.write in (Write.ALWAYS, Write.NULL)}
     fields: dict[str, tuple[FastDecoder | None, bool]] = {}  # (decoder, or None for a string; is a zero written?)
 
     def read(value: Json, depth: int) -> Json:
@@ -344,9 +344,9 @@ def _fast_struct_decoder(kind: Struct) -> FastDecoder:
         return out if always <= out.keys() else arrange(kind, out)
 
     kind.fast_decoder = read
-    for name, one in kind.fields.items():
-        plain = isinstance(one.type, Scalar) and one.type.read is _string
-        fields[name] = (None if plain else _fast_decoder(one.type), one.write is not Write.OMIT_EMPTY)
+    for name, field in kind.fields.items():
+        plain = isinstance(field.type, Scalar) and field.type.read is _string
+        fields[name] = (None if plain else _fast_decoder(field.type), field.write is not Write.OMIT_EMPTY)
     return read
 
 
@@ -402,13 +402,13 @@ class _Reader:
         self.depth += 1
         read: Object = {}
         for name, given in value.items():  # in document order, as Go reports errors and unknown fields
-            one = kind.fields.get(name)
-            if one is None:
+            field = kind.fields.get(name)
+            if field is None:
                 if len(self.unknown) < MAX_STRICT_ERRORS:
                     self.unknown.append(_child(path, name))
             else:
-                inner = (*names, one.inline, name) if one.inline else (*names, name)
-                read[name] = self.read(one.type, given, kind.name, inner, _child(path, name))
+                inner = (*names, field.inline, name) if field.inline else (*names, name)
+                read[name] = self.read(field.type, given, kind.name, inner, _child(path, name))
         self.depth -= 1
         return arrange(kind, read)
 
@@ -435,11 +435,11 @@ class _Reader:
 def arrange(kind: Struct, values: Object) -> Object:
     """The struct as Go writes it: fields in the order of declaration, empty ones as their `Write` says."""
     out: Object = {}
-    for name, one in kind.fields.items():
+    for name, field in kind.fields.items():
         given = values.get(name)
-        if one.write is Write.ALWAYS:
-            out[name] = zero(one.type) if given is None else given
-        elif one.write is Write.NULL or (given is not None and (one.write is Write.POINTER or not _is_zero(given))):
+        if field.write is Write.ALWAYS:
+            out[name] = zero(field.type) if given is None else given
+        elif field.write is Write.NULL or (given is not None and (field.write is Write.POINTER or not _is_zero(given))):
             out[name] = given
     return out
 

@@ -175,9 +175,9 @@ def _selector_errors(name: str, selector: Object, path: Path) -> list[FieldError
     if not raw and not requirements:
         rule = f"when {path} is specified, requirements or rawSelector is required"
         errors.append(field.required(field.child(path, "requirements"), rule))
-    for n, one in enumerate(requirements):
+    for n, requirement in enumerate(requirements):
         where = field.index(field.child(path, "requirements"), n)
-        errors += _REQUIREMENTS[name](one, where, any_operator=True)
+        errors += _REQUIREMENTS[name](requirement, where, any_operator=True)
     return errors
 
 

@@ -132,7 +132,7 @@ class Kind:
 
     @property
     def has_status(self) -> bool:
-        return any(one.name == "status" for one in self.subresources)
+        return any(candidate.name == "status" for candidate in self.subresources)
 
 
 def prepare(kind: Kind, new: Object, old: Object | None, subresource: str = "") -> None:
@@ -156,7 +156,7 @@ def prepare(kind: Kind, new: Object, old: Object | None, subresource: str = "") 
 
 
 def _kept(kind: Kind, subresource: str) -> tuple[str, ...]:
-    return next((one.kept for one in kind.subresources if one.name == subresource), kind.kept)
+    return next((candidate.kept for candidate in kind.subresources if candidate.name == subresource), kind.kept)
 
 
 def _put(value: Object, path: str, given: Json) -> None:

@@ -20,9 +20,9 @@ def label_selector_errors(selector: Object, path: Path, *, any_value: bool = Fal
     for name, value in sorted((selector.get("matchLabels") or {}).items()):
         errors += [field.invalid(where, name, text) for text in qualified_name(name)]
         errors += [field.invalid(where, value, text) for text in label_value(value)]
-    for n, one in enumerate(selector.get("matchExpressions") or ()):
+    for n, requirement in enumerate(selector.get("matchExpressions") or ()):
         where = field.index(field.child(path, "matchExpressions"), n)
-        errors += label_requirement_errors(one, where, any_value=any_value)
+        errors += label_requirement_errors(requirement, where, any_value=any_value)
     return errors
 
 

@@ -93,7 +93,7 @@ class _Exemptions:
         self.any_label_value = any(
             label_selector_errors(hook[name], "") for hook in before for name in _SELECTORS if hook.get(name)
         )
-        self.expressions = {one.get("expression", "") for hook in before for one in _conditions(hook)}
+        self.expressions = {condition.get("expression", "") for hook in before for condition in _conditions(hook)}
 
 
 def _conditions(hook: Object) -> list[Object]:

@@ -158,7 +158,7 @@ def _items(value: Json) -> Structural | None:
 
 
 def _properties(value: Json) -> dict[str, Structural]:
-    return {name: parse(one) for name, one in value.items()}
+    return {name: parse(inner) for name, inner in value.items()}
 
 
 def _additional(value: Json) -> Structural | bool:
@@ -168,14 +168,14 @@ def _additional(value: Json) -> Structural | bool:
 def _rules(value: Json) -> tuple[Rule, ...]:
     return tuple(
         Rule(
-            one.get("rule", ""),
-            one.get("message", ""),
-            one.get("messageExpression", ""),
-            one.get("reason") or "",
-            one.get("fieldPath", ""),
-            one.get("optionalOldSelf"),
+            rule.get("rule", ""),
+            rule.get("message", ""),
+            rule.get("messageExpression", ""),
+            rule.get("reason") or "",
+            rule.get("fieldPath", ""),
+            rule.get("optionalOldSelf"),
         )
-        for one in value
+        for rule in value
     )
 
 
@@ -243,7 +243,7 @@ def _nested(schema: Object) -> NestedValueValidation:
         validation=_value_validation(schema),
         rules=_rules(schema.get("x-kubernetes-validations") or ()),
         items=_nested(schema["items"]) if isinstance(schema.get("items"), dict) else None,
-        properties={name: _nested(one) for name, one in (schema.get("properties") or {}).items()},
+        properties={name: _nested(inner) for name, inner in (schema.get("properties") or {}).items()},
         additional_properties=_nested(additional) if isinstance(additional, dict) else None,
         forbidden={
             name: given
@@ -282,4 +282,4 @@ def has_rules(schema: Structural) -> bool:
     if schema.rules:
         return True
     below = (*schema.properties.values(), schema.items, schema.values)
-    return any(one is not None and has_rules(one) for one in below)
+    return any(inner is not None and has_rules(inner) for inner in below)
