@@ -3,7 +3,7 @@
     NamespaceLifecycle → MutatingAdmissionPolicy → MutatingAdmissionWebhook
     ValidatingAdmissionPolicy → ValidatingAdmissionWebhook
 
-If a mutating plug-in requests it, all of them are called once more (upstream's reinvoker). Policies are not subject to
+If a mutating plug-in requests it, all of them are called again (upstream's reinvoker). Policies are not subject to
 admission themselves, webhook configurations not to webhooks.
 """
 
@@ -41,7 +41,7 @@ _EXEMPT: Final = frozenset(
 class Plugin(Protocol):
     """Checks requests by its configuration."""
 
-    def idle(self, reader: Reader) -> bool:
+    def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured."""
         ...
 
@@ -139,7 +139,7 @@ class Chain:
             return []  # reviews are exempt: they are needed to repair a cluster
         reader = draft.environment.reader
         self._collections = [await reader.collection(kind) for kind in self._kinds]
-        return [plugin for plugin in plugins if not plugin.idle(reader)]
+        return [plugin for plugin in plugins if not plugin.is_idle(reader)]
 
 
 def _owners(draft: Draft) -> Json:

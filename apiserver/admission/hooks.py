@@ -25,18 +25,18 @@ class Hook:
     name: str
     criteria: Criteria
     endpoint: Endpoint | None = None
-    unusable: str = ""
+    client_error: str = ""
     """The error of its client configuration, if it has no endpoint."""
-    unclear: str = ""
+    selector_error: str = ""
     """The error of its selectors: a request that matches its rules fails."""
     caller: Caller | None = None
     conditions: Sequence[Object] = ()
-    fails: bool = True
+    fails_closed: bool = True
     """failurePolicy Fail."""
     side_effects: str | None = "None"
     timeout: int = 10
     versions: Sequence[str] = reviews.VERSIONS
-    again: bool = False
+    reinvoke: bool = False
     """reinvocationPolicy IfNeeded."""
 
     @cached_property
@@ -46,24 +46,24 @@ class Hook:
 
 def hooks_of(configuration: Object) -> list[Hook]:
     """Compile the webhooks of a decoded and defaulted configuration."""
-    name, seen = configuration["metadata"]["name"], dict[str, int]()
+    name, count_of = configuration["metadata"]["name"], dict[str, int]()
     hooks = []
     for hook in configuration.get("webhooks") or ():
-        n = seen[hook["name"]] = seen.get(hook["name"], -1) + 1
+        n = count_of[hook["name"]] = count_of.get(hook["name"], -1) + 1
         hooks.append(_hook(hook, name, f"{name}/{hook['name']}/{n}"))
     return hooks
 
 
 def _hook(hook: Object, configuration: str, uid: str) -> Hook:
-    endpoint, unusable, unclear = None, "", ""
+    endpoint, client_error, selector_error = None, "", ""
     try:
         endpoint = endpoint_of(hook["clientConfig"])
     except Unusable as error:
-        unusable = error.text
+        client_error = error.text
     try:
         criteria = criteria_of_webhook(hook)
     except ValueError as error:
-        unclear = str(error)
+        selector_error = str(error)
         criteria = criteria_of_webhook({**hook, "namespaceSelector": {}, "objectSelector": {}})
     return Hook(
         uid,
@@ -71,12 +71,12 @@ def _hook(hook: Object, configuration: str, uid: str) -> Hook:
         hook["name"],
         criteria,
         endpoint,
-        unusable,
-        unclear,
+        client_error,
+        selector_error,
         conditions=hook.get("matchConditions") or (),
-        fails=hook.get("failurePolicy") != "Ignore",
+        fails_closed=hook.get("failurePolicy") != "Ignore",
         side_effects=hook.get("sideEffects"),
         timeout=hook.get("timeoutSeconds", 10),
         versions=hook.get("admissionReviewVersions") or (),
-        again=hook.get("reinvocationPolicy") == "IfNeeded",
+        reinvoke=hook.get("reinvocationPolicy") == "IfNeeded",
     )

@@ -54,7 +54,7 @@ class _Deferred(Generic[P]):
         if resource in self._kinds:
             await self.plugin()
 
-    def idle(self, reader: Reader) -> bool:
+    def is_idle(self, reader: Reader) -> bool:
         if self._own:
             return False
         collections = reader.cache.collections

@@ -1,8 +1,8 @@
-"""The warnings in the status of ValidatingAdmissionPolicies: expressions that do not fit what the policy is about.
+"""The warnings in the status of ValidatingAdmissionPolicies: expressions that do not fit the kinds that the policy applies to.
 
 When a policy is evaluated its objects are dyn; here `object`, `oldObject` and `params` have the types of the schemas of
 up to ten kinds that the rules name, and every validation is compiled for each of them (upstream's
-policy/validating/typechecking.go). Warnings change nothing.
+policy/validating/typechecking.go). Warnings have no effect on requests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def warnings(policy: Object, catalog: Catalog) -> list[Object]:
 
 
 def _checkers(spec: Object, catalog: Catalog) -> Iterator[tuple[str, TypeChecker]]:
-    """The kinds that the policy is about, and what checks expressions for their objects."""
+    """(kind, checker of expressions about its objects) of the kinds that the policy applies to."""
     params = spec.get("paramKind")
     params_type: Type | None = None
     if params is not None:
@@ -42,16 +42,16 @@ def _checkers(spec: Object, catalog: Catalog) -> Iterator[tuple[str, TypeChecker
         params_type = _type_of(known[0]) if known else None
     variables = [(variable["name"], variable["expression"]) for variable in spec.get("variables") or ()]
     for resource in _resources(spec, catalog):
-        seen = _type_of(resource)
-        if seen is None:
+        type_ = _type_of(resource)
+        if type_ is None:
             continue
         kind = GroupVersionKind(resource.group, resource.version, resource.kind)
-        checker = TypeChecker(seen, variables, has_params=params is not None, params_type=params_type)
+        checker = TypeChecker(type_, variables, has_params=params is not None, params_type=params_type)
         yield f"{kind.group}/{kind.version}, Kind={kind.kind}", checker
 
 
 def _resources(spec: Object, catalog: Catalog) -> list[Resource]:
-    """What the rules name without wildcards, sorted by group, version and kind."""
+    """The resources that the rules name without wildcards, sorted by group, version and kind."""
     found: set[Resource] = set()
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         count = 0

@@ -2,7 +2,7 @@
 
 Mutating webhooks are called one after the other: configurations by name, webhooks as listed; each sees the changes of
 those before, and the first denial ends the calls. If one has changed the object, those before it with reinvocationPolicy
-IfNeeded are called once more in a second round. Validating webhooks are called concurrently.
+IfNeeded are called again in a second round. Validating webhooks are called concurrently.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from functools import partial
 from typing import Final
 
 from noxu.apiserver.admission import reviews
-from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.admission.bindings import Authorize, for_conditions, inputs, refusal
+from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.admission.configured import Configured
 from noxu.apiserver.admission.expressions import ConditionError, allow_all
 from noxu.apiserver.admission.hooks import Hook, hooks_of
+from noxu.apiserver.admission.inputs import Authorize, for_conditions, inputs_of
 from noxu.apiserver.admission.matching import matched
 from noxu.apiserver.admission.reviews import Response
 from noxu.apiserver.api import errors
@@ -72,13 +72,13 @@ class _Webhooks:
         if request.resource.group == GROUP:
             return None  # webhooks must not prevent changes of their configuration
         resource = await matched(hook.criteria, request)
-        if resource is not None and hook.unclear:
-            raise errors.internal_error(hook.unclear)
+        if resource is not None and hook.selector_error:
+            raise errors.internal_error(hook.selector_error)
         if resource is None or not hook.conditions:
             return resource
-        seen = for_conditions(await inputs(request, resource, None, self._authorize))
+        inputs = for_conditions(await inputs_of(request, resource, None, self._authorize))
         try:
-            return resource if await hook.compiled.met(seen, request.draft.weight, fail=hook.fails) else None
+            return resource if await hook.compiled.met(inputs, request.draft.weight, fail=hook.fails_closed) else None
         except ConditionError as error:
             raise refusal(request, str(error)) from None
 
@@ -113,7 +113,7 @@ async def _review(
         text = f"webhook does not accept known AdmissionReview versions ({known})"
         raise CallFailed(f"could not create admission objects: {text}")
     if hook.endpoint is None:
-        raise CallFailed(f"could not get REST client: {hook.unusable}")
+        raise CallFailed(f"could not get REST client: {hook.client_error}")
     uid = request.draft.environment.identifiers.new_uid()
     body = await offload(request.draft.weight, _written, request, resource, uid, *objects, version)
     try:
@@ -156,8 +156,10 @@ def _failed(hook: Hook, failure: CallFailed) -> ApiError | None:
     """The error after a failed call, None with failurePolicy Ignore."""
     text = f"failed calling webhook {quote(hook.name)}: {failure.text}"
     quoted = quote(failure.text)  # it may have several lines
-    log.warning("Failed calling webhook, failing %s %s: %s", "closed" if hook.fails else "open", hook.name, quoted)
-    return errors.internal_error(text) if hook.fails else None
+    log.warning(
+        "Failed calling webhook, failing %s %s: %s", "closed" if hook.fails_closed else "open", hook.name, quoted
+    )
+    return errors.internal_error(text) if hook.fails_closed else None
 
 
 def _annotate(request: Attributes, key: str, value: str) -> None:
@@ -166,14 +168,14 @@ def _annotate(request: Attributes, key: str, value: str) -> None:
         request.draft.outcome.audit_annotations.setdefault(key, value)
 
 
-def _trace(request: Attributes, hook: Hook, began: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
+def _trace(request: Attributes, hook: Hook, start: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
     """Add a call to the write's trace."""
     if request.draft.trace is not None:
         request.draft.record(
             f"webhook {hook.name}",
             patch=operations,
             notes=[Note("", outcome)] if outcome else (),
-            seconds=time.perf_counter() - began,
+            seconds=time.perf_counter() - start,
         )
 
 
@@ -202,41 +204,41 @@ class MutatingWebhooks(_Webhooks):
 
     async def admit(self, request: Attributes) -> None:
         """Raises ApiError."""
-        memory: _Reinvocation = request.memory.setdefault(MutatingWebhooks, _Reinvocation())
-        if request.round and not equal(memory.output, await request.new_at(request.resource)):
-            memory.changed()
+        reinvocation: _Reinvocation = request.plugin_state.setdefault(MutatingWebhooks, _Reinvocation())
+        if request.round and not equal(reinvocation.output, await request.new_at(request.resource)):
+            reinvocation.changed()
         for n, hook in enumerate(await self._hooks(request.reader)):
             resource = await self._matched(hook, request)
-            if resource is not None and (not request.round or hook.uid in memory.to_reinvoke):
-                await self._call(hook, request, resource, memory, f"round_{request.round}_index_{n}")
-        memory.output = await request.new_at(request.resource)
+            if resource is not None and (not request.round or hook.uid in reinvocation.to_reinvoke):
+                await self._call(hook, request, resource, reinvocation, f"round_{request.round}_index_{n}")
+        reinvocation.output = await request.new_at(request.resource)
 
     async def _call(
-        self, hook: Hook, request: Attributes, resource: Resource, memory: _Reinvocation, place: str
+        self, hook: Hook, request: Attributes, resource: Resource, reinvocation: _Reinvocation, place: str
     ) -> None:
-        began, changed = time.perf_counter(), False
+        start, changed = time.perf_counter(), False
         try:
             objects = await _objects(request, resource, mutating=True)
             response = await _review(hook, self._caller, request, resource, objects, mutating=True)
             changed = await self._patch(hook, request, resource, response, place)
-            _trace(request, hook, began, operations=response.operations)
+            _trace(request, hook, start, operations=response.operations)
         except CallFailed as failure:
-            _trace(request, hook, began, failure.text)
+            _trace(request, hook, start, failure.text)
             error = _failed(hook, failure)
             if error is not None:
                 raise error from None
             _annotate(request, f"failed-open.{_MUTATION}/{place}", hook.name)
         except ApiError as error:
-            _trace(request, hook, began, error.message)
+            _trace(request, hook, start, error.message)
             raise
         finally:
             about: Object = {"configuration": hook.configuration, "webhook": hook.name}
             _annotate(request, f"{_MUTATION}/{place}", _json({**about, "mutated": changed}))
         if changed:
-            memory.changed()
+            reinvocation.changed()
             request.reinvoke = True
-        if hook.again:
-            memory.called.add(hook.uid)
+        if hook.reinvoke:
+            reinvocation.called.add(hook.uid)
 
     async def _patch(self, hook: Hook, request: Attributes, resource: Resource, response: Response, place: str) -> bool:
         """Whether the object is another one now. Raises ApiError."""
@@ -284,17 +286,17 @@ class ValidatingWebhooks(_Webhooks):
         self, n: int, hook: Hook, resource: Resource, objects: Objects, request: Attributes
     ) -> ApiError | None:
         """The error that refuses the request, None if it is admitted."""
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             await _review(hook, self._caller, request, resource, objects, mutating=False)
-            _trace(request, hook, began)
+            _trace(request, hook, start)
         except CallFailed as failure:
-            _trace(request, hook, began, failure.text)
+            _trace(request, hook, start, failure.text)
             error = _failed(hook, failure)
             if error is None:
                 _annotate(request, f"failed-open.{_VALIDATION}/round_0_index_{n}", hook.name)
             return error
         except ApiError as error:
-            _trace(request, hook, began, error.message)
+            _trace(request, hook, start, error.message)
             return error
         return None

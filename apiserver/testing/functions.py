@@ -80,7 +80,7 @@ def hook(
         Criteria((rule,)),
         Endpoint(f"function://{name}"),
         caller=_caller(function, _mutation if mutating else _validation),
-        again=reinvoke,
+        reinvoke=reinvoke,
     )
 
 

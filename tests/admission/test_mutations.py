@@ -627,11 +627,11 @@ def test_what_takes_long_is_mutated_where_nobody_waits(cluster: Cluster, monkeyp
     assert cluster.create().body["spec"]["a"] == "true"
 
 
-def test_rounds_remember_who_was_asked() -> None:
+def test_rounds_remember_the_policies_that_were_evaluated() -> None:
     rounds = mutations._Rounds()
     key = ("p", "b", "", "")
     rounds.changed()
-    assert rounds.again == set()
+    assert rounds.to_reinvoke == set()
     rounds.evaluated(key)
     rounds.changed()
-    assert rounds.again == {key}
+    assert rounds.to_reinvoke == {key}

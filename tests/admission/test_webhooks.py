@@ -797,7 +797,7 @@ def test_without_configurations_no_plug_in_is_created(server: Server) -> None:
     chain = chain_of(server.noxu)
     for plugin in (*chain.mutating, *chain.validating):
         assert plugin._made is None
-        assert plugin.idle(server.noxu._server.plane.reader)
+        assert plugin.is_idle(server.noxu._server.plane.reader)
 
 
 def test_webhook_configurations_are_exempt_from_webhooks(server: Server) -> None:
