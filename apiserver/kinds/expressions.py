@@ -1,7 +1,7 @@
-"""CEL expressions of admission's configurations, judged when they are written (pkg/apis/admissionregistration/validation).
+"""CEL expressions in admission's configurations, checked when they are written (pkg/apis/admissionregistration/validation).
 
-Upstream refuses what does not compile. Here only those are refused who ask for it with `fieldValidation=Strict`, as
-kubectl does; others are warned. (What is stored and does not compile is an error of its policy when it is evaluated.)
+Upstream refuses expressions that do not compile. Here only requests with `fieldValidation=Strict`, as kubectl sends them,
+are refused; others get a warning. (A stored expression that does not compile is an error of its policy in evaluation.)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _INTERNAL: Final = "program instantiation failed"
 
 
 def is_internal(fault: str) -> bool:
-    """Whether upstream tells a fault as an internal error."""
+    """Whether upstream reports a fault as an internal error."""
     return fault.startswith(_INTERNAL)
 
 
@@ -58,13 +58,13 @@ def _purposes() -> dict[str, Purpose]:
 
 
 class Checker:
-    """Judges the expressions of one object; each variable is compiled once."""
+    """Checks the expressions of one object; each variable is compiled once."""
 
     def __init__(self) -> None:
         self._compositions: dict[tuple[tuple[str, str], ...], Composition] = {}
 
     def __call__(self, expression: str, use: Use) -> str:
-        """What is wrong with an expression, an empty text if nothing is."""
+        """The error of an expression, "" if it has none."""
         composition, purpose = self._composition(use), _purposes()[use.result]
         return composition.expression(expression, purpose, authorizer=use.authorizer, stored=use.stored).error
 

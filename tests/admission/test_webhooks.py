@@ -678,7 +678,7 @@ def test_side_effects_and_a_dry_run(server: Server, hook: Any, code: int, messag
     assert (answer.code, answer.body.get("message", "")) == (code, message)
 
 
-def test_a_selector_that_is_none_concerns_only_those_who_meet_the_rules(server: Server) -> None:
+def test_an_invalid_selector_fails_only_requests_that_match_the_rules(server: Server) -> None:
     given = configuration(server, "Validating", namespaceSelector={"matchLabels": {"a": "no label"}}, objectSelector={})
     chain_of(server.noxu).local_validating += hooks_of(given)
     answer = server.send("POST", body=widget())

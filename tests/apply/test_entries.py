@@ -32,7 +32,7 @@ def test_an_entry_is_read() -> None:
     assert owned([entry()]) == {Manager("m", "Update", "g/v1"): (FIELDS, "g/v1", "2026-01-02T03:04:05Z")}
 
 
-def test_who_applies_is_the_same_at_every_version() -> None:
+def test_a_manager_that_applies_is_the_same_at_every_version() -> None:
     assert owned([entry(operation="Apply")]) == {Manager("m", "Apply"): (FIELDS, "g/v1", "2026-01-02T03:04:05Z")}
     assert len(decode([entry(operation="Apply"), entry(operation="Apply", apiVersion="g/v2")])) == 1
 

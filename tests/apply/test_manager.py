@@ -45,7 +45,7 @@ def updated(old: Any, new: Any, by: str = "me", to: Tracker = MAIN) -> dict[str,
 # --- creates ---
 
 
-def test_a_create_owns_everything_it_brings() -> None:
+def test_a_create_owns_every_field_it_sets() -> None:
     new = widget({"a": 1, "n": {"x": 1}, "lmap": [{"k": "a", "v": "1"}], "lset": [], "m": {}}, labels={"l": "1"})
     assert updated(None, new)["metadata"]["managedFields"] == [
         {

@@ -244,19 +244,19 @@ def test_established_unless_the_ca_bundle_is_unreadable(build: Callable[..., Obj
 
 # -- approval ---------------------------------------------------------------------------------------------------------
 
-WANTED = 'protected groups must have approval annotation "api-approved.kubernetes.io"'
+REQUIRED = 'protected groups must have approval annotation "api-approved.kubernetes.io"'
 SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 APPROVALS: list[tuple[str, str, str | None, tuple[str, str, str] | None]] = [
     ("one's own group", "example.com", None, None),
     ("experiments of the community", "gateway.networking.x-k8s.io", None, None),
     ("a name that only ends like it", "myk8s.io", None, None),
-    ("missing", "a.k8s.io", None, ("False", "MissingAnnotation", f"{WANTED}, {SEE}")),
-    ("empty", "k8s.io", "", ("False", "MissingAnnotation", f"{WANTED}, {SEE}")),
+    ("missing", "a.k8s.io", None, ("False", "MissingAnnotation", f"{REQUIRED}, {SEE}")),
+    ("empty", "k8s.io", "", ("False", "MissingAnnotation", f"{REQUIRED}, {SEE}")),
     ("a link", "kubernetes.io", "https://x.y/z", ("True", "ApprovedAnnotation", "approved in https://x.y/z")),
     ("not approved", "a.kubernetes.io", "unapproved: x", ("False", "UnapprovedAnnotation", 'not approved: "unapproved: x"')),
-    ("a path", "k8s.io", "/x", ("False", "InvalidAnnotation", f'{WANTED} with either a URL or a reason starting with "unapproved", {SEE}')),
-    ("a link without a host", "k8s.io", "https:///x", ("False", "InvalidAnnotation", f'{WANTED} with either a URL or a reason starting with "unapproved", {SEE}')),
-    ("words", "k8s.io", "yes", ("False", "InvalidAnnotation", f'{WANTED} with either a URL or a reason starting with "unapproved", {SEE}')),
+    ("a path", "k8s.io", "/x", ("False", "InvalidAnnotation", f'{REQUIRED} with either a URL or a reason starting with "unapproved", {SEE}')),
+    ("a link without a host", "k8s.io", "https:///x", ("False", "InvalidAnnotation", f'{REQUIRED} with either a URL or a reason starting with "unapproved", {SEE}')),
+    ("words", "k8s.io", "yes", ("False", "InvalidAnnotation", f'{REQUIRED} with either a URL or a reason starting with "unapproved", {SEE}')),
 ]  # fmt: skip
 
 

@@ -118,7 +118,7 @@ def test_crds_that_preserve_unknown_fields_may_go_on_without_structure(
     assert update_messages(preserving(build, of(b={})), unsupported) == []
 
 
-def test_preserving_unknown_fields_is_for_those_who_did_before(
+def test_preserving_unknown_fields_is_for_crds_that_did_before(
     build: Build, stored: Stored, update_messages: UpdateMessages
 ) -> None:
     assert update_messages(preserving(build, of()), stored(build(of()))) == [

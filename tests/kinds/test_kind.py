@@ -33,7 +33,7 @@ def thing(size: int = 1, phase: str = "", **metadata: object) -> Object:
     return {"metadata": {"name": "a", **metadata}, "spec": {"size": size}, "status": {"phase": phase}}
 
 
-def test_a_new_object_begins_fresh() -> None:
+def test_fields_that_clients_may_not_set_are_removed_from_a_new_object() -> None:
     new = thing(phase="sent", generation=7, old=1)
     prepare(KIND, new, None)
     assert new == {"metadata": {"name": "a", "generation": 1}, "spec": {"size": 1}}

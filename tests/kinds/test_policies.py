@@ -386,7 +386,7 @@ def test_a_mutating_binding_cannot_match_a_delete() -> None:
 # Status, generation, names
 
 
-def test_a_new_policy_begins_without_status() -> None:
+def test_a_new_policy_has_no_status() -> None:
     policy = typed(VALIDATING, VALIDATES, status={"observedGeneration": 5})
     prepare(VALIDATING, policy, None)
     assert written(VALIDATING, policy)["status"] == {}

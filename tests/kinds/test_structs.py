@@ -512,7 +512,7 @@ def structs(kind: Type, seen: set[int]) -> Iterator[Struct]:
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
-def test_a_kind_begins_with_its_type_and_metadata(kind: Kind) -> None:
+def test_a_kind_starts_with_its_type_and_metadata(kind: Kind) -> None:
     assert list(kind.struct.fields)[:3] == ["kind", "apiVersion", "metadata"]
 
 

@@ -172,7 +172,7 @@ def test_explanations(schema: Object, advice: str) -> None:
     assert explain(error).startswith(advice)
 
 
-def test_there_is_advice_for_every_reason() -> None:
+def test_every_reason_has_advice() -> None:
     others: list[FieldError] = [
         forbidden("a", "definitions is not supported"),
         forbidden("a", "id is not supported"),

@@ -32,8 +32,8 @@ def junctor(text: str, field: str = "a") -> str:
     return f'<nil>: Invalid value: "": "{field}" must {text}'
 
 
-def beyond_type(subject: str, wanted: str = "integer (default format)") -> str:
-    return f'<nil>: Invalid value: "": {subject} value must be of type {wanted} in a'
+def beyond_type(subject: str, expected: str = "integer (default format)") -> str:
+    return f'<nil>: Invalid value: "": {subject} value must be of type {expected} in a'
 
 
 @pytest.mark.parametrize(
