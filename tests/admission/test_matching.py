@@ -94,7 +94,7 @@ async def test_a_rule_for_an_equivalent_version(
     names: list[str], rules: list[list[str]], equivalent: bool, shown: str | None, registry: Environment
 ) -> None:
     made = versions(*names)
-    given = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": one, "resources": ["*"]} for one in rules]
+    given = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": rule, "resources": ["*"]} for rule in rules]
     criteria = hook(rules=given, matchPolicy="Equivalent" if equivalent else "Exact")
     found = await matched(criteria, request_of(registry, of=made[0]))
     assert (found.version if found else None) == shown

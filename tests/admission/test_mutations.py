@@ -384,13 +384,13 @@ class Cluster:
         selector = {"matchLabels": {"of": self.label}}
         match = {"resourceRules": [{**ANYTHING, **(rules or {})}], "objectSelector": selector}
         body = {"matchConstraints": match, "mutations": list(given), "reinvocationPolicy": "Never", **spec}
-        for path, kind, one in (
+        for path, kind, content in (
             (POLICIES, "MutatingAdmissionPolicy", body),
             (BINDINGS, "MutatingAdmissionPolicyBinding", {"policyName": name, **(binding or {})}),
         ):
             version = "admissionregistration.k8s.io/v1"
             answer = self.client.send(
-                "POST", path, {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": one}
+                "POST", path, {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": content}
             )
             assert answer.code == 201, answer.body
             self.made.append(f"{path}/{name}")
@@ -543,7 +543,7 @@ def test_all_errors_of_all_policies_are_causes(cluster: Cluster) -> None:
         "name": f"{cluster.label}-w",
         "group": GROUP,
         "kind": "widgets",
-        "causes": [{"message": one} for one in messages],
+        "causes": [{"message": message} for message in messages],
     }
 
 

@@ -36,7 +36,7 @@ def evaluated(
 
 def messages_of(*validations: Object, **spec: Any) -> list[str]:
     """What each validation says; nothing if it admits."""
-    return [one.message for one in evaluated(*validations, **spec).decisions]
+    return [decision.message for decision in evaluated(*validations, **spec).decisions]
 
 
 def fails(**more: str) -> Object:
@@ -80,7 +80,7 @@ def test_messages_of_denials(what: str, validation: Object, message: str) -> Non
     [(fails(), "Invalid"), (fails(reason="Forbidden"), "Forbidden"), ({"expression": "object.none", "reason": "Forbidden"}, "")],
 )  # fmt: skip
 def test_a_reason_is_for_failures_and_not_for_errors(validation: Object, reason: str) -> None:
-    assert [one.reason for one in evaluated(validation).decisions] == [reason]
+    assert [decision.reason for decision in evaluated(validation).decisions] == [reason]
 
 
 @pytest.mark.parametrize(
@@ -288,11 +288,13 @@ class Cluster:
 @pytest.fixture(scope="module")
 def client(noxu_session: Noxu) -> Iterator[Client]:
     with Client(noxu_session.url) as client:
-        for one in (CRD, SETTINGS):
-            client.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", one)
+        for document in (CRD, SETTINGS):
+            client.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", document)
         yield client
-        for one in (CRD, SETTINGS):
-            client.send("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{one['metadata']['name']}")
+        for document in (CRD, SETTINGS):
+            client.send(
+                "DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{document['metadata']['name']}"
+            )
 
 
 @pytest.fixture

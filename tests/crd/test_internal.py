@@ -205,7 +205,7 @@ def test_all_nodes_are_visited_outermost_first() -> None:
         additionalItems=True,
         definitions={"x": node()},
     )
-    titles = [one["title"] for one in nodes(schema)]
+    titles = [node["title"] for node in nodes(schema)]
     assert sorted(titles) == sorted(set(titles))
     assert len(titles) == 11
     assert titles[0] == schema["title"]

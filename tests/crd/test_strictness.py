@@ -270,11 +270,11 @@ def test_expressions_that_were_there_before(build: Build) -> None:
 
 
 def test_versions_whose_schema_did_not_change(build: Build) -> None:
-    def crd(one: str, two: str) -> Object:
+    def crd(first: str, second: str) -> Object:
         return build(
             versions=[
                 {"name": f"v{n}", "served": True, "storage": n == 1, "schema": {"openAPIV3Schema": {"title": title}}}
-                for n, title in enumerate((one, two), 1)
+                for n, title in enumerate((first, second), 1)
             ]
         )
 

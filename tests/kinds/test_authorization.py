@@ -19,7 +19,7 @@ def errors(kind: str, spec: Object, metadata: Object | None = None) -> list[str]
     found = by_group_kind()["authorization.k8s.io/v1", kind]
     decoded = decode(found.struct, {"metadata": metadata or {}, "spec": spec})
     assert (decoded.error, decoded.unknown) == ("", [])
-    return [str(one) for one in found.validate(decoded.value, None, Context())]
+    return [str(error) for error in found.validate(decoded.value, None, Context())]
 
 
 RESOURCE: Object = {"resourceAttributes": {"verb": "get", "resource": "pods"}}
@@ -181,7 +181,7 @@ TOKENS: list[tuple[str, Object, list[str]]] = [
 def test_requests_for_tokens(spec: Object, messages: list[str]) -> None:
     request = decode(TOKEN_REQUEST, {"spec": spec}).value
     default_token_request(request)
-    assert [str(one) for one in validate_token_request(request)] == messages
+    assert [str(error) for error in validate_token_request(request)] == messages
 
 
 def test_a_token_lasts_an_hour_by_default() -> None:

@@ -28,7 +28,7 @@ def typed(kind: Kind, body: Object) -> Object:
 
 def errors(kind: Kind, new: Object, old: Object | None = None, subresource: str = "") -> list[str]:
     before = None if old is None else typed(kind, old)
-    return [str(one) for one in kind.validate(typed(kind, new), before, Context(subresource))]
+    return [str(error) for error in kind.validate(typed(kind, new), before, Context(subresource))]
 
 
 # Namespaces
@@ -151,7 +151,7 @@ def test_namespaces_are_validated(body: Object, subresource: str, messages: list
 def test_properties_of_the_namespace_kind() -> None:
     assert (NAMESPACE.plural, NAMESPACE.singular, NAMESPACE.list_kind) == ("namespaces", "namespace", "NamespaceList")
     assert NAMESPACE.verbs == tuple(verb for verb in STORED_VERBS if verb != "deletecollection")
-    assert {one.name: one.verbs for one in NAMESPACE.subresources} == {
+    assert {subresource.name: subresource.verbs for subresource in NAMESPACE.subresources} == {
         "finalize": ("update",),
         "status": ("get", "patch", "update"),
     }

@@ -25,7 +25,7 @@ def typed(kind: Kind, body: Object) -> Object:
 
 def errors(kind: Kind, new: Object, old: Object | None = None) -> list[str]:
     before = None if old is None else typed(kind, old)
-    return [str(one) for one in kind.validate(typed(kind, new), before, Context())]
+    return [str(error) for error in kind.validate(typed(kind, new), before, Context())]
 
 
 # Two views

@@ -17,7 +17,7 @@ def test_every_kind_is_found_by_its_name() -> None:
     assert struct_of("v1", "Unknown") is None
 
 
-@pytest.mark.parametrize("options", ALL, ids=[one.name for one in ALL])
+@pytest.mark.parametrize("options", ALL, ids=[struct.name for struct in ALL])
 def test_options_are_known_in_every_group(options: Struct) -> None:
     assert struct_of("v1", options.name) is options
     assert struct_of("example.com/v7", options.name) is options

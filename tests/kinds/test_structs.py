@@ -507,8 +507,8 @@ def structs(kind: Type, seen: set[int]) -> Iterator[Struct]:
     elif isinstance(kind, Struct) and id(kind) not in seen:
         seen.add(id(kind))
         yield kind
-        for one in kind.fields.values():
-            yield from structs(one.type, seen)
+        for struct_field in kind.fields.values():
+            yield from structs(struct_field.type, seen)
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
@@ -518,24 +518,24 @@ def test_a_kind_starts_with_its_type_and_metadata(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 def test_protobuf_numbers_are_unique_in_their_message(kind: Kind) -> None:
-    for one in structs(kind.struct, set()):
-        numbers = [(field.within, field.number) for field in one.fields.values() if field.number]
-        assert len(set(numbers)) == len(numbers), one
-        nested = {field.within[:n] for field in one.fields.values() for n in range(1, len(field.within) + 1)}
-        assert not {(within[:-1], within[-1]) for within in nested} & set(numbers), one
+    for struct in structs(kind.struct, set()):
+        numbers = [(field.within, field.number) for field in struct.fields.values() if field.number]
+        assert len(set(numbers)) == len(numbers), struct
+        nested = {field.within[:n] for field in struct.fields.values() for n in range(1, len(field.within) + 1)}
+        assert not {(within[:-1], within[-1]) for within in nested} & set(numbers), struct
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 def test_everything_but_the_type_is_in_protobuf(kind: Kind) -> None:
-    for one in structs(kind.struct, set()):
-        without = [name for name, field in one.fields.items() if not field.number]
-        assert without in ([], ["kind", "apiVersion"]), one
+    for struct in structs(kind.struct, set()):
+        without = [name for name, field in struct.fields.items() if not field.number]
+        assert without in ([], ["kind", "apiVersion"]), struct
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 def test_merging_by_key_needs_the_key(kind: Kind) -> None:
-    for one in structs(kind.struct, set()):
-        for field in one.fields.values():
+    for struct in structs(kind.struct, set()):
+        for field in struct.fields.values():
             keys = {*field.list_keys, *([field.merge_key] if field.merge_key else [])}
             if keys:
                 assert isinstance(field.type, List)
@@ -546,8 +546,8 @@ def test_merging_by_key_needs_the_key(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 def test_structs_by_value_are_always_written(kind: Kind) -> None:
-    for one in structs(kind.struct, set()):
-        for field in one.fields.values():
+    for struct in structs(kind.struct, set()):
+        for field in struct.fields.values():
             if isinstance(field.type, Struct):
                 assert field.write is not Write.OMIT_EMPTY, field
 
@@ -561,7 +561,7 @@ def test_decoding_is_idempotent(kind: Kind) -> None:
 
 def test_scalars_of_all_tables_read_null_as_unset() -> None:
     for kind in served():
-        for one in structs(kind.struct, set()):
-            for field in one.fields.values():
+        for struct in structs(kind.struct, set()):
+            for field in struct.fields.values():
                 if isinstance(field.type, Scalar):
-                    assert decode(one, {field.name: None}).error == ""
+                    assert decode(struct, {field.name: None}).error == ""

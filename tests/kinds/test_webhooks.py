@@ -41,7 +41,7 @@ def errors(
     context: Context = Context(),  # noqa: B008
 ) -> list[str]:
     before = None if old is None else typed(kind, *old)
-    return [str(one) for one in kind.validate(typed(kind, *hooks), before, context)]
+    return [str(error) for error in kind.validate(typed(kind, *hooks), before, context)]
 
 
 # Defaults
@@ -210,7 +210,7 @@ RULES: list[tuple[str, Object, list[str]]] = [
 @pytest.mark.parametrize(("change", "messages"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_rules_are_validated(change: Object, messages: list[str]) -> None:
     found = errors([{**HOOK, "rules": [RULE, {**RULE, **change}]}])
-    assert found == [f"webhooks[0].rules[1].{one}" for one in messages]
+    assert found == [f"webhooks[0].rules[1].{message}" for message in messages]
 
 
 # Match conditions
@@ -238,7 +238,7 @@ def refuse_bad(expression: str, use: Use) -> str:
 @pytest.mark.parametrize(("given", "messages"), [row[1:] for row in CONDITIONS], ids=[row[0] for row in CONDITIONS])
 def test_match_conditions_are_validated(given: list[Object], messages: list[str]) -> None:
     found = errors([{**HOOK, "matchConditions": given}], context=Context(check=refuse_bad))
-    assert found == [f"webhooks[0].matchConditions{one}" for one in messages]
+    assert found == [f"webhooks[0].matchConditions{message}" for message in messages]
 
 
 def test_variables_in_a_match_condition() -> None:
@@ -295,7 +295,7 @@ def test_names_for_files_cannot_be_created() -> None:
         'metadata.name: Invalid value: "x.static.k8s.io": names ending with ".static.k8s.io" are reserved for static '
         "manifest-based configurations and cannot be managed via the API"
     )
-    assert [str(one) for one in MUTATING.validate(value, None, Context())] == [messages]
+    assert [str(error) for error in MUTATING.validate(value, None, Context())] == [messages]
     assert MUTATING.validate(value, value, Context()) == []
 
 
