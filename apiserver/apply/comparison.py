@@ -44,7 +44,7 @@ class Comparison(NamedTuple):
 
 
 JSON_LEVELS: Final = 2
-"""Levels below the root in which the JSON of values is compared; each level may be encoded once more."""
+"""Levels below the root in which the JSON of values is compared; each level may be encoded twice."""
 
 NO_CHANGE: Final = Comparison(EMPTY, EMPTY, EMPTY)
 

@@ -278,7 +278,7 @@ def ensure_named(fields: FieldSet, kind: Type) -> FieldSet:
 def reconcile(fields: FieldSet, kind: Type) -> FieldSet:
     """The set adapted to a type that has changed since: fields in a value that is atomic now become the value itself.
 
-    A value that is granular now stays as it is, and so do fields in values of deduced type.
+    A value that is granular now is unchanged, and so are fields in values of deduced type.
     """
     known = _reconciled.get(id(fields))
     if known is not None and known[0] is fields and known[1] is kind:

@@ -120,7 +120,7 @@ def is_timestamp(text: str) -> bool:
 
 
 def as_json(value: Json) -> Json:
-    """A number as it is after a round trip through JSON: an int if whole and within int64, else a float.
+    """A number after a round trip through JSON: an int if whole and within int64, else a float.
 
     Raises ValueError for NaN and infinities.
     """

@@ -8,7 +8,7 @@ Upstream's rules, which therefore hold here:
 - If no branch of anyOf or oneOf is valid, the errors of the branch with most matches are reported, the first among
   equals. A value has as many matches as checks apply to it and to the values in it, and more for some that pass.
 - An error with the same text as an earlier one is dropped, wherever it was found.
-- Messages name the field relative to where validation began: errors of the status subresource have the field `status.x`
+- Messages name the field relative to where validation starts: errors of the status subresource have the field `status.x`
   and say `x in body …`; those of a default begin with the empty name: ` in body must be of type string`.
 
 `uniqueItems` is not checked: no CustomResourceDefinition may set it.
@@ -36,7 +36,7 @@ from noxu.apiserver.schema.numbers import is_json_integer
 from noxu.apiserver.schema.structural import NestedValueValidation, Structural
 from noxu.apiserver.values import Json, Object
 
-# Validation stops at so many errors, or so many characters of paths in them: they take time, and are not reported.
+# Validation stops at this number of errors, or of characters in their paths: more take time, and are not reported.
 MAX_FOUND: Final = 10 * MAX_REPORTED_ERRORS
 MAX_FOUND_TEXT: Final = 64 << 20
 
