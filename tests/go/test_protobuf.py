@@ -259,7 +259,7 @@ things = st.fixed_dictionaries(
         "maybe": texts,
         "flag": st.just(True),
         "small": st.integers(-(2**31), -1),
-        "real": st.floats(allow_nan=False, allow_infinity=False),
+        "real": st.floats(allow_nan=False, allow_infinity=False).map(NUMBER.read),  # whole numbers are integers
         "exactly": st.datetimes().map(lambda moment: moment.isoformat(timespec="microseconds") + "Z"),
         "either": texts | st.integers(-(2**31), 2**31 - 1),
         "parts": st.lists(st.fixed_dictionaries({}, optional={"count": st.integers(1, 9)}), min_size=1, max_size=3),
