@@ -228,10 +228,10 @@ def _port(text: str) -> int:
 
 def _ttl(text: str) -> float:
     """A duration in Go's syntax, in seconds."""
-    from noxu.apiserver.go.time import parse_duration  # not needed for the default
+    from noxu.apiserver.go.duration import SECOND, parse_duration  # not needed for the default
 
     try:
-        seconds = parse_duration(text)
+        seconds = parse_duration(text) / SECOND
     except ValueError:
         seconds = -1.0
     if seconds < 0:

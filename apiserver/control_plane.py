@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from noxu.apiserver.admission import plugins
-from noxu.apiserver.admission.chain import GROUP as ADMISSION_GROUP
 from noxu.apiserver.admission.chain import Chain
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.containment import Contained
@@ -27,6 +26,7 @@ from noxu.apiserver.controllers.policy_status import PolicyStatusController
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.kinds.admissionregistration import GROUP as ADMISSION_GROUP
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.catalog import Catalog, LiveCatalog

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.go.structs import decode
@@ -31,7 +32,7 @@ class Attributes:
     """One request. `name` and `namespace` are those of the request, "" if it has none."""
 
     __slots__ = (
-        "_new", "_old", "_validating", "catalog", "changed", "draft", "memory", "name", "namespace", "operation", "reader", "reinvoke",
+        "_new", "_old", "_validating", "catalog", "changed", "draft",  "name", "namespace", "operation", "plugin_state", "reader", "reinvoke",
         "resource", "round", "subresource",
     )  # fmt: skip
 
@@ -47,7 +48,7 @@ class Attributes:
         """0, and 1 when mutating plug-ins are called again because of a change."""
         self.reinvoke = False
         """Set by a plug-in that has changed the object in round 0, so that there is a round 1."""
-        self.memory: dict[object, Any] = {}
+        self.plugin_state: dict[object, Any] = {}
         """State that plug-ins keep from round 0 for round 1."""
         self.changed = False
         self._validating = False
@@ -68,8 +69,8 @@ class Attributes:
         """The options of the request, as sent."""
         sent, old = self.draft.request.options_sent, self.draft.old
         if self.operation == "DELETE" and old is not None and finalization_of(self.resource) is not None:
-            wanted = {"uid": old["metadata"].get("uid", ""), **(sent.get("preconditions") or {})}
-            sent = {**sent, "preconditions": wanted}  # upstream then always names the object's uid
+            preconditions = {"uid": old["metadata"].get("uid", ""), **(sent.get("preconditions") or {})}
+            sent = {**sent, "preconditions": preconditions}  # upstream then always names the object's uid
         return {"kind": _OPTIONS[self.operation], "apiVersion": "meta.k8s.io/v1", **sent}
 
     def kind_at(self, resource: Resource) -> GroupVersionKind:
@@ -139,8 +140,8 @@ class Attributes:
         if self.subresource == "scale":
             if self._validating:  # upstream makes both Scales again, without managedFields
                 return scale.scale_of(value, self.resource, missing=0)
-            brought = self.draft.scale if value is self.draft.new else None
-            return owned_scale(value, self.resource) if brought is None else brought
+            sent = self.draft.scale if value is self.draft.new else None
+            return owned_scale(value, self.resource) if sent is None else sent
         if self.resource.is_custom:  # shown with its resource's kind in any case
             return value if value.get("kind") == self.resource.kind else {**value, "kind": self.resource.kind}
         if value is self.draft.new:
@@ -186,8 +187,18 @@ def _scale(value: Object) -> Object:
     return decoded
 
 
+def refusal(request: Attributes, why: str) -> ApiError:
+    """admission.NewForbidden."""
+    return errors.forbidden(request.resource.group_resource, request.name or _name_or_base(request), why)
+
+
+def _name_or_base(request: Attributes) -> str:
+    metadata = request.draft.new.get("metadata") or {}
+    return str(metadata.get("name") or metadata.get("generateName") or "Unknown")
+
+
 async def converted(value: Object, resource: Resource, weight: int = 0) -> Object:
-    """An object at another version of its resource, not pruned; the given one is not changed. Raises ApiError."""
+    """An object at another version of its resource, not pruned; `value` is not changed. Raises ApiError."""
     if not resource.is_custom:
         return resource.behaviour.convert(resource, {**value})
     group, _, version = value.get("apiVersion", "").rpartition("/")
@@ -195,6 +206,6 @@ async def converted(value: Object, resource: Resource, weight: int = 0) -> Objec
         kind = value.get("kind", "")
         text = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting to"
         raise errors.plain_error(f"{text} {quote(resource.api_version)}")
-    if all(one.api_version != value["apiVersion"] for one in resource.versions.all):
+    if all(version.api_version != value["apiVersion"] for version in resource.versions.all):
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value['apiVersion']}")
     return await convert(value, resource, weight)

@@ -1,4 +1,4 @@
-"""The common parts of validating and mutating policies: bindings, matching and params.
+"""Policies and their bindings, validating and mutating ones: which of them apply to a request, with which params.
 
 Upstream's pkg/admission/plugin/policy/generic. A policy takes effect through its bindings; each binding names one param,
 or selects several, and the policy is evaluated for each of them. Errors in the configuration are reported by requests
@@ -11,27 +11,21 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from noxu.apiserver import cel
-from noxu.apiserver.admission.attributes import Attributes, is_namespace
+from noxu.apiserver.admission.attributes import Attributes
 from noxu.apiserver.admission.configured import Configured
-from noxu.apiserver.admission.expressions import Inputs
+from noxu.apiserver.admission.expressions import MatchConditions
 from noxu.apiserver.admission.matching import Criteria, criteria_of_policy, matched
-from noxu.apiserver.api import errors
-from noxu.apiserver.api.errors import ApiError, Qualified
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.selectors import label_selector
 from noxu.apiserver.cel import Composition
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.conversion.entries import entries_at
-from noxu.apiserver.registry.draft import User
 from noxu.apiserver.registry.entry import Entry, key_of, labels_of, object_at
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
-
-Authorize = Callable[[User], cel.Authorize]
-"""What answers the questions that expressions ask about a user."""
 
 _MAX_COMPILED_ON_LOOP: Final = 4 * 1024  # bytes of JSON, about half of them expressions: compiled in some 10 ms
 _NONE_FOUND: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
@@ -48,7 +42,7 @@ class Policy:
         self.compiled = False
         self.name: str = value["metadata"]["name"]
         self.spec: Object = value["spec"]
-        self.fails = self.spec.get("failurePolicy") != "Ignore"
+        self.fails_closed = self.spec.get("failurePolicy") != "Ignore"
         self.param_kind: Object | None = self.spec.get("paramKind")
 
     @cached_property
@@ -67,8 +61,12 @@ class Policy:
         return weight if self.compiled or not self.takes_long else max(weight, LOOP_LIMIT + 1)
 
     @cached_property
+    def conditions(self) -> MatchConditions:
+        return MatchConditions(self.spec.get("matchConditions") or (), self.composition)
+
+    @cached_property
     def composition(self) -> Composition:
-        variables = [(one["name"], one["expression"]) for one in self.spec.get("variables") or ()]
+        variables = [(variable["name"], variable["expression"]) for variable in self.spec.get("variables") or ()]
         return Composition(variables, params=self.param_kind is not None)
 
 
@@ -112,18 +110,18 @@ class Policies(Generic[P]):
     def __init__(self, policies: Resource, bindings: Resource, compile_: Callable[[Object], P]) -> None:
         self._policies = Configured(policies, compile_)
         self._bindings = Configured(bindings, Binding)
-        self._seen: tuple[list[P], list[Binding]] | None = None
+        self._bound_from: tuple[list[P], list[Binding]] | None = None
         self._bound: list[Bound[P]] = []
 
     async def all(self, reader: Reader) -> list[Bound[P]]:
         """The policies in force now. The list must not be changed."""
         policies, bindings = await self._policies.all(reader), await self._bindings.all(reader)
-        if self._seen is None or self._seen[0] is not policies or self._seen[1] is not bindings:
-            self._seen = policies, bindings
+        if self._bound_from is None or self._bound_from[0] is not policies or self._bound_from[1] is not bindings:
+            self._bound_from = policies, bindings
             by_policy: dict[str, list[Binding]] = {}
-            for one in bindings:
-                by_policy.setdefault(one.policy, []).append(one)
-            self._bound = [Bound(one, by_policy[one.name]) for one in policies if one.name in by_policy]
+            for binding in bindings:
+                by_policy.setdefault(binding.policy, []).append(binding)
+            self._bound = [Bound(policy, by_policy[policy.name]) for policy in policies if policy.name in by_policy]
         return self._bound
 
 
@@ -148,9 +146,9 @@ class Misconfigured(NamedTuple, Generic[P]):
 
 
 def _unusable(policy: P, binding: Binding | None, why: ConfigurationError | ApiError) -> Misconfigured[P]:
-    culprit = "policy" if binding is None else "binding"
+    subject = "policy" if binding is None else "binding"
     message = why.message if isinstance(why, ApiError) else str(why)
-    return Misconfigured(policy, binding, f"failed to configure {culprit}: {message}")
+    return Misconfigured(policy, binding, f"failed to configure {subject}: {message}")
 
 
 async def matching_invocations(request: Attributes, bound: Bound[P]) -> list[Invocation[P] | Misconfigured[P]]:
@@ -179,9 +177,9 @@ async def matching_invocations(request: Attributes, bound: Bound[P]) -> list[Inv
 
 def _param_resource(catalog: Catalog, kind: Object) -> Resource:
     group, _, version = kind["apiVersion"].rpartition("/")
-    for one in catalog.in_version(group, version):
-        if one.kind == kind["kind"] and one.is_stored:
-            return one
+    for resource in catalog.in_version(group, version):
+        if resource.kind == kind["kind"] and resource.is_stored:
+            return resource
     name = f"{group}/{version}, Kind={kind['kind']}"
     raise ConfigurationError(f"failed to find resource referenced by paramKind: '{name}'")
 
@@ -203,15 +201,15 @@ async def _params(request: Attributes, kind: Resource | None, reference: Object 
 
 
 def _namespace_of_params(kind: Resource, reference: Object, namespace: str) -> str:
-    given: str = reference.get("namespace") or ""
+    explicit: str = reference.get("namespace") or ""
     if not kind.namespaced:
-        if given:
+        if explicit:
             raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         return ""
-    if not given and not namespace:
+    if not explicit and not namespace:
         why = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
         raise ConfigurationError(why)
-    return given or namespace
+    return explicit or namespace
 
 
 def _selected(entries: list[Entry], namespace: str, reference: Object) -> list[Entry]:
@@ -219,82 +217,5 @@ def _selected(entries: list[Entry], namespace: str, reference: Object) -> list[E
         selector = label_selector(reference.get("selector"))
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    found = [one for one in entries if one.namespace == namespace and selector.matches(labels_of(one))]
-    return sorted(found, key=lambda one: one.key.name)
-
-
-# -- inputs of expressions --------------------------------------------------------------------------------------------
-
-
-async def inputs(request: Attributes, resource: Resource, namespace: Object | None, authorize: Authorize) -> Inputs:
-    """The inputs for a policy whose rules name this version of the request's resource, without params."""
-    return Inputs(
-        await request.new_at(resource),
-        await request.old_at(resource),
-        document(request, resource),
-        (request.resource.group, request.resource.plural, request.subresource, request.namespace, request.name),
-        namespace,
-        None,
-        authorize(request.draft.request.user),
-    )
-
-
-def for_conditions(seen: Inputs) -> Inputs:
-    """The inputs of match conditions: without namespace, and with the resource that the request named."""
-    return seen._replace(namespace=None, request={**seen.request, "resource": seen.request["requestResource"]})
-
-
-def document(request: Attributes, resource: Resource) -> Object:
-    """The AdmissionRequest for expressions: without empty fields, uid and objects."""
-    user = request.draft.request.user
-    own = request.resource
-    kind, requested = request.kind_at(resource), request.kind
-    shown: Object = {
-        "kind": kind._asdict(),
-        "resource": {"group": resource.group, "version": resource.version, "resource": resource.plural},
-        "subResource": request.subresource,
-        "requestKind": requested._asdict(),
-        "requestResource": {"group": own.group, "version": own.version, "resource": own.plural},
-        "requestSubResource": request.subresource,
-        "name": request.name,
-        "namespace": request.namespace,
-    }
-    shown = {name: value for name, value in shown.items() if value}
-    shown["operation"] = request.operation
-    info: Object = {
-        "username": user.name,
-        "uid": user.uid,
-        "groups": list(user.groups),
-        "extra": {name: list(values) for name, values in user.extra},
-    }
-    shown["userInfo"] = {name: value for name, value in info.items() if value}
-    shown["dryRun"] = request.dry_run
-    shown["options"] = request.options
-    return shown
-
-
-_HIDDEN_METADATA: Final = ("managedFields", "ownerReferences", "selfLink")
-
-
-async def namespace_of(request: Attributes) -> Object | None:
-    """The namespace of the request for expressions, None for a cluster-scoped object. Raises ApiError NotFound."""
-    if not request.namespace or is_namespace(request.resource):
-        return None
-    namespaces = request.catalog.find("", "v1", "namespaces")
-    assert namespaces is not None
-    entry = (await request.reader.collection(namespaces)).entries.get(key_of(namespaces, "", request.namespace))
-    if entry is None:
-        raise errors.not_found(Qualified("", "namespaces"), request.namespace)
-    value = await offload(len(entry.stored), object_at, entry, namespaces)
-    metadata = {name: one for name, one in value["metadata"].items() if name not in _HIDDEN_METADATA}
-    return {"metadata": metadata, "spec": value.get("spec", {}), "status": value.get("status", {})}
-
-
-def refusal(request: Attributes, why: str) -> ApiError:
-    """admission.NewForbidden."""
-    return errors.forbidden(request.resource.group_resource, request.name or _given_name(request), why)
-
-
-def _given_name(request: Attributes) -> str:
-    metadata = request.draft.new.get("metadata") or {}
-    return str(metadata.get("name") or metadata.get("generateName") or "Unknown")
+    found = [entry for entry in entries if entry.namespace == namespace and selector.matches(labels_of(entry))]
+    return sorted(found, key=lambda entry: entry.key.name)

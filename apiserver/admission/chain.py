@@ -3,7 +3,7 @@
     NamespaceLifecycle → MutatingAdmissionPolicy → MutatingAdmissionWebhook
     ValidatingAdmissionPolicy → ValidatingAdmissionWebhook
 
-If a mutating plug-in requests it, all of them are called once more (upstream's reinvoker). Policies are not subject to
+If a mutating plug-in requests it, all of them are called again (upstream's reinvoker). Policies are not subject to
 admission themselves, webhook configurations not to webhooks.
 """
 
@@ -18,6 +18,7 @@ from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.apply.entries import InvalidEntries, decode
 from noxu.apiserver.go import unstructured
+from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.draft import Draft
@@ -26,10 +27,9 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json
 
 if TYPE_CHECKING:
-    from noxu.apiserver.admission.webhooks import Hook
+    from noxu.apiserver.admission.hooks import Hook
 
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
-GROUP: Final = "admissionregistration.k8s.io"
 _EXEMPT: Final = frozenset(
     Qualified(GROUP, f"{kind}admissionpolic{end}")
     for kind in ("validating", "mutating")
@@ -41,7 +41,7 @@ _EXEMPT: Final = frozenset(
 class Plugin(Protocol):
     """Checks requests by its configuration."""
 
-    def idle(self, reader: Reader) -> bool:
+    def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured."""
         ...
 
@@ -111,8 +111,8 @@ class Chain:
 
     async def _validate(self, draft: Draft) -> None:
         if draft.resource.group == GROUP:
-            for one in (*self.mutating, *self.validating):
-                await one.prepare(draft.resource)
+            for plugin in (*self.mutating, *self.validating):
+                await plugin.prepare(draft.resource)
         if not (plugins := await self._active(draft, self.validating)):
             return
         request = draft.admission_state
@@ -139,7 +139,7 @@ class Chain:
             return []  # reviews are exempt: they are needed to repair a cluster
         reader = draft.environment.reader
         self._collections = [await reader.collection(kind) for kind in self._kinds]
-        return [plugin for plugin in plugins if not plugin.idle(reader)]
+        return [plugin for plugin in plugins if not plugin.is_idle(reader)]
 
 
 def _owners(draft: Draft) -> Json:

@@ -104,7 +104,7 @@ class Evaluation:
         )
 
     def _composed_variables(self, composition: Composition) -> dict[str, Callable[[], Value]]:
-        return {name: partial(self._variable, name, one) for name, one in composition.variables.items()}
+        return {name: partial(self._variable, name, expression) for name, expression in composition.variables.items()}
 
     def run(self, expression: Expression) -> Result:
         """Raises OutOfBudget, and what the CPU budget raises (LoopBudgetExceeded)."""
@@ -164,10 +164,10 @@ class MatchConditions:
     def __init__(self, conditions: Iterable[Object], composition: Composition | None = None) -> None:
         self._composition = composition
         self._expressions: Sequence[Expression] = [
-            match_condition(one["expression"])
+            match_condition(condition["expression"])
             if composition is None
-            else composition.expression(one["expression"], Purpose.CONDITION)
-            for one in conditions
+            else composition.expression(condition["expression"], Purpose.CONDITION)
+            for condition in conditions
         ]
 
     def __bool__(self) -> bool:
@@ -185,13 +185,13 @@ class MatchConditions:
         """`met` as part of a longer evaluation. Raises ConditionError and LoopBudgetExceeded."""
         evaluation = Evaluation(inputs, self._composition, budget=BUDGET_OF_CONDITIONS, cpu_budget=cpu_budget)
         try:
-            results = [evaluation.run(one) for one in self._expressions]
+            results = [evaluation.run(expression) for expression in self._expressions]
         except OutOfBudget as error:
             results = []
             errors = [str(error)]
         else:
-            errors = list(dict.fromkeys(one.error for one in results if one.error))
-        if any(one.value is False for one in results):
+            errors = list(dict.fromkeys(result.error for result in results if result.error))
+        if any(result.value is False for result in results):
             return False
         if errors and fail:
             raise ConditionError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")

@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 
 def rule_of(rule: Object) -> Rule:
     """Compile a decoded and defaulted rule."""
-    resources = [one.partition("/") for one in rule.get("resources") or ()]
+    resources = [name.partition("/") for name in rule.get("resources") or ()]
     return Rule(
         frozenset(rule.get("operations") or ()),
         frozenset(rule.get("apiGroups") or ()),
@@ -108,7 +108,7 @@ def _first(rules: tuple[Rule, ...], request: Attributes, *, equivalent: bool) ->
         return request.resource
     if not equivalent:
         return None
-    others = [one for one in request.resource.versions.all if one.served and one is not request.resource]
+    others = [other for other in request.resource.versions.all if other.served and other is not request.resource]
     return next((other for rule in rules for other in others if meets(rule, request, other)), None)
 
 

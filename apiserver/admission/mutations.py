@@ -4,7 +4,7 @@ A mutation is an expression for an apply configuration, which is merged regardle
 sees the result of the previous one, with defaults filled in. A mutation that fails is an error of the policy: with
 failurePolicy Fail, all of them together refuse the request. A DELETE is not mutated.
 
-If the object was changed, here or by a webhook, policies whose reinvocationPolicy is IfNeeded are evaluated once more.
+If the object was changed, here or by a webhook, policies whose reinvocationPolicy is IfNeeded are evaluated again.
 """
 
 from __future__ import annotations
@@ -14,30 +14,25 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Final, NamedTuple
 
-from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.admission.bindings import (
-    Authorize,
     Binding,
     Bound,
     Invocation,
     Misconfigured,
     Policies,
     Policy,
-    for_conditions,
-    inputs,
     matching_invocations,
-    namespace_of,
-    refusal,
 )
 from noxu.apiserver.admission.expressions import (
     ConditionError,
     Evaluation,
     Inputs,
-    MatchConditions,
     OutOfBudget,
     allow_all,
     run_within_budget,
 )
+from noxu.apiserver.admission.inputs import Authorize, for_conditions, inputs_of, namespace_of
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.difference import difference
 from noxu.apiserver.apply.merging import merge
@@ -71,20 +66,16 @@ class Mutation(NamedTuple):
 
 class MutatingPolicy(Policy):
     @cached_property
-    def conditions(self) -> MatchConditions:
-        return MatchConditions(self.spec.get("matchConditions") or (), self.composition)
-
-    @cached_property
     def mutations(self) -> list[Mutation]:
-        return [self._mutation(one) for one in self.spec.get("mutations") or ()]
+        return [self._mutation(mutation) for mutation in self.spec.get("mutations") or ()]
 
-    def _mutation(self, one: Object) -> Mutation:
-        field, purpose = _KINDS[one["patchType"]]
-        expression = self.composition.expression(one[field]["expression"], purpose)
+    def _mutation(self, mutation: Object) -> Mutation:
+        field, purpose = _KINDS[mutation["patchType"]]
+        expression = self.composition.expression(mutation[field]["expression"], purpose)
         return Mutation(expression, purpose is Purpose.JSON_PATCH)
 
     @property
-    def again(self) -> bool:
+    def is_reinvoked(self) -> bool:
         """Whether it is evaluated again after changes by others."""
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
@@ -93,7 +84,7 @@ class MutatingPolicy(Policy):
 
 
 def mutated(
-    policy: MutatingPolicy, mutation: Mutation, seen: Inputs, kind: Type, cpu_budget: CpuBudget | None
+    policy: MutatingPolicy, mutation: Mutation, inputs: Inputs, kind: Type, cpu_budget: CpuBudget | None
 ) -> Object:
     """The object after the mutation, without defaults; it shares parts with the input.
 
@@ -102,15 +93,15 @@ def mutated(
     if mutation.expression.error:
         raise MutationError(mutation.expression.error)
     try:
-        result = Evaluation(seen, policy.composition, cpu_budget=cpu_budget).run(mutation.expression)
+        result = Evaluation(inputs, policy.composition, cpu_budget=cpu_budget).run(mutation.expression)
     except OutOfBudget as error:
         raise MutationError(str(error)) from None
     if result.error:
         raise MutationError(result.error)
-    assert seen.object is not None
+    assert inputs.object is not None
     if mutation.patches:
-        return _patched(seen.object, result.value)
-    return _applied(seen.object, result.value, kind)
+        return _patched(inputs.object, result.value)
+    return _applied(inputs.object, result.value, kind)
 
 
 def _patched(value: Object, operations: list[Value]) -> Object:
@@ -155,15 +146,15 @@ def _go_values(root: Json) -> Iterator[GoValue]:
     """The values that are not JSON, which an open type has accepted."""
     todo = [root]
     while todo:
-        one = todo.pop()
-        if isinstance(one, GoValue):
-            yield one
-        elif isinstance(one, (dict, list)):
-            todo += one.values() if isinstance(one, dict) else one
+        value = todo.pop()
+        if isinstance(value, GoValue):
+            yield value
+        elif isinstance(value, (dict, list)):
+            todo += value.values() if isinstance(value, dict) else value
 
 
 def _atomics(root: Json, kind: Type) -> Iterator[str]:
-    """The paths at which a configuration sets an atomic value, whose other parts would be lost.
+    """The paths at which a configuration sets an atomic value, whose other parts would be removed.
 
     As upstream, this ignores the values of maps.
     """
@@ -175,11 +166,11 @@ def _atomics(root: Json, kind: Type) -> Iterator[str]:
             if kind.map.atomic:
                 yield path
             fields = kind.map.fields
-            below = [(f"{path}.{name}", one, fields[name][1]) for name, one in value.items() if name in fields]
+            below = [(f"{path}.{name}", item, fields[name][1]) for name, item in value.items() if name in fields]
         elif isinstance(value, list) and kind.list is not None:
             if not kind.list.associative:
                 yield path
-            below = [(f"{path}[{n}]", one, kind.list.items) for n, one in enumerate(value)]
+            below = [(f"{path}[{n}]", item, kind.list.items) for n, item in enumerate(value)]
         todo += reversed(below)
 
 
@@ -208,7 +199,7 @@ class _Rounds:
     def __init__(self) -> None:
         self.output: Object | None = None
         """The object after the policies of round 0."""
-        self.again: set[_Key] = set()
+        self.to_reinvoke: set[_Key] = set()
         self._evaluated: set[_Key] = set()
 
     def evaluated(self, key: _Key) -> None:
@@ -216,7 +207,7 @@ class _Rounds:
 
     def changed(self) -> None:
         """The policies evaluated so far are evaluated again."""
-        self.again |= self._evaluated
+        self.to_reinvoke |= self._evaluated
         self._evaluated = set()
 
 
@@ -233,24 +224,26 @@ class MutatingPolicies:
             return
         bounds = await self._policies.all(request.reader)
         found = await _about_all(request, bounds)
-        failures = [_Failure(one.policy, one.binding, one.error) for one in found if isinstance(one, Misconfigured)]
-        invocations = [one for one in found if isinstance(one, Invocation)]
-        if any(one.params for one in invocations):
+        failures = [
+            _Failure(match.policy, match.binding, match.error) for match in found if isinstance(match, Misconfigured)
+        ]
+        invocations = [match for match in found if isinstance(match, Invocation)]
+        if any(invocation.params for invocation in invocations):
             failures += await self._mutate(request, invocations)
-        if refusing := [one for one in failures if one.policy.fails]:
+        if refusing := [failure for failure in failures if failure.policy.fails_closed]:
             raise _refused(request, refusing)
 
     async def _mutate(self, request: Attributes, invocations: list[Invocation[MutatingPolicy]]) -> list[_Failure]:
-        rounds: _Rounds = request.memory.setdefault(MutatingPolicies, _Rounds())
+        rounds: _Rounds = request.plugin_state.setdefault(MutatingPolicies, _Rounds())
         if request.round:
             now = await request.new_at(request.resource)
             if now is not rounds.output and not equal(now, rounds.output):
                 rounds.changed()
         namespace = await namespace_of(request)
         failures: list[_Failure] = []
-        for one in invocations:
-            for params in one.params:
-                failures += await self._invoke(request, one, params, namespace, rounds)
+        for invocation in invocations:
+            for params in invocation.params:
+                failures += await self._invoke(request, invocation, params, namespace, rounds)
         if request.changed:
             rounds.changed()
             await _settle(request)
@@ -266,49 +259,49 @@ class MutatingPolicies:
         rounds: _Rounds,
     ) -> list[_Failure]:
         policy, binding, resource = found.policy, found.binding, found.resource
-        seen = (await inputs(request, resource, namespace, self._authorize))._replace(params=params)
+        inputs = (await inputs_of(request, resource, namespace, self._authorize))._replace(params=params)
         try:
-            if not await run_within_budget(policy.weight(request), partial(_meets_conditions, policy, seen)):
+            if not await run_within_budget(policy.weight(request), partial(_meets_conditions, policy, inputs)):
                 return []
         except ConditionError as error:
             return [_Failure(policy, binding, str(error), "Invalid")]
         key = _key(policy, binding, params)
-        if request.round and key not in rounds.again:
+        if request.round and key not in rounds.to_reinvoke:
             return []
-        began = time.perf_counter()
+        start = time.perf_counter()
         failures: list[_Failure] = []
-        before = seen.object
+        before = inputs.object
         for mutation in policy.mutations:
             try:
-                new = await self._mutated(request, resource, policy, mutation, seen)
+                new = await self._mutated(request, resource, policy, mutation, inputs)
             except MutationError as error:
                 failures.append(_Failure(policy, binding, str(error), "Invalid"))
                 continue
             request.put(resource, new)
             request.reinvoke = True
-            seen = seen._replace(object=new)
+            inputs = inputs._replace(object=new)
         policy.compiled = True
-        if not equal(before, seen.object):
+        if not equal(before, inputs.object):
             rounds.changed()
-        if policy.again:
+        if policy.is_reinvoked:
             rounds.evaluated(key)
         if request.draft.trace is not None:
-            seconds = time.perf_counter() - began
-            request.draft.record(f"policy {policy.name}", patch=difference(before, seen.object), seconds=seconds)
+            seconds = time.perf_counter() - start
+            request.draft.record(f"policy {policy.name}", patch=difference(before, inputs.object), seconds=seconds)
         return failures
 
     async def _mutated(
-        self, request: Attributes, resource: Resource, policy: MutatingPolicy, mutation: Mutation, seen: Inputs
+        self, request: Attributes, resource: Resource, policy: MutatingPolicy, mutation: Mutation, inputs: Inputs
     ) -> Object:
         """The object after the mutation, with defaults. Raises MutationError and ApiError."""
         scaling = request.subresource == "scale"
         kind = ownership.SCALE.type if scaling else ownership.tracker(resource, request.subresource).type
 
         def work(cpu_budget: CpuBudget | None) -> Object:
-            made = mutated(policy, mutation, seen, kind, cpu_budget)
-            if made is seen.object or scaling:
-                return made
-            new: Object = copy(made)  # it shares parts with objects in use
+            result = mutated(policy, mutation, inputs, kind, cpu_budget)
+            if result is inputs.object or scaling:
+                return result
+            new: Object = copy(result)  # it shares parts with objects in use
             if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:
                 resource.behaviour.default(resource, new)
             return new
@@ -316,10 +309,10 @@ class MutatingPolicies:
         return await run_within_budget(policy.weight(request), work)
 
 
-def _meets_conditions(policy: MutatingPolicy, seen: Inputs, cpu_budget: CpuBudget | None) -> bool:
+def _meets_conditions(policy: MutatingPolicy, inputs: Inputs, cpu_budget: CpuBudget | None) -> bool:
     """Whether the policy's match conditions are met. Raises ConditionError and LoopBudgetExceeded."""
     conditions = policy.conditions
-    return not conditions or conditions.met_within(cpu_budget, for_conditions(seen), fail=policy.fails)
+    return not conditions or conditions.met_within(cpu_budget, for_conditions(inputs), fail=policy.fails_closed)
 
 
 async def _settle(request: Attributes) -> None:
@@ -333,7 +326,7 @@ async def _settle(request: Attributes) -> None:
 async def _about_all(
     request: Attributes, bounds: list[Bound[MutatingPolicy]]
 ) -> list[Invocation[MutatingPolicy] | Misconfigured[MutatingPolicy]]:
-    return [one for bound in bounds for one in await matching_invocations(request, bound)]
+    return [match for bound in bounds for match in await matching_invocations(request, bound)]
 
 
 def _key(policy: MutatingPolicy, binding: Binding, params: Object | None) -> _Key:
@@ -346,5 +339,5 @@ def _refused(request: Attributes, failures: list[_Failure]) -> errors.ApiError:
     error = refusal(request, "")
     error.message = str(failures[0])
     error.reason = failures[0].reason
-    error.details = {**(error.details or {}), "causes": [{"message": str(one)} for one in failures]}
+    error.details = {**(error.details or {}), "causes": [{"message": str(failure)} for failure in failures]}
     return error

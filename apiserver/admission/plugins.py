@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.admission.chain import GROUP
+from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.registry import corrupt_objects
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
@@ -19,7 +19,7 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.webhook.client import Caller
 
 if TYPE_CHECKING:
-    from noxu.apiserver.admission.webhooks import Hook
+    from noxu.apiserver.admission.hooks import Hook
 
 
 class _Mutating(Protocol):
@@ -54,7 +54,7 @@ class _Deferred(Generic[P]):
         if resource in self._kinds:
             await self.plugin()
 
-    def idle(self, reader: Reader) -> bool:
+    def is_idle(self, reader: Reader) -> bool:
         if self._own:
             return False
         collections = reader.cache.collections

@@ -12,30 +12,18 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Final, NamedTuple
 
-from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.admission.bindings import (
-    Authorize,
-    Binding,
-    Invocation,
-    Misconfigured,
-    Policies,
-    Policy,
-    for_conditions,
-    inputs,
-    matching_invocations,
-    namespace_of,
-    refusal,
-)
+from noxu.apiserver.admission.attributes import Attributes, refusal
+from noxu.apiserver.admission.bindings import Binding, Invocation, Misconfigured, Policies, Policy, matching_invocations
 from noxu.apiserver.admission.expressions import (
     ConditionError,
     Evaluation,
     Inputs,
-    MatchConditions,
     OutOfBudget,
     Result,
     allow_all,
     run_within_budget,
 )
+from noxu.apiserver.admission.inputs import Authorize, for_conditions, inputs_of, namespace_of
 from noxu.apiserver.cel import PER_CALL_LIMIT, Expression, Purpose
 from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.go.text import compact_json, trim_space
@@ -62,29 +50,27 @@ class Validation(NamedTuple):
 
 class ValidatingPolicy(Policy):
     @cached_property
-    def conditions(self) -> MatchConditions:
-        return MatchConditions(self.spec.get("matchConditions") or (), self.composition)
-
-    @cached_property
     def validations(self) -> list[Validation]:
-        return [self._validation(one) for one in self.spec.get("validations") or ()]
+        return [self._validation(validation) for validation in self.spec.get("validations") or ()]
 
-    def _validation(self, one: Object) -> Validation:
+    def _validation(self, validation: Object) -> Validation:
         compose = self.composition.expression
-        message_expression = one.get("messageExpression")
+        message_expression = validation.get("messageExpression")
         return Validation(
-            compose(one["expression"], Purpose.CONDITION),
+            compose(validation["expression"], Purpose.CONDITION),
             compose(message_expression, Purpose.MESSAGE, authorizer=False) if message_expression else None,
-            one.get("message") or "",
-            one.get("reason") or _DEFAULT_REASON,
+            validation.get("message") or "",
+            validation.get("reason") or _DEFAULT_REASON,
         )
 
     @cached_property
     def annotations(self) -> list[tuple[str, Expression]]:
         """(key, expression) of the audit annotations."""
         compose = self.composition.expression
-        given = self.spec.get("auditAnnotations") or ()
-        return [(one["key"], compose(one["valueExpression"], Purpose.AUDIT_VALUE)) for one in given]
+        return [
+            (annotation["key"], compose(annotation["valueExpression"], Purpose.AUDIT_VALUE))
+            for annotation in self.spec.get("auditAnnotations") or ()
+        ]
 
 
 class Decision(NamedTuple):
@@ -109,18 +95,18 @@ class PolicyResult(NamedTuple):
 ADMIT: Final = Decision()
 
 
-def evaluate(policy: ValidatingPolicy, seen: Inputs, cpu_budget: CpuBudget | None) -> PolicyResult:
+def evaluate(policy: ValidatingPolicy, inputs: Inputs, cpu_budget: CpuBudget | None) -> PolicyResult:
     """Evaluate a policy. Raises LoopBudgetExceeded."""
     conditions = policy.conditions
     try:
-        if conditions and not conditions.met_within(cpu_budget, for_conditions(seen), fail=policy.fails):
+        if conditions and not conditions.met_within(cpu_budget, for_conditions(inputs), fail=policy.fails_closed):
             return PolicyResult([])
-        evaluation = Evaluation(seen, policy.composition, cpu_budget=cpu_budget)
-        results = [evaluation.run(one.expression) for one in policy.validations]
-        decisions = _decisions(policy, results, _Messages(policy, seen, evaluation.budget, cpu_budget))
-        annotations, failed = _annotations(policy, seen, cpu_budget)
+        evaluation = Evaluation(inputs, policy.composition, cpu_budget=cpu_budget)
+        results = [evaluation.run(validation.expression) for validation in policy.validations]
+        decisions = _decisions(policy, results, _Messages(policy, inputs, evaluation.budget, cpu_budget))
+        annotations, failed = _annotations(policy, inputs, cpu_budget)
     except (ConditionError, OutOfBudget) as error:
-        return PolicyResult([Decision(str(error)) if policy.fails else ADMIT])
+        return PolicyResult([Decision(str(error)) if policy.fails_closed else ADMIT])
     policy.compiled = True
     return PolicyResult(decisions, annotations, failed)
 
@@ -128,16 +114,18 @@ def evaluate(policy: ValidatingPolicy, seen: Inputs, cpu_budget: CpuBudget | Non
 class _Messages:
     """The results of messageExpressions. All are evaluated, or none counts if together they exceed the budget."""
 
-    def __init__(self, policy: ValidatingPolicy, seen: Inputs, budget: int, cpu_budget: CpuBudget | None) -> None:
+    def __init__(self, policy: ValidatingPolicy, inputs: Inputs, budget: int, cpu_budget: CpuBudget | None) -> None:
         self._policy = policy
-        self._seen = seen
+        self._inputs = inputs
         self._budget = budget
         self._cpu_budget = cpu_budget
 
     @property
     def may_exceed_budget(self) -> bool:
         """Whether they may exceed the budget: then they are evaluated even if no message is needed."""
-        count = len(self._policy.composition.variables) + sum(1 for one in self._policy.validations if one[1])
+        count = len(self._policy.composition.variables) + sum(
+            1 for validation in self._policy.validations if validation[1]
+        )
         return count * PER_CALL_LIMIT > self._budget
 
     @cached_property
@@ -145,11 +133,11 @@ class _Messages:
         """The result for each validation, an error if they exceed the budget."""
         policy = self._policy
         evaluation = Evaluation(
-            self._seen, policy.composition, budget=self._budget, cpu_budget=self._cpu_budget, authorizer=False
+            self._inputs, policy.composition, budget=self._budget, cpu_budget=self._cpu_budget, authorizer=False
         )
-        expressions = [one.message_expression for one in policy.validations]
+        expressions = [validation.message_expression for validation in policy.validations]
         try:
-            return [Result(None) if one is None else evaluation.run(one) for one in expressions]
+            return [Result(None) if expression is None else evaluation.run(expression) for expression in expressions]
         except OutOfBudget as error:
             return f"failed messageExpression: {error}"
 
@@ -158,14 +146,14 @@ def _decisions(policy: ValidatingPolicy, results: list[Result], messages: _Messa
     decisions = []
     texts = (
         messages.results
-        if messages.may_exceed_budget or not all(one.value is True or one.error for one in results)
+        if messages.may_exceed_budget or not all(result.value is True or result.error for result in results)
         else []
     )
     for n, (validation, result) in enumerate(zip(policy.validations, results, strict=True)):
         if result.error:
-            decisions.append(Decision(result.error) if policy.fails else ADMIT)
+            decisions.append(Decision(result.error) if policy.fails_closed else ADMIT)
         elif isinstance(texts, str):
-            decisions.append(Decision(texts) if policy.fails else ADMIT)
+            decisions.append(Decision(texts) if policy.fails_closed else ADMIT)
         elif result.value is True:
             decisions.append(ADMIT)
         else:
@@ -184,14 +172,14 @@ def _usable(result: Result) -> str:
 
 
 def _annotations(
-    policy: ValidatingPolicy, seen: Inputs, cpu_budget: CpuBudget | None
+    policy: ValidatingPolicy, inputs: Inputs, cpu_budget: CpuBudget | None
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """((key, value) of annotations, the errors of those that cannot be evaluated)."""
     if not policy.annotations:
         return [], []
-    evaluation = Evaluation(seen, policy.composition, cpu_budget=cpu_budget, authorizer=False)
-    results = [(key, evaluation.run(one)) for key, one in policy.annotations]
-    failed = [result.error for _, result in results if result.error and policy.fails]
+    evaluation = Evaluation(inputs, policy.composition, cpu_budget=cpu_budget, authorizer=False)
+    results = [(key, evaluation.run(expression)) for key, expression in policy.annotations]
+    failed = [result.error for _, result in results if result.error and policy.fails_closed]
     values = [(key, trim_space(result.value)) for key, result in results if isinstance(result.value, str)]
     return [(key, value) for key, value in values if value], failed
 
@@ -213,14 +201,14 @@ class _RequestResult:
         self.denials: list[_Denial] = []
         self.audited: list[Object] = []
         self._authorize = authorize
-        self._seen: dict[Resource, Inputs] = {}
+        self._inputs: dict[Resource, Inputs] = {}
 
-    async def seen(self, resource: Resource) -> Inputs:
+    async def inputs_at(self, resource: Resource) -> Inputs:
         """The inputs for policies whose rules name this version."""
-        if resource not in self._seen:
+        if resource not in self._inputs:
             namespace = await namespace_of(self.request)
-            self._seen[resource] = await inputs(self.request, resource, namespace, self._authorize)
-        return self._seen[resource]
+            self._inputs[resource] = await inputs_of(self.request, resource, namespace, self._authorize)
+        return self._inputs[resource]
 
     def add(self, found: Invocation[ValidatingPolicy], result: PolicyResult) -> None:
         policy, binding = found.policy, found.binding
@@ -251,7 +239,7 @@ class _RequestResult:
 
     def misconfigured(self, found: Misconfigured[ValidatingPolicy]) -> None:
         """Deny the request, whatever the binding says, unless the failurePolicy is Ignore."""
-        if found.policy.fails:
+        if found.policy.fails_closed:
             self.denials.append(_Denial(found.policy, found.binding, Decision(found.error)))
 
     def apply(self) -> None:
@@ -290,20 +278,20 @@ class ValidatingPolicies:
                     request_result.misconfigured(found)
                     continue
                 for params in found.params:
-                    seen = (await request_result.seen(found.resource))._replace(params=params)
-                    result = await _evaluated(request, found, seen)
+                    inputs = (await request_result.inputs_at(found.resource))._replace(params=params)
+                    result = await _evaluated(request, found, inputs)
                     request_result.add(found, result)
                     _collect(annotations, result)
             _publish(request.draft.outcome.audit_annotations, bound.policy.name, annotations)
         request_result.apply()
 
 
-async def _evaluated(request: Attributes, found: Invocation[ValidatingPolicy], seen: Inputs) -> PolicyResult:
-    began = time.perf_counter()
-    result = await run_within_budget(found.policy.weight(request), partial(evaluate, found.policy, seen))
+async def _evaluated(request: Attributes, found: Invocation[ValidatingPolicy], inputs: Inputs) -> PolicyResult:
+    start = time.perf_counter()
+    result = await run_within_budget(found.policy.weight(request), partial(evaluate, found.policy, inputs))
     if request.draft.trace is not None:
-        notes = [Note("", one.message) for one in result.decisions if one.message]
-        request.draft.record(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - began)
+        notes = [Note("", decision.message) for decision in result.decisions if decision.message]
+        request.draft.record(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - start)
     return result
 
 

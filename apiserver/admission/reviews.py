@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.admission.bindings import document
+from noxu.apiserver.admission.inputs import document
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS

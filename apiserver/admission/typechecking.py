@@ -1,8 +1,8 @@
-"""The warnings in the status of ValidatingAdmissionPolicies: expressions that do not fit what the policy is about.
+"""The warnings in the status of ValidatingAdmissionPolicies: expressions that do not fit the kinds that the policy applies to.
 
 When a policy is evaluated its objects are dyn; here `object`, `oldObject` and `params` have the types of the schemas of
 up to ten kinds that the rules name, and every validation is compiled for each of them (upstream's
-policy/validating/typechecking.go). Warnings change nothing.
+policy/validating/typechecking.go). Warnings have no effect on requests.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ def warnings(policy: Object, catalog: Catalog) -> list[Object]:
 
 
 def _checkers(spec: Object, catalog: Catalog) -> Iterator[tuple[str, TypeChecker]]:
-    """The kinds that the policy is about, and what checks expressions for their objects."""
+    """(kind, checker of expressions about its objects) of the kinds that the policy applies to."""
     params = spec.get("paramKind")
     params_type: Type | None = None
     if params is not None:
         group, _, version = params["apiVersion"].rpartition("/")
-        known = [one for one in catalog.in_version(group, version) if one.kind == params["kind"]]
+        known = [resource for resource in catalog.in_version(group, version) if resource.kind == params["kind"]]
         params_type = _type_of(known[0]) if known else None
-    variables = [(one["name"], one["expression"]) for one in spec.get("variables") or ()]
+    variables = [(variable["name"], variable["expression"]) for variable in spec.get("variables") or ()]
     for resource in _resources(spec, catalog):
-        seen = _type_of(resource)
-        if seen is None:
+        type_ = _type_of(resource)
+        if type_ is None:
             continue
         kind = GroupVersionKind(resource.group, resource.version, resource.kind)
-        checker = TypeChecker(seen, variables, has_params=params is not None, params_type=params_type)
+        checker = TypeChecker(type_, variables, has_params=params is not None, params_type=params_type)
         yield f"{kind.group}/{kind.version}, Kind={kind.kind}", checker
 
 
 def _resources(spec: Object, catalog: Catalog) -> list[Resource]:
-    """What the rules name without wildcards, sorted by group, version and kind."""
+    """The resources that the rules name without wildcards, sorted by group, version and kind."""
     found: set[Resource] = set()
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         count = 0
@@ -69,7 +69,7 @@ def _places(rule: Object) -> Iterator[tuple[str, str, str]]:
     groups, versions = rule.get("apiGroups") or [], rule.get("apiVersions") or []
     if any("*" in name for name in (*groups, *versions)):
         return
-    resources = [one for one in rule.get("resources") or () if "*" not in one and "/" not in one]
+    resources = [name for name in rule.get("resources") or () if "*" not in name and "/" not in name]
     for group in sorted(groups):
         for version in sorted(versions):
             for resource in sorted(resources):
@@ -77,7 +77,7 @@ def _places(rule: Object) -> Iterator[tuple[str, str, str]]:
 
 
 def _sorted(resources: set[Resource]) -> list[Resource]:
-    return sorted(resources, key=lambda one: (one.group, one.version, one.kind))
+    return sorted(resources, key=lambda resource: (resource.group, resource.version, resource.kind))
 
 
 def _type_of(resource: Resource) -> Type | None:

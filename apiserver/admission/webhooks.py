@@ -2,7 +2,7 @@
 
 Mutating webhooks are called one after the other: configurations by name, webhooks as listed; each sees the changes of
 those before, and the first denial ends the calls. If one has changed the object, those before it with reinvocationPolicy
-IfNeeded are called once more in a second round. Validating webhooks are called concurrently.
+IfNeeded are called again in a second round. Validating webhooks are called concurrently.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Final
 
 from noxu.apiserver.admission import reviews
-from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.admission.bindings import Authorize, for_conditions, inputs, refusal
-from noxu.apiserver.admission.chain import GROUP
+from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.admission.configured import Configured
-from noxu.apiserver.admission.expressions import ConditionError, MatchConditions, allow_all
-from noxu.apiserver.admission.matching import Criteria, criteria_of_webhook, matched
+from noxu.apiserver.admission.expressions import ConditionError, allow_all
+from noxu.apiserver.admission.hooks import Hook, hooks_of
+from noxu.apiserver.admission.inputs import Authorize, for_conditions, inputs_of
+from noxu.apiserver.admission.matching import matched
 from noxu.apiserver.admission.reviews import Response
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import qualified_name
 from noxu.apiserver.apply.patch import MAX_COPIED
 from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Note
 from noxu.apiserver.values import Object, equal
-from noxu.apiserver.webhook.client import Caller, CallFailed, Endpoint, Unusable, endpoint_of
+from noxu.apiserver.webhook.client import Caller, CallFailed, Unusable
 
 _MAX_TIMEOUT: Final = 30  # seconds
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -43,72 +44,6 @@ _PATCH: Final = "patch.webhook.admission.k8s.io"
 _VALIDATION: Final = "validating.webhook.admission.k8s.io"
 
 log = logging.getLogger("noxu")
-
-
-@dataclass(eq=False)
-class Hook:
-    """One configured webhook. It is called by `caller`, over the network if that is None."""
-
-    uid: str
-    configuration: str
-    name: str
-    criteria: Criteria
-    endpoint: Endpoint | None = None
-    unusable: str = ""
-    """The error of its client configuration, if it has no endpoint."""
-    unclear: str = ""
-    """The error of its selectors: a request that matches its rules fails."""
-    caller: Caller | None = None
-    conditions: Sequence[Object] = ()
-    fails: bool = True
-    """failurePolicy Fail."""
-    side_effects: str | None = "None"
-    timeout: int = 10
-    versions: Sequence[str] = reviews.VERSIONS
-    again: bool = False
-    """reinvocationPolicy IfNeeded."""
-
-    @cached_property
-    def compiled(self) -> MatchConditions:
-        return MatchConditions(self.conditions)
-
-
-def hooks_of(configuration: Object) -> list[Hook]:
-    """Compile the webhooks of a decoded and defaulted configuration."""
-    name, seen = configuration["metadata"]["name"], dict[str, int]()
-    hooks = []
-    for hook in configuration.get("webhooks") or ():
-        n = seen[hook["name"]] = seen.get(hook["name"], -1) + 1
-        hooks.append(_hook(hook, name, f"{name}/{hook['name']}/{n}"))
-    return hooks
-
-
-def _hook(hook: Object, configuration: str, uid: str) -> Hook:
-    endpoint, unusable, unclear = None, "", ""
-    try:
-        endpoint = endpoint_of(hook["clientConfig"])
-    except Unusable as error:
-        unusable = error.text
-    try:
-        criteria = criteria_of_webhook(hook)
-    except ValueError as error:
-        unclear = str(error)
-        criteria = criteria_of_webhook({**hook, "namespaceSelector": {}, "objectSelector": {}})
-    return Hook(
-        uid,
-        configuration,
-        hook["name"],
-        criteria,
-        endpoint,
-        unusable,
-        unclear,
-        conditions=hook.get("matchConditions") or (),
-        fails=hook.get("failurePolicy") != "Ignore",
-        side_effects=hook.get("sideEffects"),
-        timeout=hook.get("timeoutSeconds", 10),
-        versions=hook.get("admissionReviewVersions") or (),
-        again=hook.get("reinvocationPolicy") == "IfNeeded",
-    )
 
 
 class _Webhooks:
@@ -137,13 +72,13 @@ class _Webhooks:
         if request.resource.group == GROUP:
             return None  # webhooks must not prevent changes of their configuration
         resource = await matched(hook.criteria, request)
-        if resource is not None and hook.unclear:
-            raise errors.internal_error(hook.unclear)
+        if resource is not None and hook.selector_error:
+            raise errors.internal_error(hook.selector_error)
         if resource is None or not hook.conditions:
             return resource
-        seen = for_conditions(await inputs(request, resource, None, self._authorize))
+        inputs = for_conditions(await inputs_of(request, resource, None, self._authorize))
         try:
-            return resource if await hook.compiled.met(seen, request.draft.weight, fail=hook.fails) else None
+            return resource if await hook.compiled.met(inputs, request.draft.weight, fail=hook.fails_closed) else None
         except ConditionError as error:
             raise refusal(request, str(error)) from None
 
@@ -172,13 +107,13 @@ async def _review(
             raise CallFailed("Webhook SideEffects is nil")
         if hook.side_effects not in _NO_SIDE_EFFECTS:
             raise errors.bad_request(f"admission webhook {quote(hook.name)} does not support dry run")
-    version = next((one for one in hook.versions if one in reviews.VERSIONS), None)
+    version = next((version for version in hook.versions if version in reviews.VERSIONS), None)
     if version is None:
         known = ", ".join(reviews.VERSIONS)
         text = f"webhook does not accept known AdmissionReview versions ({known})"
         raise CallFailed(f"could not create admission objects: {text}")
     if hook.endpoint is None:
-        raise CallFailed(f"could not get REST client: {hook.unusable}")
+        raise CallFailed(f"could not get REST client: {hook.client_error}")
     uid = request.draft.environment.identifiers.new_uid()
     body = await offload(request.draft.weight, _written, request, resource, uid, *objects, version)
     try:
@@ -207,7 +142,7 @@ def _left(request: Attributes) -> int:
 
 def _weight(operations: Sequence[Object], length: int, weight: int) -> int:
     """The maximum number of bytes by which a patch of that length lets an object of that weight grow."""
-    copies = sum(1 for one in operations if one and one.get("op") == "copy")
+    copies = sum(1 for operation in operations if operation and operation.get("op") == "copy")
     return length + min(copies * (weight + length), MAX_COPIED)
 
 
@@ -221,8 +156,10 @@ def _failed(hook: Hook, failure: CallFailed) -> ApiError | None:
     """The error after a failed call, None with failurePolicy Ignore."""
     text = f"failed calling webhook {quote(hook.name)}: {failure.text}"
     quoted = quote(failure.text)  # it may have several lines
-    log.warning("Failed calling webhook, failing %s %s: %s", "closed" if hook.fails else "open", hook.name, quoted)
-    return errors.internal_error(text) if hook.fails else None
+    log.warning(
+        "Failed calling webhook, failing %s %s: %s", "closed" if hook.fails_closed else "open", hook.name, quoted
+    )
+    return errors.internal_error(text) if hook.fails_closed else None
 
 
 def _annotate(request: Attributes, key: str, value: str) -> None:
@@ -231,14 +168,14 @@ def _annotate(request: Attributes, key: str, value: str) -> None:
         request.draft.outcome.audit_annotations.setdefault(key, value)
 
 
-def _trace(request: Attributes, hook: Hook, began: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
+def _trace(request: Attributes, hook: Hook, start: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
     """Add a call to the write's trace."""
     if request.draft.trace is not None:
         request.draft.record(
             f"webhook {hook.name}",
             patch=operations,
             notes=[Note("", outcome)] if outcome else (),
-            seconds=time.perf_counter() - began,
+            seconds=time.perf_counter() - start,
         )
 
 
@@ -267,41 +204,41 @@ class MutatingWebhooks(_Webhooks):
 
     async def admit(self, request: Attributes) -> None:
         """Raises ApiError."""
-        memory: _Reinvocation = request.memory.setdefault(MutatingWebhooks, _Reinvocation())
-        if request.round and not equal(memory.output, await request.new_at(request.resource)):
-            memory.changed()
+        reinvocation: _Reinvocation = request.plugin_state.setdefault(MutatingWebhooks, _Reinvocation())
+        if request.round and not equal(reinvocation.output, await request.new_at(request.resource)):
+            reinvocation.changed()
         for n, hook in enumerate(await self._hooks(request.reader)):
             resource = await self._matched(hook, request)
-            if resource is not None and (not request.round or hook.uid in memory.to_reinvoke):
-                await self._call(hook, request, resource, memory, f"round_{request.round}_index_{n}")
-        memory.output = await request.new_at(request.resource)
+            if resource is not None and (not request.round or hook.uid in reinvocation.to_reinvoke):
+                await self._call(hook, request, resource, reinvocation, f"round_{request.round}_index_{n}")
+        reinvocation.output = await request.new_at(request.resource)
 
     async def _call(
-        self, hook: Hook, request: Attributes, resource: Resource, memory: _Reinvocation, place: str
+        self, hook: Hook, request: Attributes, resource: Resource, reinvocation: _Reinvocation, place: str
     ) -> None:
-        began, changed = time.perf_counter(), False
+        start, changed = time.perf_counter(), False
         try:
             objects = await _objects(request, resource, mutating=True)
             response = await _review(hook, self._caller, request, resource, objects, mutating=True)
             changed = await self._patch(hook, request, resource, response, place)
-            _trace(request, hook, began, operations=response.operations)
+            _trace(request, hook, start, operations=response.operations)
         except CallFailed as failure:
-            _trace(request, hook, began, failure.text)
+            _trace(request, hook, start, failure.text)
             error = _failed(hook, failure)
             if error is not None:
                 raise error from None
             _annotate(request, f"failed-open.{_MUTATION}/{place}", hook.name)
         except ApiError as error:
-            _trace(request, hook, began, error.message)
+            _trace(request, hook, start, error.message)
             raise
         finally:
             about: Object = {"configuration": hook.configuration, "webhook": hook.name}
             _annotate(request, f"{_MUTATION}/{place}", _json({**about, "mutated": changed}))
         if changed:
-            memory.changed()
+            reinvocation.changed()
             request.reinvoke = True
-        if hook.again:
-            memory.called.add(hook.uid)
+        if hook.reinvoke:
+            reinvocation.called.add(hook.uid)
 
     async def _patch(self, hook: Hook, request: Attributes, resource: Resource, response: Response, place: str) -> bool:
         """Whether the object is another one now. Raises ApiError."""
@@ -340,7 +277,7 @@ class ValidatingWebhooks(_Webhooks):
             resource = await self._matched(hook, request)
             if resource is not None:
                 calls.append((hook, resource, await _objects(request, resource, mutating=False)))
-        outcomes = await asyncio.gather(*(self._call(n, *one, request) for n, one in enumerate(calls)))
+        outcomes = await asyncio.gather(*(self._call(n, *call, request) for n, call in enumerate(calls)))
         for error in outcomes:
             if error is not None:
                 raise error
@@ -349,17 +286,17 @@ class ValidatingWebhooks(_Webhooks):
         self, n: int, hook: Hook, resource: Resource, objects: Objects, request: Attributes
     ) -> ApiError | None:
         """The error that refuses the request, None if it is admitted."""
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             await _review(hook, self._caller, request, resource, objects, mutating=False)
-            _trace(request, hook, began)
+            _trace(request, hook, start)
         except CallFailed as failure:
-            _trace(request, hook, began, failure.text)
+            _trace(request, hook, start, failure.text)
             error = _failed(hook, failure)
             if error is None:
                 _annotate(request, f"failed-open.{_VALIDATION}/round_0_index_{n}", hook.name)
             return error
         except ApiError as error:
-            _trace(request, hook, began, error.message)
+            _trace(request, hook, start, error.message)
             return error
         return None

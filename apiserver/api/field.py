@@ -32,7 +32,6 @@ def key(path: Path, name: str) -> Path:
 
 
 Reason = Literal[
-    "FieldValueNotFound",
     "FieldValueRequired",
     "FieldValueDuplicate",
     "FieldValueInvalid",
@@ -45,7 +44,6 @@ Reason = Literal[
 ]
 
 _TEXT: Final[dict[Reason, str]] = {
-    "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",
     "FieldValueDuplicate": "Duplicate value",
     "FieldValueInvalid": "Invalid value",
@@ -73,6 +71,11 @@ class Verbatim(str):
     """A value that is printed unchanged: JSON of a Go struct, whose fields keep their order."""
 
     __slots__ = ()
+
+
+def as_json(value: Json) -> Verbatim:
+    """A value in errors that is a struct in Go, or a string whose type has a name."""
+    return Verbatim(compact_json(value, sort_keys=False))
 
 
 class FieldError(NamedTuple):
@@ -137,10 +140,6 @@ def too_long(field: Path, limit: int) -> FieldError:
 def too_many(field: Path, actual: int, limit: int) -> FieldError:
     detail = f"must have at most {limit} item{'' if limit == 1 else 's'}"
     return FieldError("FieldValueTooMany", field, actual, detail if limit >= 0 else "has too many items")
-
-
-def not_found(field: Path, value: Json) -> FieldError:
-    return FieldError("FieldValueNotFound", field, value)
 
 
 def internal(field: Path, detail: str) -> FieldError:

@@ -105,7 +105,6 @@ MAX_ANNOTATIONS: Final = 256 * 1024  # bytes of all keys and values
 MAX_MANAGER: Final = 128  # bytes of a field manager's name
 MAX_SUBRESOURCE: Final = 256
 MAX_GENERATED_BASE: Final = 58  # bytes of a generateName that are kept; five random characters follow
-SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 IMMUTABLE: Final = "field is immutable"
 
 
@@ -156,7 +155,7 @@ def coerce(metadata: Json, *, path: Path = METADATA, drop_malformed: bool = Fals
         raise ValueError(f"invalid metadata: expected object, got {_go_type(metadata)}")
     if result.error:
         fields = [decode(OBJECT_META, {name: value}) for name, value in rewritten.items()]
-        good = {name: value for one in fields if not one.error for name, value in one.value.items()}
+        good = {name: value for read in fields if not read.error for name, value in read.value.items()}
         return Coerced(arrange(OBJECT_META, good), [])
     return Coerced(result.value, [child(path, unknown) for unknown in result.unknown])
 
@@ -168,7 +167,7 @@ def _go_type(value: Json) -> str:
 
 
 def generate_name(base: str, suffix: str) -> str:
-    """A name from `generateName`; `suffix` is five random characters of SUFFIX_ALPHABET."""
+    """A name from `generateName`; `suffix` is five random characters."""
     if len(base) > MAX_GENERATED_BASE or not base.isascii():
         base = go_json.string_of(base.encode("utf-8", "surrogatepass")[:MAX_GENERATED_BASE])
     return base + suffix

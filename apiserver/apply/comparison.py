@@ -40,11 +40,11 @@ class Comparison(NamedTuple):
 
     def without(self, fields: FieldSet | None) -> Comparison:
         """The comparison without these fields and everything in them."""
-        return Comparison(*(recursive_difference(one, fields) for one in self)) if fields else self
+        return Comparison(*(recursive_difference(changes, fields) for changes in self)) if fields else self
 
 
 JSON_LEVELS: Final = 2
-"""Levels below the root in which the JSON of values is compared; each level may be encoded once more."""
+"""Levels below the root in which the JSON of values is compared; each level may be encoded twice."""
 
 NO_CHANGE: Final = Comparison(EMPTY, EMPTY, EMPTY)
 

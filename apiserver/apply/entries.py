@@ -142,7 +142,7 @@ def _text(entry: Object, name: str) -> str:
 def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
     """managedFields, sorted. `in_order` sorts the keys of fieldsV1, too, for objects that are not written with sorted keys."""
     entries = []
-    ranked = sorted(managers, key=lambda one: _rank(one, managers[one])) if len(managers) > 1 else managers
+    ranked = sorted(managers, key=lambda manager: _rank(manager, managers[manager])) if len(managers) > 1 else managers
     for manager in ranked:
         owned = managers[manager]
         entry: Object = {"manager": manager.name, "operation": manager.operation, "apiVersion": owned.version}

@@ -412,18 +412,3 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
                 else:
                     out[element] = MEMBER
     return _attached(frames)
-
-
-def leaves(fields: FieldSet) -> FieldSet:
-    """The members that have no members below them."""
-    root: FieldSet = {}
-    frames = [(fields, root)]
-    for node, out in frames:
-        for element, child in node.items():
-            if child:
-                inner: FieldSet = {}
-                out[element] = inner
-                frames.append((child, inner))
-            elif element != SELF:
-                out[element] = MEMBER
-    return root

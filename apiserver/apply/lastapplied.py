@@ -62,7 +62,7 @@ def _plain(config: Object) -> Object:
     metadata = config.get("metadata")
     if not isinstance(metadata, dict) or "annotations" not in metadata:
         return config
-    rest = {name: one for name, one in metadata.items() if name != "annotations"}
+    rest = {name: value for name, value in metadata.items() if name != "annotations"}
     if isinstance(metadata["annotations"], dict):
         annotations = {name: text for name, text in metadata["annotations"].items() if name != ANNOTATION}
         rest["annotations"] = annotations

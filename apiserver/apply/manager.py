@@ -109,7 +109,7 @@ def _with_entries(value: Object, entries: Json) -> Object:
     metadata = value.get("metadata")
     if not entries and not (isinstance(metadata, dict) and "managedFields" in metadata):
         return value
-    metadata = {name: one for name, one in (metadata or {}).items() if name != "managedFields"}
+    metadata = {name: value for name, value in (metadata or {}).items() if name != "managedFields"}
     if entries:
         metadata["managedFields"] = entries
     return {**value, "metadata": metadata}
@@ -227,7 +227,7 @@ def _capped(managers: Managers) -> Managers:
         return managers
     first: dict[str, Manager] = {}
     parts: dict[Manager, list[FieldSet]] = {}
-    for manager in sorted(updaters, key=lambda one: (managers[one].time, one.identifier)):
+    for manager in sorted(updaters, key=lambda manager: (managers[manager].time, manager.identifier)):
         if surplus <= 0:
             break
         version = managers[manager].version
@@ -331,7 +331,7 @@ def _applied(
     change = change.without(tracker.resets.get(tracker.version))
     managers, taken = _released(managers, me, change, live, new, versions)
     if taken and not force:
-        raise _Conflicts([_Conflict(one, path) for one, owned in taken.items() for path in paths(owned.fields)])
+        raise _Conflicts([_Conflict(manager, path) for manager, owned in taken.items() for path in paths(owned.fields)])
     if me in managers:
         fields = difference(managers.pop(me).fields, NEVER_OWNED)
         if fields:
@@ -341,7 +341,7 @@ def _applied(
 
 def _conflict_error(found: list[_Conflict]) -> ApiError:
     """409 with a cause for every conflict. Managers come in the order of upstream's identifiers."""
-    found = sorted(found, key=lambda one: one.manager.identifier)  # stable: the order of paths is kept
+    found = sorted(found, key=lambda conflict: conflict.manager.identifier)  # stable: the order of paths is kept
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": describe(path)}
         for manager, path in found
@@ -350,9 +350,9 @@ def _conflict_error(found: list[_Conflict]) -> ApiError:
         message = f"Apply failed with 1 conflict: conflict with {found[0].manager}: {describe(found[0].path)}"
     else:
         lines = []
-        for manager in dict.fromkeys(one.manager for one in found):
+        for manager in dict.fromkeys(conflict.manager for conflict in found):
             lines.append(f"conflicts with {manager}:")
-            lines += [f"- {describe(one.path)}" for one in found if one.manager == manager]
+            lines += [f"- {describe(conflict.path)}" for conflict in found if conflict.manager == manager]
         message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
     return ApiError(409, message, "Conflict", {"causes": causes})
 
@@ -364,7 +364,7 @@ def _allow_migration(conflicts: _Conflicts, live: Object, tracker: Tracker, mana
         allowed = lastapplied.applied_client_side(live, tracker.version, tracker.type)
     if allowed is None:
         raise conflicts
-    left = [one for one in conflicts.found if not contains(allowed, one.path)]
+    left = [conflict for conflict in conflicts.found if not contains(allowed, conflict.path)]
     if left:
         raise _Conflicts(left)
 
@@ -411,9 +411,9 @@ def _without_withdrawn(merged: Object, last: Owned, managers: Managers, me: Mana
 def _with_owned(merged: Object, pruned: Object, first: str, managers: Managers, versions: Conversions) -> Object:
     """The pruned object with owned fields added back: at the version `first`, then at the others."""
     owned: dict[str, FieldSet] = {}
-    for one in managers.values():
-        owned[one.version] = union(owned.get(one.version, EMPTY), one.fields)
-    for version in sorted(owned, key=lambda one: (one != first, one)):
+    for owner in managers.values():
+        owned[owner.version] = union(owned.get(owner.version, EMPTY), owner.fields)
+    for version in sorted(owned, key=lambda version: (version != first, version)):
         try:
             merged, pruned = versions.at(merged, version), versions.at(pruned, version)
         except MissingVersion:

@@ -92,7 +92,7 @@ def _merge_lists(live: list[Json], config: list[Json], kind: ListType) -> list[J
 
         live        a b c d         config      c x a       shared items: c, a
 
-        mine  wanted  next_shared   step                                merged
+        live  config  next_shared   step                                merged
         a     c       c             a is shared, but not next: skip     []
         b     c       c             b is live only: copy                [b]
         c     c       c             equal: merge both                   [b c]
@@ -100,42 +100,42 @@ def _merge_lists(live: list[Json], config: list[Json], kind: ListType) -> list[J
         -     x       a             x is new                            [b c d x]
         -     a       a             a is shared: merge                  [b c d x a]
     """
-    mine = [item_of(kind, item) for item in live]
-    theirs = {item_of(kind, item): item for item in config}
-    wanted = list(theirs)  # elements in the configuration's order
-    known: dict[Element, Json] = {}  # live items; None for one that occurs more than once
-    for element, item in zip(mine, live, strict=True):
-        known[element] = None if element in known else item
-    shared = iter([element for element in wanted if element in known])
+    live_elements = [item_of(kind, item) for item in live]
+    config_items = {item_of(kind, item): item for item in config}
+    config_elements = list(config_items)  # in the configuration's order
+    live_items: dict[Element, Json] = {}  # None for an item that occurs more than once
+    for element, item in zip(live_elements, live, strict=True):
+        live_items[element] = None if element in live_items else item
+    shared = iter([element for element in config_elements if element in live_items])
     next_shared = next(shared, None)
     merged: list[Json] = []
     done: set[Element] = set()
     left = right = 0
-    while left < len(mine) or right < len(wanted):
-        if left < len(mine):
-            element = mine[left]
-            if right < len(wanted):
-                if element == wanted[right]:
+    while left < len(live_elements) or right < len(config_elements):
+        if left < len(live_elements):
+            element = live_elements[left]
+            if right < len(config_elements):
+                if element == config_elements[right]:
                     done.add(element)
-                    merged.append(merge(known[element], theirs[element], kind.items))
+                    merged.append(merge(live_items[element], config_items[element], kind.items))
                     left += 1
                     right += 1
                     next_shared = next(shared, None)
                     continue
-                if element in theirs and next_shared is not None and element != next_shared:
+                if element in config_items and next_shared is not None and element != next_shared:
                     left += 1
                     continue
-            if element not in theirs:
+            if element not in config_items:
                 merged.append(live[left])
                 left += 1
                 continue
             if element in done:
                 left += 1
-        if right < len(wanted):
-            element = wanted[right]
+        if right < len(config_elements):
+            element = config_elements[right]
             done.add(element)
-            item = theirs[element]
-            merged.append(merge(known[element], item, kind.items) if element in known else item)
+            item = config_items[element]
+            merged.append(merge(live_items[element], item, kind.items) if element in live_items else item)
             right += 1
             if element == next_shared:
                 next_shared = next(shared, None)

@@ -66,7 +66,7 @@ def _merge_maps(original: Object, patch: Object, kind: StructType) -> Object:
 def _directed(patch: Object) -> Object:
     directive = patch[PATCH]
     if directive == "replace":
-        return {name: one for name, one in patch.items() if name != PATCH}
+        return {name: value for name, value in patch.items() if name != PATCH}
     if directive == "delete":
         return {}
     raise _unknown_directive(directive, patch)
@@ -76,8 +76,8 @@ def _retain(merged: Object, patch: Object, keys: Json) -> None:
     """`$retainKeys`: the list must have every member of the patch; other members of the object are removed."""
     if not isinstance(keys, list) or not all(isinstance(key, (str, int, float, type(None))) for key in keys):
         raise errors.bad_request(_BAD_RETAIN_KEYS)
-    for name, one in patch.items():
-        if one is not None and name not in keys and not name.startswith((DELETE_PREFIX, ORDER_PREFIX)):
+    for name, value in patch.items():
+        if value is not None and name not in keys and not name.startswith((DELETE_PREFIX, ORDER_PREFIX)):
             raise errors.bad_request(_BAD_RETAIN_KEYS)
     for name in [name for name in merged if name not in keys]:
         del merged[name]
@@ -203,13 +203,13 @@ def _merge_in_order(merged: Object, patch: Object, directive: str, kind: StructT
 
 def _overwritten(original: list[Json], patch: list[Json], key: str) -> list[Json]:
     """The live list by which the merged one is ordered: upstream's merge writes new items into the slots of deleted ones."""
-    deleted = {_identity(one.get(key)) for one in patch if one.get(PATCH) == "delete"}
-    kept = [one for one in original if _identity(one.get(key)) not in deleted]
-    if any(one.get(PATCH) == "replace" for one in patch):
+    deleted = {_identity(item.get(key)) for item in patch if item.get(PATCH) == "delete"}
+    kept = [item for item in original if _identity(item.get(key)) not in deleted]
+    if any(item.get(PATCH) == "replace" for item in patch):
         return kept
-    known = {_identity(one.get(key)) for one in kept}
-    added = {_identity(one.get(key)): one for one in patch if PATCH not in one}
-    fresh = [one for identity, one in added.items() if identity not in known]
+    known = {_identity(item.get(key)) for item in kept}
+    added = {_identity(item.get(key)): item for item in patch if PATCH not in item}
+    fresh = [item for identity, item in added.items() if identity not in known]
     return kept + fresh[: len(original) - len(kept)]
 
 
@@ -218,10 +218,10 @@ def _check_order(new: list[Json], order: list[Json], key: str) -> None:
     if not new or not order:
         return
     if key:
-        for one in new:
-            if not isinstance(one, dict):
-                raise _bad_type("map[string]interface {}", one)
-    items = [one for one in new if not (key and one.get(PATCH) == "delete")]
+        for item in new:
+            if not isinstance(item, dict):
+                raise _bad_type("map[string]interface {}", item)
+    items = [item for item in new if not (key and item.get(PATCH) == "delete")]
     n = 0  # items[:n] have been found in the order
     for other in order:
         while n < len(items) and isinstance(items[n], dict) and PATCH in items[n]:
@@ -235,10 +235,10 @@ def _check_order(new: list[Json], order: list[Json], key: str) -> None:
         )
 
 
-def _same_item(one: Json, other: Json, key: str) -> bool:
+def _same_item(item: Json, other: Json, key: str) -> bool:
     if not key:
-        return _identity(one) == _identity(other)
-    return _identity(_key_of(one, key)) == _identity(_key_of(other, key))
+        return _identity(item) == _identity(other)
+    return _identity(_key_of(item, key)) == _identity(_key_of(other, key))
 
 
 def _ordered(items: list[Json], order: list[Json], before: list[Json], key: str | None) -> list[Json]:
@@ -253,38 +253,38 @@ def _ordered(items: list[Json], order: list[Json], before: list[Json], key: str 
                 the rest                            [a, b, c, x, d]
     """
     if key is not None:
-        for one in (*items, *order, *before):
-            _key_of(one, key)
-    named = [_identity(_value(one, key)) for one in order]
+        for item in (*items, *order, *before):
+            _key_of(item, key)
+    named = [_identity(_value(item, key)) for item in order]
     known = set(named)
-    patched = [one for one in items if _identity(_value(one, key)) in known]
-    others = [one for one in items if _identity(_value(one, key)) not in known]
+    patched = [item for item in items if _identity(_value(item, key)) in known]
+    others = [item for item in items if _identity(_value(item, key)) not in known]
     patched = _sorted(patched, named, key)
-    there = [_identity(_value(one, key)) for one in before]
-    others = _sorted(others, there, key)
-    place = {one: at for at, one in reversed(list(enumerate(there)))}
+    previous = [_identity(_value(item, key)) for item in before]
+    others = _sorted(others, previous, key)
+    place = {identity: at for at, identity in reversed(list(enumerate(previous)))}
     merged: list[Json] = []
     left = 0
-    for one in patched:
-        at = place.get(_identity(_value(one, key)))
+    for item in patched:
+        at = place.get(_identity(_value(item, key)))
         while left < len(others) and at is not None:
             other = place.get(_identity(_value(others[left], key)))
             if other is None or other >= at:
                 break
             merged.append(others[left])
             left += 1
-        merged.append(one)
+        merged.append(item)
     return merged + others[left:]
 
 
 def _sorted(items: list[Json], order: list[Json], key: str | None) -> list[Json]:
-    place = {one: at for at, one in reversed(list(enumerate(order)))}
-    return sorted(items, key=lambda one: place.get(_identity(_value(one, key)), -1))
+    place = {identity: at for at, identity in reversed(list(enumerate(order)))}
+    return sorted(items, key=lambda item: place.get(_identity(_value(item, key)), -1))
 
 
-def _value(one: Json, key: str | None) -> Json:
+def _value(item: Json, key: str | None) -> Json:
     """The value that identifies an item: that of its merge key, or the item itself."""
-    return one if key is None else one.get(key) if isinstance(one, dict) else None
+    return item if key is None else item.get(key) if isinstance(item, dict) else None
 
 
 def _identity(scalar: Json) -> tuple[str, str]:
@@ -295,20 +295,20 @@ def _identity(scalar: Json) -> tuple[str, str]:
 def _find(items: list[Json], key: str, value: Json) -> int | None:
     """The index of the first object with this value of its merge key. Raises ApiError if an item is not an object."""
     identity = _identity(value)
-    for at, one in enumerate(items):
-        if not isinstance(one, dict):
+    for at, item in enumerate(items):
+        if not isinstance(item, dict):
             raise errors.plain_error(f"value for key {at} is not a map")
-        if key in one and _identity(one[key]) == identity:
+        if key in item and _identity(item[key]) == identity:
             return at
     return None
 
 
-def _key_of(one: Json, key: str) -> Json:
-    if not isinstance(one, dict):
-        raise _bad_type("map[string]interface {}", one)
-    if key not in one:
-        raise errors.plain_error(f"map: {default_format(one)} does not contain declared merge key: {key}")
-    return one[key]
+def _key_of(item: Json, key: str) -> Json:
+    if not isinstance(item, dict):
+        raise _bad_type("map[string]interface {}", item)
+    if key not in item:
+        raise errors.plain_error(f"map: {default_format(item)} does not contain declared merge key: {key}")
+    return item[key]
 
 
 # --- values ---
@@ -381,7 +381,7 @@ def _kind_name(kind: StructType) -> str:
 
 def _strategy(field: Field) -> str:
     """The field's patch strategy other than retainKeys, which concerns clients only."""
-    others = [one for one in field.patch.split(",") if one != "retainKeys"]
+    others = [directive for directive in field.patch.split(",") if directive != "retainKeys"]
     return others[0] if others else ""
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, describe, field, item, text, value
+from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, describe, field, item, text
+from noxu.apiserver.apply.fieldset import value as value_element
 from noxu.apiserver.apply.types import DEDUCED, UNTYPED, ListType, MapType, Type
 from noxu.apiserver.go.fmt import default_format, go_syntax, go_type
 from noxu.apiserver.values import Json
@@ -22,23 +23,23 @@ class BadItem(ValueError):
     """An item that an associative list cannot identify; the message is upstream's."""
 
 
-def item_of(kind: ListType, one: Json) -> Element:
+def item_of(kind: ListType, value: Json) -> Element:
     """The path element of an associative list's item. Raises BadItem."""
     if not kind.keys:
-        if isinstance(one, dict):
+        if isinstance(value, dict):
             raise BadItem("associative list without keys has an element that's a map type")
-        if isinstance(one, list):
+        if isinstance(value, list):
             raise BadItem("not supported: associative list with lists as elements")
-        if one is None:
+        if value is None:
             raise BadItem("associative list without keys has an element that's an explicit null")
-        return value(one)
-    if one is None:
+        return value_element(value)
+    if value is None:
         raise BadItem("associative list with keys may not have a null element")
-    if not isinstance(one, dict):
+    if not isinstance(value, dict):
         raise BadItem("associative list with keys may not have non-map elements")
-    if kind.only_key and kind.keys[0] in one:
-        return f"{kind.only_key}{text(one[kind.keys[0]])}}}"
-    present = [(key, one.get(key, kind.defaults.get(key))) for key in sorted(kind.keys) if _given(kind, one, key)]
+    if kind.only_key and kind.keys[0] in value:
+        return f"{kind.only_key}{text(value[kind.keys[0]])}}}"
+    present = [(key, value.get(key, kind.defaults.get(key))) for key in sorted(kind.keys) if _has_key(kind, value, key)]
     if not present:
         keys = " ".join(f'"{key}"' for key in kind.keys)
         raise BadItem(
@@ -48,8 +49,8 @@ def item_of(kind: ListType, one: Json) -> Element:
     return item(present)
 
 
-def _given(kind: ListType, one: Json, key: str) -> bool:
-    return key in one or kind.defaults.get(key) is not None
+def _has_key(kind: ListType, value: Json, key: str) -> bool:
+    return key in value or kind.defaults.get(key) is not None
 
 
 # --- validation ---
@@ -68,13 +69,13 @@ def validate(root: Json, kind: Type, *, duplicates: bool = False, all_of_it: boo
     found: list[_Error] = []
     stack: list[tuple[Json, Type, _Location | None]] = [(root, kind, None)]
     while stack and (all_of_it or not found):
-        one, kind, location = stack.pop()
-        if kind.open or one is None:
+        value, kind, location = stack.pop()
+        if kind.open or value is None:
             continue
-        if type(one) is dict and kind.map is not None:
+        if type(value) is dict and kind.map is not None:
             fields, values = kind.map.fields, kind.map.values
-            for name in sorted(one):
-                child = one[name]
+            for name in sorted(value):
+                child = value[name]
                 known = fields.get(name)
                 expected = known[1] if known is not None else values
                 if expected is None:  # upstream leaves this map then, which it walks in random order
@@ -82,12 +83,12 @@ def validate(root: Json, kind: Type, *, duplicates: bool = False, all_of_it: boo
                     break
                 if child is not None and type(child) not in expected.scalars and not expected.open:
                     stack.append((child, expected, (location, name, field(name))))
-        elif type(one) is list and kind.list is not None:
-            if not all_of_it and (wrong := _wrong_scalar(one, kind.list.items)) is not None:
-                return [_mismatch(one[wrong], kind.list.items)]
-            stack += _checked_items(one, kind.list, location, duplicates, found)
+        elif type(value) is list and kind.list is not None:
+            if not all_of_it and (wrong := _wrong_scalar(value, kind.list.items)) is not None:
+                return [_mismatch(value[wrong], kind.list.items)]
+            stack += _checked_items(value, kind.list, location, duplicates, found)
         else:
-            found.append(_error(location, _mismatch(one, kind)))
+            found.append(_error(location, _mismatch(value, kind)))
     found.sort(key=lambda error: error[0])
     return [message for _, message in found]
 
@@ -97,7 +98,7 @@ def _wrong_scalar(items: list[Json], expected: Type) -> int | None:
     if expected.open or expected.map is not None or expected.list is not None:
         return None
     scalars = expected.scalars
-    return next((n for n, one in enumerate(items) if one is not None and type(one) not in scalars), None)
+    return next((n for n, item in enumerate(items) if item is not None and type(item) not in scalars), None)
 
 
 def _checked_items(
@@ -139,17 +140,17 @@ def _error(location: _Location | None, message: str, *index: int) -> _Error:
     return tuple(steps), f"{describe(path, stored=False)}: {message}" if path else message
 
 
-def _mismatch(one: Json, kind: Type) -> str:
+def _mismatch(value: Json, kind: Type) -> str:
     if kind.map is not None:
-        return f"expected map, got &{{{default_format(one)}}}"
+        return f"expected map, got &{{{default_format(value)}}}"
     if kind.scalar == "numeric":
-        return f"expected numeric (int or float), got {go_type(one)}"
+        return f"expected numeric (int or float), got {go_type(value)}"
     if kind.scalar == "string":
-        return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(one)}}}"
+        return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
     if kind.scalar is not None:
         expected = "boolean" if kind.scalar == "boolean" else "any scalar"
-        return f"expected {expected}, got &{{{default_format(one)}}}"
-    return f"expected list, got &{{{default_format(one)}}}"
+        return f"expected {expected}, got &{{{default_format(value)}}}"
+    return f"expected list, got &{{{default_format(value)}}}"
 
 
 def join_errors(errors: list[str]) -> str:
@@ -162,34 +163,34 @@ def join_errors(errors: list[str]) -> str:
 _CONTAINERS: Final = frozenset({dict, list})
 
 
-def whole(one: Json, kind: Type) -> FieldSet:
+def whole(value: Json, kind: Type) -> FieldSet:
     """The node with all fields of a value, itself included. The value is of the type; lists may have duplicates."""
-    if not one or type(one) not in _CONTAINERS:
+    if not value or type(value) not in _CONTAINERS:
         return MEMBER
     node: FieldSet = {SELF: MEMBER}
-    if type(one) is dict:
+    if type(value) is dict:
         if kind is DEDUCED:
-            return deduced(one)
+            return deduced(value)
         if kind.map is None or kind.map.atomic:
             return MEMBER
         fields, values = kind.map.fields, kind.map.values or DEDUCED
-        for name, child in one.items():
+        for name, child in value.items():
             known = fields.get(name)
             element, inner = ("f:" + name, values) if known is None else known
             node[element] = whole(child, inner) if type(child) in _CONTAINERS else MEMBER
         return node
     if kind.list is None or not kind.list.associative:
         return MEMBER
-    for child in one:
+    for child in value:
         element = item_of(kind.list, child)
         node[element] = MEMBER if element in node else whole(child, kind.list.items)  # of equal items, all are one leaf
     return node
 
 
-def deduced(one: Json) -> FieldSet:
+def deduced(value: Json) -> FieldSet:
     """`whole` of a value without a declared type: maps are granular, everything else is a leaf. Does not recurse."""
     root: FieldSet = {}
-    frames: list[tuple[Json, FieldSet, Element]] = [(one, root, SELF)]
+    frames: list[tuple[Json, FieldSet, Element]] = [(value, root, SELF)]
     for value_, parent, element in frames:
         if type(value_) is dict and value_:
             parent[element] = node = {SELF: MEMBER}
@@ -205,14 +206,14 @@ def to_set(root: Json, kind: Type) -> FieldSet:
     return _claimed(root, kind) or EMPTY
 
 
-def _claimed(one: Json, kind: Type) -> FieldSet | None:
+def _claimed(value: Json, kind: Type) -> FieldSet | None:
     """The node of a value, without itself if its parts have owners of their own; None if nothing is claimed."""
-    if type(one) is dict:
+    if type(value) is dict:
         if kind.map is None or kind.map.atomic:
             return MEMBER
         node: FieldSet = {}
         fields, values = kind.map.fields, kind.map.values or DEDUCED
-        for name, child in one.items():
+        for name, child in value.items():
             if known := fields.get(name):
                 if not child or type(child) not in _CONTAINERS:
                     if child != [] or not _in_parts(known[1]):
@@ -224,10 +225,10 @@ def _claimed(one: Json, kind: Type) -> FieldSet | None:
             else:
                 node["f:" + name] = deduced(child) if values is DEDUCED else _as_member(_claimed(child, values))
         return node or None
-    if type(one) is not list or kind.list is None or not kind.list.associative:
+    if type(value) is not list or kind.list is None or not kind.list.associative:
         return MEMBER
     node = {}
-    for child in one:
+    for child in value:
         element = item_of(kind.list, child)
         simple = element in node or not child or type(child) not in _CONTAINERS
         node[element] = MEMBER if simple else _as_member(_claimed(child, kind.list.items))
@@ -253,9 +254,9 @@ def ensure_named(fields: FieldSet, kind: Type) -> FieldSet:
     """The set, extended by every struct field that has members below."""
     root: FieldSet = {}
     frames: list[tuple[FieldSet, Type | None, FieldSet]] = [(fields, kind, root)]
-    for node, one, out in frames:
-        map_ = one.map if one is not None else None
-        list_ = one.list if one is not None else None
+    for node, type_, out in frames:
+        map_ = type_.map if type_ is not None else None
+        list_ = type_.list if type_ is not None else None
         for element, child in node.items():
             if not child:
                 out[element] = MEMBER
@@ -277,17 +278,17 @@ def ensure_named(fields: FieldSet, kind: Type) -> FieldSet:
 def reconcile(fields: FieldSet, kind: Type) -> FieldSet:
     """The set adapted to a type that has changed since: fields in a value that is atomic now become the value itself.
 
-    A value that is granular now stays as it is, and so do fields in values of deduced type.
+    A value that is granular now is unchanged, and so are fields in values of deduced type.
     """
     known = _reconciled.get(id(fields))
     if known is not None and known[0] is fields and known[1] is kind:
         return fields
     frames = [(fields, kind)]
     elements = 0
-    for node, one in frames:
+    for node, type_ in frames:
         elements += len(node)
         for element, child in node.items():
-            if child and (below := _below(one, element)) is not None:
+            if child and (below := _below(type_, element)) is not None:
                 if _is_atomic(below):
                     return _collapsed(fields, kind)
                 frames.append((child, below))
@@ -307,9 +308,9 @@ _reconciled: Final[dict[int, tuple[FieldSet, Type]]] = {}
 def _collapsed(fields: FieldSet, kind: Type) -> FieldSet:
     root: FieldSet = {}
     frames: list[tuple[FieldSet, Type | None, FieldSet]] = [(fields, kind, root)]
-    for node, one, out in frames:
+    for node, type_, out in frames:
         for element, child in node.items():
-            below = _below(one, element) if child and one is not None else None
+            below = _below(type_, element) if child and type_ is not None else None
             if not child or (below is not None and _is_atomic(below)):
                 out[element] = MEMBER
             else:

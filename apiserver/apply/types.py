@@ -108,7 +108,7 @@ FREE_FORM: Final = Type(map=MapType({}, DEDUCED))
 
 
 def _struct(*, atomic: bool = False, **fields: Type) -> Type:
-    return Type(map=MapType({name: (field(name), one) for name, one in fields.items()}, None, atomic))
+    return Type(map=MapType({name: (field(name), member) for name, member in fields.items()}, None, atomic))
 
 
 _STRING_MAP: Final = Type(map=MapType({}, STRING))
@@ -159,8 +159,8 @@ def _of_structural(schema: Structural, *, preserve: bool, resource: bool = False
 
 def _map(schema: Structural, preserve: bool, resource: bool) -> MapType:
     fields: dict[str, tuple[Element, Type]] = {}
-    for name, one in schema.properties.items():  # a comprehension would add a stack frame per level
-        fields[name] = field(name), _of_structural(one, preserve=preserve)
+    for name, inner in schema.properties.items():  # a comprehension would add a stack frame per level
+        fields[name] = field(name), _of_structural(inner, preserve=preserve)
     if resource:
         fields |= _IDENTITY_AND_META
     values: Type | None
@@ -214,9 +214,9 @@ def _of_struct_type(kind: StructType, known: dict[str, Type], how: Field | None 
         return OBJECT_META
     name = f"{kind.go} atomic" if atomic else kind.go
     if name not in known:  # types may be recursive
-        known[name] = one = Type()
+        known[name] = type_ = Type()
         fields = {f.name: (field(f.name), _of_struct_type(f.type, known, f)) for f in kind.fields.values()}
-        one.define(None, None, MapType(fields, None if fields else DEDUCED, atomic))
+        type_.define(None, None, MapType(fields, None if fields else DEDUCED, atomic))
     return known[name]
 
 
@@ -242,6 +242,10 @@ def _key_defaults(kind: List, keys: tuple[str, ...]) -> dict[str, Json]:
     """The defaults of a list-map's keys: in OpenAPI, a field without omitempty has its zero as default."""
     if not isinstance(kind.element, Struct):
         return {}
-    fields = [one for key, one in kind.element.fields.items() if key in keys and isinstance(one.type, Scalar)]
-    defaults = {one.name: one.type.zero for one in fields if isinstance(one.type, Scalar) and one.write is Write.ALWAYS}
-    return defaults | {one.name: _GO_DEFAULTS[one.type.go] for one in fields if one.type.go in _GO_DEFAULTS}
+    fields = [member for key, member in kind.element.fields.items() if key in keys and isinstance(member.type, Scalar)]
+    defaults = {
+        member.name: member.type.zero
+        for member in fields
+        if isinstance(member.type, Scalar) and member.write is Write.ALWAYS
+    }
+    return defaults | {member.name: _GO_DEFAULTS[member.type.go] for member in fields if member.type.go in _GO_DEFAULTS}

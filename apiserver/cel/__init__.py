@@ -62,7 +62,6 @@ __all__ = [
     "AuthorizerDecision",
     "CelError",
     "Composition",
-    "CpuBudget",
     "Expression",
     "FailedRule",
     "Interrupted",

@@ -11,21 +11,17 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api.errors import aggregate
-from noxu.apiserver.api.field import FieldError, invalid
 from noxu.apiserver.crd.types import CONDITION, NAMES
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import pem
 from noxu.apiserver.go import url as go_url
 from noxu.apiserver.go.structs import arrange
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.schema.lint import structural_errors
-from noxu.apiserver.schema.structural import NoStructuralForm, parse
 from noxu.apiserver.values import Object
 
 NAMES_ACCEPTED: Final = "NamesAccepted"
 ESTABLISHED: Final = "Established"
 TERMINATING: Final = "Terminating"
-NON_STRUCTURAL: Final = "NonStructuralSchema"
 APPROVED: Final = "KubernetesAPIApprovalPolicyConformant"
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -43,7 +39,7 @@ class Condition(NamedTuple):
 
 def find(crd: Object, type_: str) -> Object | None:
     """The condition of a type."""
-    return next((one for one in crd["status"]["conditions"] or [] if one["type"] == type_), None)
+    return next((condition for condition in crd["status"]["conditions"] or [] if condition["type"] == type_), None)
 
 
 def is_true(crd: Object, type_: str) -> bool:
@@ -72,11 +68,6 @@ def set_condition(crd: Object, condition: Condition, now: str) -> None:
     conditions.append(arrange(CONDITION, {**condition._asdict(), "lastTransitionTime": now}))
 
 
-def remove_condition(crd: Object, type_: str) -> None:
-    """Remove a condition, in place."""
-    crd["status"]["conditions"] = [one for one in crd["status"]["conditions"] or [] if one["type"] != type_]
-
-
 class Naming(NamedTuple):
     """The result of `names_conditions`. `accepted` is for status.acceptedNames."""
 
@@ -103,7 +94,7 @@ def names_conditions(crd: Object, others: Iterable[Object]) -> Naming:
         ("listKind", "ListKind", kinds),
     ):
         if clashes := _clashes(requested.get(name), granted.get(name), taken):
-            conflict = f"{label}Conflict", aggregate(f"{quote(one)} is already in use" for one in clashes)
+            conflict = f"{label}Conflict", aggregate(f"{quote(name)} is already in use" for name in clashes)
         else:
             accepted[name] = requested.get(name)
     accepted["categories"] = requested.get("categories")
@@ -145,24 +136,6 @@ def established(crd: Object) -> Condition:
     if pem.load_error(go_base64.decode(config.get("caBundle", ""))):
         return Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
     return Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
-
-
-def non_structural(crd: Object) -> Condition | None:
-    """The condition NonStructuralSchema of a stored CRD, None if all schemas are structural."""
-    errors: list[FieldError] = []
-    if crd["spec"].get("preserveUnknownFields"):
-        errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
-    for n, version in enumerate(crd["spec"]["versions"] or []):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is None:
-            continue
-        try:
-            structural = parse(schema)
-        except NoStructuralForm as error:
-            message = f"failed to check validation schema for version {version['name']}: {error}"
-            return Condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
-        errors += structural_errors(structural, f"spec.versions[{n}].schema.openAPIV3Schema")
-    return Condition(NON_STRUCTURAL, "True", "Violations", aggregate(map(str, errors))) if errors else None
 
 
 class Approval(Enum):
@@ -221,9 +194,3 @@ NEVER_ESTABLISHED: Final = Condition(TERMINATING, "False", "NeverEstablished", "
 def deletion_failed(why: str) -> Condition:
     """The condition Terminating after an error."""
     return Condition(TERMINATING, "True", "InstanceDeletionFailed", f"could not issue all deletes: {why}")
-
-
-def deletion_unconfirmed(why: str) -> Condition:
-    """The condition Terminating while instances remain because of their finalizers."""
-    message = f"could not confirm zero CustomResources remaining: {why}"
-    return Condition(TERMINATING, "True", "InstanceDeletionCheck", message)

@@ -40,16 +40,16 @@ class Internal:
     def schema(self, version: str) -> Object | None:
         """The CustomResourceValidation of a version. Raises LookupError if there is no such version."""
         versions = self.versions or []
-        if not any("schema" in one for one in versions):
+        if not any("schema" in version for version in versions):
             return self.validation
-        for one in versions:
-            if one["name"] == version:
-                return one.get("schema")
+        for candidate in versions:
+            if candidate["name"] == version:
+                return candidate.get("schema")
         raise LookupError(version)
 
     def schemas(self) -> Iterator[Object]:
         """All schemas, each once."""
-        for holder in (self.validation, *(one.get("schema") for one in self.versions or [])):
+        for holder in (self.validation, *(version.get("schema") for version in self.versions or [])):
             if holder and holder.get("openAPIV3Schema") is not None:
                 yield holder["openAPIV3Schema"]
 
@@ -69,9 +69,9 @@ def internal(spec: Object) -> Internal:
     if versions:
         for name, kind in _HOISTED.items():
             first = versions[0].get(name)
-            if all(same(kind, one.get(name), first) for one in versions[1:]):
+            if all(same(kind, version.get(name), first) for version in versions[1:]):
                 top[name] = first
-                versions = [{key: item for key, item in one.items() if key != name} for one in versions]
+                versions = [{key: item for key, item in version.items() if key != name} for version in versions]
     return Internal(
         group=spec["group"],
         version=versions[0]["name"] if versions else "",
@@ -125,7 +125,7 @@ def nodes(schema: Object) -> Iterator[Object]:
                     inner += given
                 elif isinstance(given, dict):
                     inner += given.values() if keyword in _NAMED else [given]
-        todo += [one for one in reversed(inner) if isinstance(one, dict)]
+        todo += [item for item in reversed(inner) if isinstance(item, dict)]
 
 
 _GO_NAMES: Final = {
@@ -189,7 +189,7 @@ def _echo_field(field: Field, struct: Object) -> str:
 
 def _members(kind: Union, value: Json) -> Iterator[tuple[str, str]]:
     taken = None if value is None else kind.choices.get(json_type(value))
-    for choice in sorted(kind.choices.values(), key=lambda one: one.number):
+    for choice in sorted(kind.choices.values(), key=lambda choice: choice.number):
         if choice.name == "Allows":  # true also with a schema
             yield choice.name, "false" if value is False else "true"
         else:

@@ -32,7 +32,7 @@ from noxu.apiserver.crd.internal import echo, go_name, go_order
 from noxu.apiserver.crd.lists import LIST_TYPE, MAP_TYPE, list_type_errors, map_type_errors, presence_errors
 from noxu.apiserver.crd.strictness import TYPES, Strictness
 from noxu.apiserver.crd.types import RULE, SCHEMA
-from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.go.text import compact_json, trim_space
 from noxu.apiserver.schema.fieldpath import resolve
 from noxu.apiserver.schema.lint import structural_errors
 from noxu.apiserver.schema.pruning import META
@@ -42,7 +42,6 @@ from noxu.apiserver.values import Json, Object
 MAX_UINT64: Final = 2**64 - 1
 RULES: Final = "x-kubernetes-validations"
 REASONS: Final = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"]
-SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 class RuleSite(NamedTuple):
@@ -273,13 +272,15 @@ class _Walk:
             context = context.cut_off(path)
         embedding = root or schema.get("x-kubernetes-embedded-resource", False)
         each = _times(cardinality, schema)
-        for name, one in properties.items():
+        for name, property_ in properties.items():
             inner = context
             if embedding and name in META:
                 inner = replace(context, in_meta=True)
                 if root:
                     inner = replace(inner, no_defaults=f"in top-level {name}")
-            self.node(one, f"{below}[{name}]", inner, structural.properties.get(name) if structural else None, each)
+            self.node(
+                property_, f"{below}[{name}]", inner, structural.properties.get(name) if structural else None, each
+            )
 
     def junctors(self, schema: Object, path: Path, context: _Context) -> None:
         if schema.get("not") is not None:
@@ -301,8 +302,8 @@ class _Walk:
             inner = structural.items if structural else None
             self.node(items, below, context, inner, _times(cardinality, schema))
             return
-        for n, one in enumerate(items):
-            self.node(one, index(below, n), context, None, None)
+        for n, item in enumerate(items):
+            self.node(item, index(below, n), context, None, None)
 
 
 def _times(cardinality: int | None, schema: Object) -> int | None:
@@ -322,10 +323,10 @@ _LINE_BREAK: Final = re.compile(r"[\n\r]")
 
 def _rule_errors(rule: Object, path: Path, schema: Object, structural: Structural | None) -> Iterator[FieldError]:
     """The errors in a rule before it is compiled."""
-    expression = rule["rule"].strip(SPACE)
+    expression = trim_space(rule["rule"])
     message, expression_of_message = rule.get("message", ""), rule.get("messageExpression", "")
     field_path = rule.get("fieldPath", "")
-    text = message.strip(SPACE)
+    text = trim_space(message)
     if not expression:
         yield required(child(path, "rule"), "rule is not specified")
     elif message and not text:
@@ -334,7 +335,7 @@ def _rule_errors(rule: Object, path: Path, schema: Object, structural: Structura
         yield invalid(child(path, "message"), message, "must not contain line breaks")
     elif _LINE_BREAK.search(expression) and not text:
         yield required(child(path, "message"), "message must be specified if rule contains line breaks")
-    if expression_of_message and not expression_of_message.strip(SPACE):
+    if expression_of_message and not trim_space(expression_of_message):
         yield required(child(path, "messageExpression"), "messageExpression must be non-empty if specified")
     reason = rule.get("reason")
     if reason is not None and reason not in REASONS:
@@ -342,7 +343,7 @@ def _rule_errors(rule: Object, path: Path, schema: Object, structural: Structura
     if not field_path:
         return
     where = child(path, "fieldPath")
-    if not field_path.strip(SPACE):
+    if not trim_space(field_path):
         yield invalid(where, field_path, "must be non-empty if specified")
     if _LINE_BREAK.search(field_path):
         yield invalid(where, field_path, "must not contain line breaks")

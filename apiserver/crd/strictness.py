@@ -140,7 +140,7 @@ def _webhook(spec: Internal | None) -> Object:
 def _selectable_fields(spec: Internal, version: str) -> list[Object]:
     if not version:
         return spec.selectable_fields or []
-    named = (one for one in reversed(spec.versions or []) if one["name"] == version)
+    named = (candidate for candidate in reversed(spec.versions or []) if candidate["name"] == version)
     return next(named, {}).get("selectableFields") or []
 
 

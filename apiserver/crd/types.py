@@ -44,7 +44,7 @@ _EXACT: Final = 1e21  # encoding/json writes smaller whole floats without an exp
 
 
 def _number(value: Json) -> Json:
-    """A float64. Whole numbers become int, as they are written."""
+    """A float64. Whole numbers become int, as Go prints them."""
     if type(value) not in (int, float):
         raise Mismatch(json_type(value))
     try:

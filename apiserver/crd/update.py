@@ -72,7 +72,11 @@ _OPTIONAL: Final = "optionalOldSelf"
 def _rules_with(field: str, spec: Object) -> list[Object]:
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in spec["versions"] or []]
     rules = [
-        rule for one in schemas if one for node in nodes(one) for rule in node.get("x-kubernetes-validations") or []
+        rule
+        for schema in schemas
+        if schema
+        for node in nodes(schema)
+        for rule in node.get("x-kubernetes-validations") or []
     ]
     return [rule for rule in rules if rule.get(field) is not None]
 

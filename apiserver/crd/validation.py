@@ -141,7 +141,9 @@ def _spec_errors(spec: Internal, strict: Strictness, path: Path, checkers: RuleC
         if not spec.names.get(name):
             yield required(child(path, "names", name))
     yield from _name_errors(spec.names, child(path, "names"))
-    any_status = any(_has_status(one) for one in (spec.subresources, *(v.get("subresources") for v in versions)))
+    any_status = any(
+        _has_status(declared) for declared in (spec.subresources, *(v.get("subresources") for v in versions))
+    )
     yield from _holder_errors(
         spec.validation, child(path, "validation"), strict, spec.version, status=any_status, checkers=checkers
     )
@@ -238,9 +240,9 @@ def _deprecation_warning_errors(warning: str, deprecated: bool) -> Iterator[str]
 
 def _subresources(spec: Internal, version: str) -> Object | None:
     versions = spec.versions or []
-    if not any(one.get("subresources") is not None for one in versions):
+    if not any(candidate.get("subresources") is not None for candidate in versions):
         return spec.subresources
-    return next((one.get("subresources") for one in versions if one["name"] == version), None)
+    return next((candidate.get("subresources") for candidate in versions if candidate["name"] == version), None)
 
 
 def _has_status(subresources: Object | None) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Final
 
-from noxu.apiserver.go.base64 import encode
 from noxu.apiserver.values import MAX_INT64, Object
 
 _KUBE_AWARE: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
@@ -38,13 +36,6 @@ def version_of(crd: Object, name: str) -> Object | None:
     return next((version for version in crd["spec"]["versions"] or [] if version["name"] == name), None)
 
 
-def storage_version_hash(crd: Object) -> str:
-    """The hash of the storage version that discovery has for every version."""
-    spec = crd["spec"]
-    text = f"{spec['group']}/{storage_version(crd)}/{spec['names']['kind']}"
-    return encode(hashlib.sha256(text.encode()).digest()[:8])
-
-
 def deprecation_warning(crd: Object, name: str) -> str:
     """The warning in responses to requests at a version, "" if the version is not deprecated."""
     version = version_of(crd, name)
@@ -56,8 +47,8 @@ def deprecation_warning(crd: Object, name: str) -> str:
     group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
     warning = f"{group}/{name} {kind} is deprecated"
     newer = [
-        one["name"]
-        for one in crd["spec"]["versions"]
-        if one["served"] and not one.get("deprecated") and version_priority(one["name"]) < version_priority(name)
+        other["name"]
+        for other in crd["spec"]["versions"]
+        if other["served"] and not other.get("deprecated") and version_priority(other["name"]) < version_priority(name)
     ]
     return f"{warning}; use {group}/{min(newer, key=version_priority)} {kind}" if newer else warning

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
-from noxu.apiserver import kinds
 from noxu.apiserver.api import meta as object_meta
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.discovery.openapi_texts import FIELDS, KINDS, TYPE_META
 from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
-from noxu.apiserver.kinds import autoscaling, meta, options
+from noxu.apiserver.kinds import autoscaling, meta, options, scheme
 from noxu.apiserver.values import Object
 
 REF: Final = "#/definitions/"
@@ -157,7 +156,7 @@ class _Tables:
             for version in versions.split()
         ]
         self.add("autoscaling", "v1", autoscaling.SCALE)
-        for kind in sorted(kinds.served(), key=lambda kind: kind.group):  # core first: the others use its structs
+        for kind in sorted(scheme.served(), key=lambda kind: kind.group):  # core first: the others use its structs
             self.add(kind.group, kind.version, kind.struct)
             if kind.stored:
                 self.add(kind.group, kind.version, meta.list_of(kind.struct))

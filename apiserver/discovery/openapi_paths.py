@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from noxu.apiserver import kinds
 from noxu.apiserver.api import codec
 from noxu.apiserver.discovery import openapi_definitions as definitions
 from noxu.apiserver.discovery import openapi_schemas as schemas
@@ -21,7 +20,7 @@ from noxu.apiserver.discovery.openapi_definitions import DELETE_OPTIONS, PATCH, 
 from noxu.apiserver.discovery.openapi_schemas import V2, V3
 from noxu.apiserver.discovery.openapi_texts import PARAMETERS, RESPONSES
 from noxu.apiserver.go.structs import Scalar, Struct, Wire
-from noxu.apiserver.kinds import options
+from noxu.apiserver.kinds import options, scheme
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 
@@ -129,7 +128,7 @@ def kind_name(resource: Resource) -> str:
     """The name of the definition of a resource's objects."""
     if is_custom(resource):
         return schemas.name_of(resource)
-    struct = kinds.struct_of(resource.api_version, resource.kind)
+    struct = scheme.struct_of(resource.api_version, resource.kind)
     assert struct is not None, resource.kind
     return definitions.name_of(struct)
 
@@ -138,7 +137,7 @@ def list_name(resource: Resource) -> str:
     """The name of the definition of its lists."""
     if is_custom(resource):
         return schemas.name_of(resource, list_=True)
-    struct = kinds.struct_of(resource.api_version, resource.list_kind)
+    struct = scheme.struct_of(resource.api_version, resource.list_kind)
     assert struct is not None, resource.list_kind
     return definitions.name_of(struct)
 
@@ -174,7 +173,7 @@ class _Subresource(NamedTuple):
 
 def _subresources(resource: Resource, subject: str, kind: Object) -> Iterator[_Subresource]:
     """`subject` and `kind` are the resource's; some subresources have their own."""
-    built_in = None if is_custom(resource) else kinds.by_group_kind().get((resource.api_version, resource.kind))
+    built_in = None if is_custom(resource) else scheme.by_group_kind().get((resource.api_version, resource.kind))
     if built_in is None:
         for name, its_subject in (("status", subject), ("scale", definitions.SCALE)):
             if name in resource.subresources:

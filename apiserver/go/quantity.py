@@ -38,7 +38,7 @@ _BINARY_SUFFIXES: Final = {0: "", **{exponent: suffix for suffix, exponent in _B
 _NANO: Final = -9
 MAX_DIGITS: Final = 4000  # upstream takes any number
 _MAX_ALIGNED: Final = 100_000  # digits of a sum; upstream writes them out, however many they are
-_INT64_DIGITS: Final = 18  # digits that always fit into an int64
+_INT64_DIGITS: Final = 18  # numbers of this many digits always fit into an int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -387,7 +387,7 @@ _YOUNGER_SCRIPTS: Final = frozenset({"Garay", "Sidetic", "Sunuwar", "Todhri"})
 
 @cache
 def _unicode_class(name: str) -> str:
-    """The members of a class as they appear between brackets, "" if Go does not know the class."""
+    """The members of a class as written in brackets, "" if Go does not know the class."""
     name = _ALIASES.get(name, name)
     if name in _COMPOSED:
         return _COMPOSED[name]

@@ -214,12 +214,6 @@ def _integer(low: int, high: int) -> Callable[[Json], Json]:
     return read
 
 
-def _float(value: Json) -> Json:
-    if type(value) in (int, float):
-        return value
-    raise Mismatch(json_type(value))
-
-
 def _time(digits: int) -> Callable[[Json], Json]:
     def read(value: Json) -> Json:
         if type(value) is not str:
@@ -262,7 +256,6 @@ UID: Final = named("types.UID")
 BOOL: Final = Scalar("bool", _bool, False, Wire.BOOL)
 INT32: Final = Scalar("int32", _integer(-(2**31), 2**31 - 1), 0, Wire.INT32)
 INT64: Final = Scalar("int64", _integer(MIN_INT64, MAX_INT64), 0, Wire.INT64)
-FLOAT64: Final = Scalar("float64", _float, 0, Wire.DOUBLE)
 BYTES: Final = Scalar("[]uint8", _bytes, None, Wire.BYTES)
 TIME: Final = Scalar("v1.Time", _time(SECONDS), None, Wire.TIME)
 MICRO_TIME: Final = Scalar("v1.MicroTime", _time(MICRO), None, Wire.MICRO_TIME)

@@ -97,17 +97,17 @@ class _Parser:
 
     def end(self, year: int, month: int, day: int) -> None:
         if self.rest:
-            raise self.out(f": extra text: {_quote(self.rest)}")
+            raise self.out(f": extra text: {quote(self.rest)}")
         if not 1 <= day <= calendar.monthrange(year or 400, month)[1]:
             raise self.out(": day out of range")
 
     def bad(self, rest: str, element: str) -> ValueError:
         return ValueError(
-            f"parsing time {_quote(self.text)} as {_quote(self.layout)}: cannot parse {_quote(rest)} as {_quote(element)}"
+            f"parsing time {quote(self.text)} as {quote(self.layout)}: cannot parse {quote(rest)} as {quote(element)}"
         )
 
     def out(self, message: str) -> ValueError:
-        return ValueError(f"parsing time {_quote(self.text)}{message}")
+        return ValueError(f"parsing time {quote(self.text)}{message}")
 
     def literal(self, char: str) -> None:
         if not self.rest.startswith(char):
@@ -166,8 +166,8 @@ def _digit(text: str, position: int) -> bool:
     return text[position : position + 1] in "0123456789" and position < len(text)
 
 
-def _quote(text: str) -> str:
-    """time.quote: control characters and everything outside ASCII as bytes."""
+def quote(text: str) -> str:
+    """time.quote, for errors: control characters and everything outside ASCII as bytes."""
     out = []
     for char in text:
         if char in '"\\':
@@ -177,42 +177,3 @@ def _quote(text: str) -> str:
         else:
             out += [f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass")]
     return '"' + "".join(out) + '"'
-
-
-# --- durations ---
-
-_MAX_DURATION: Final = 2**63 - 1  # nanoseconds
-_UNITS: Final = {
-    "ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9
-}  # fmt: skip
-_MAX_DIGITS: Final = 19  # of the whole part of a duration
-_PART: Final = re.compile(r"([0-9]*)(\.[0-9]*)?([^.0-9]*)", re.DOTALL)
-
-
-def parse_duration(text: str) -> float:
-    """Seconds, as Go's time.ParseDuration reads them (`1h30m`, `1500ms`); raises ValueError with its message."""
-    negative, rest = text.startswith("-"), text[1:] if text[:1] in ("-", "+") else text
-    if rest == "0":
-        return 0.0
-    if not rest:
-        raise _bad_duration("invalid duration", text)
-    total = position = 0
-    while position < len(rest):
-        part = _PART.match(rest, position)
-        assert part is not None, "it matches anything"
-        whole, fraction, unit = part.groups()
-        if (not whole and not (fraction or ".")[1:]) or len(whole) > _MAX_DIGITS:
-            raise _bad_duration("invalid duration", text)
-        if not unit:
-            raise _bad_duration("missing unit in duration", text)
-        if unit not in _UNITS:
-            raise _bad_duration(f"unknown unit {_quote(unit)} in duration", text)
-        total += int(whole or 0) * _UNITS[unit] + int(float(f"0{fraction or ''}") * _UNITS[unit])
-        if total > _MAX_DURATION:
-            raise _bad_duration("invalid duration", text)
-        position = part.end()
-    return (-total if negative else total) / 1e9
-
-
-def _bad_duration(why: str, text: str) -> ValueError:
-    return ValueError(f"time: {why} {_quote(text)}")

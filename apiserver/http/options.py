@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from noxu.apiserver.api import errors, field, meta, selectors
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.go.duration import SECOND, parse_duration
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.go.time import parse_duration
 from noxu.apiserver.http.request import Query, first
 from noxu.apiserver.registry.draft import DeleteOptions, Options, Preconditions
 from noxu.apiserver.registry.listing import Selection, Window, decode_token
@@ -59,7 +59,7 @@ def request_timeout(query: Query, longest: float) -> float:
     if not text:
         return longest
     try:
-        seconds = parse_duration(text)
+        seconds = parse_duration(text) / SECOND
     except ValueError as error:
         raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
     return seconds if 0 < seconds < longest else longest

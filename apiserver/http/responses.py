@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from noxu.apiserver import kinds
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.http import negotiation
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.negotiation import PROTOBUF, YAML, Accepted
+from noxu.apiserver.kinds import scheme
 from noxu.apiserver.registry.entry import Entry, body_at, is_rendered
 from noxu.apiserver.registry.listing import Listing
 from noxu.apiserver.registry.offload import offload
@@ -48,7 +48,7 @@ def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> byt
     if accepted.media_type == YAML:
         return codec.to_yaml(value)
     if accepted.media_type == PROTOBUF:
-        struct = kinds.struct_of(value.get("apiVersion") or "v1", value["kind"])
+        struct = scheme.struct_of(value.get("apiVersion") or "v1", value["kind"])
         if struct is None:
             raise errors.not_acceptable((negotiation.JSON, YAML))
         return protobuf.encode(struct, value)

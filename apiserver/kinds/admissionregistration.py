@@ -10,7 +10,7 @@ from typing import Final
 
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.go.structs import BYTES, INT32, INT64, STRING, Field, List, Struct, named
-from noxu.apiserver.kinds import METADATA_OF_STATUS, Kind, Subresource
+from noxu.apiserver.kinds.kind import METADATA_OF_STATUS, Kind, Subresource
 from noxu.apiserver.kinds.meta import ALWAYS, CONDITION, LABEL_SELECTOR, NULL, POINTER, TYPE_META
 from noxu.apiserver.kinds.policies import (
     default_binding,

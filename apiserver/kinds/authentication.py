@@ -12,7 +12,7 @@ from noxu.apiserver.api.field import FieldError, Path
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.api.names import dns1123_subdomain
 from noxu.apiserver.go.structs import BOOL, INT64, STRING, TIME, UID, Field, List, Map, Struct
-from noxu.apiserver.kinds import VIRTUAL, Kind
+from noxu.apiserver.kinds.kind import VIRTUAL_VERBS, Kind
 from noxu.apiserver.kinds.meta import ALWAYS, NULL, TYPE_META
 from noxu.apiserver.values import Object
 
@@ -133,6 +133,6 @@ def _api_group_errors(path: Path, group: str) -> list[FieldError]:
 
 
 KINDS: Final = tuple(
-    Kind(group="authentication.k8s.io", struct=struct, plural=plural, namespaced=False, verbs=VIRTUAL)
+    Kind(group="authentication.k8s.io", struct=struct, plural=plural, namespaced=False, verbs=VIRTUAL_VERBS)
     for struct, plural in ((SELF_SUBJECT_REVIEW, "selfsubjectreviews"), (TOKEN_REVIEW, "tokenreviews"))
 )

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.go.structs import BOOL, STRING, Field, List, Map, Struct
-from noxu.apiserver.kinds import VIRTUAL, Context, Kind, as_json, valid
+from noxu.apiserver.kinds.kind import VIRTUAL_VERBS, Context, Kind, valid
 from noxu.apiserver.kinds.meta import (
     ALWAYS,
     FIELD_SELECTOR_REQUIREMENT,
@@ -175,9 +175,9 @@ def _selector_errors(name: str, selector: Object, path: Path) -> list[FieldError
     if not raw and not requirements:
         rule = f"when {path} is specified, requirements or rawSelector is required"
         errors.append(field.required(field.child(path, "requirements"), rule))
-    for n, one in enumerate(requirements):
+    for n, requirement in enumerate(requirements):
         where = field.index(field.child(path, "requirements"), n)
-        errors += _REQUIREMENTS[name](one, where, any_operator=True)
+        errors += _REQUIREMENTS[name](requirement, where, any_operator=True)
     return errors
 
 
@@ -193,7 +193,7 @@ KINDS: Final = tuple(
         struct=struct,
         plural=plural,
         namespaced=namespaced,
-        verbs=VIRTUAL,
+        verbs=VIRTUAL_VERBS,
         validate=validate,
     )
     for struct, plural, namespaced, validate in (

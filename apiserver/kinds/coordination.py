@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.api.field import FieldError, as_json
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.api.names import qualified_name
 from noxu.apiserver.go.structs import INT32, MICRO_TIME, STRING, Field, Struct, named
-from noxu.apiserver.kinds import Context, Kind, as_json
+from noxu.apiserver.kinds.kind import Context, Kind
 from noxu.apiserver.kinds.meta import ALWAYS, POINTER, TYPE_META
 from noxu.apiserver.values import Object
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.api.names import label_name, qualified_name
 from noxu.apiserver.go import base64 as go_base64
@@ -30,8 +30,8 @@ from noxu.apiserver.go.structs import (
     json_type,
     named,
 )
-from noxu.apiserver.kinds import STORED, Context, Kind, Subresource, as_json
 from noxu.apiserver.kinds.authentication import TOKEN_REQUEST
+from noxu.apiserver.kinds.kind import STORED_VERBS, Context, Kind, Subresource
 from noxu.apiserver.kinds.meta import ALWAYS, LIST_META, POINTER, TYPE_META
 from noxu.apiserver.values import Object, equal
 
@@ -131,9 +131,13 @@ def _validate_namespace(new: Object, old: Object | None, context: Context) -> li
     finalizers = new.get("spec", {}).get("finalizers") or ()
     if context.subresource == "finalize":
         indexed = enumerate(finalizers)
-        return [error for n, one in indexed for error in _finalizer_errors(field.index("spec.finalizers", n), one)]
+        return [
+            error
+            for n, finalizer in indexed
+            for error in _finalizer_errors(field.index("spec.finalizers", n), finalizer)
+        ]
     if context.subresource != "status":
-        return [error for one in finalizers for error in _finalizer_errors("spec.finalizers", one)]
+        return [error for finalizer in finalizers for error in _finalizer_errors("spec.finalizers", finalizer)]
     phase = new.get("status", {}).get("phase", "")
     deleted = bool(new["metadata"].get("deletionTimestamp"))
     if phase == ("Terminating" if deleted else "Active"):
@@ -199,14 +203,14 @@ def _validate_config_map(new: Object, old: Object | None, context: Context) -> l
         if name in binary:
             errors.append(field.invalid(field.key("data", name), name, "duplicate of key present in binaryData"))
     errors += _keys("binaryData", binary)
-    size = sum(len(one.encode("utf-8", "replace")) for one in text.values()) + _size(binary)
+    size = sum(len(content.encode("utf-8", "replace")) for content in text.values()) + _size(binary)
     if size > MAX_DATA:
         errors.append(field.too_long(_WHOLE_OBJECT, MAX_DATA))
     return errors
 
 
 def _size(data: dict[str, str]) -> int:
-    return sum(go_base64.decoded_length(one or "") for one in data.values())
+    return sum(go_base64.decoded_length(content or "") for content in data.values())
 
 
 OPAQUE: Final = "Opaque"
@@ -227,7 +231,7 @@ def _default_secret(value: Object) -> None:
     value["type"] = value.get("type") or OPAQUE
     text: dict[str, str] = value.pop("stringData", None) or {}
     if text:
-        encoded = {name: go_base64.encode(one.encode("utf-8", "replace")) for name, one in text.items()}
+        encoded = {name: go_base64.encode(content.encode("utf-8", "replace")) for name, content in text.items()}
         value["data"] = (value.get("data") or {}) | encoded
 
 
@@ -280,7 +284,7 @@ _MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 
 def _complete_service_account(new: Object, old: Object | None, subresource: str) -> None:  # noqa: ARG001
     if new.get("secrets"):
-        new["secrets"] = [{"name": one["name"]} if one.get("name") else {} for one in new["secrets"]]
+        new["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in new["secrets"]]
 
 
 def _warn_service_account(new: Object, old: Object | None) -> list[str]:
@@ -309,7 +313,7 @@ KINDS: Final = (
         plural="namespaces",
         namespaced=False,
         short_names=("ns",),
-        verbs=tuple(verb for verb in STORED if verb != "deletecollection"),
+        verbs=tuple(verb for verb in STORED_VERBS if verb != "deletecollection"),
         subresources=(
             Subresource(name="finalize", verbs=("update",), kept=("status",)),
             Subresource(name="status", verbs=_STATUS_VERBS, kept=("spec",)),

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.api.field import FieldError, as_json
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.api.names import dns1123_subdomain, path_segment_name, qualified_name
 from noxu.apiserver.go.structs import INT32, MICRO_TIME, STRING, TIME, Field, Struct
-from noxu.apiserver.kinds import Context, Kind, as_json
 from noxu.apiserver.kinds.core import OBJECT_REFERENCE
+from noxu.apiserver.kinds.kind import Context, Kind
 from noxu.apiserver.kinds.meta import ALWAYS, POINTER, TYPE_META
 from noxu.apiserver.values import Json, Object, equal
 

@@ -1,24 +1,45 @@
-"""CEL expressions of admission's configurations, judged when they are written (pkg/apis/admissionregistration/validation).
+"""CEL expressions in admission's configurations, checked when they are written (pkg/apis/admissionregistration/validation).
 
-Upstream refuses what does not compile. Here only those are refused who ask for it with `fieldValidation=Strict`, as
-kubectl does; others are warned. (What is stored and does not compile is an error of its policy when it is evaluated.)
+Upstream refuses expressions that do not compile. Here only requests with `fieldValidation=Strict`, as kubectl sends them,
+are refused; others get a warning. (A stored expression that does not compile is an error of its policy in evaluation.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Final
-
-from noxu.apiserver.kinds import Use
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from noxu.apiserver.cel import Composition, Purpose
+
+
+class Use(NamedTuple):
+    """The use of a CEL expression: the type of its result, and the names that it may contain."""
+
+    result: Literal["bool", "string", "string or null", "any", "ApplyConfiguration", "JSONPatch"]
+    params: bool = False
+    authorizer: bool = True
+    variables: tuple[tuple[str, str], ...] = ()
+    """(name, expression) of the variables composed before it."""
+    stored: bool = False
+    """The stored object has the same expression: features that were allowed then still are."""
+
+
+CheckExpression: TypeAlias = Callable[[str, Use], str]
+"""(expression, use) → its error, "" if it has none."""
+
+
+def no_check(expression: str, use: Use) -> str:  # noqa: ARG001
+    """For callers that do not check CEL."""
+    return ""
+
 
 _INTERNAL: Final = "program instantiation failed"
 
 
 def is_internal(fault: str) -> bool:
-    """Whether upstream tells a fault as an internal error."""
+    """Whether upstream reports a fault as an internal error."""
     return fault.startswith(_INTERNAL)
 
 
@@ -37,13 +58,13 @@ def _purposes() -> dict[str, Purpose]:
 
 
 class Checker:
-    """Judges the expressions of one object; each variable is compiled once."""
+    """Checks the expressions of one object; each variable is compiled once."""
 
     def __init__(self) -> None:
         self._compositions: dict[tuple[tuple[str, str], ...], Composition] = {}
 
     def __call__(self, expression: str, use: Use) -> str:
-        """What is wrong with an expression, an empty text if nothing is."""
+        """The error of an expression, "" if it has none."""
         composition, purpose = self._composition(use), _purposes()[use.result]
         return composition.expression(expression, purpose, authorizer=use.authorizer, stored=use.stored).error
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import path_segment_name, qualified_name
-from noxu.apiserver.kinds import CheckExpression, Use, as_json
-from noxu.apiserver.kinds.expressions import is_internal
+from noxu.apiserver.go.text import trim_space
+from noxu.apiserver.kinds.expressions import CheckExpression, Use, is_internal
 from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Json, Object
 
@@ -83,13 +83,13 @@ def rule_errors(rule: Object, path: Path) -> Errors:
     operations = rule.get("operations") or []
     where = field.child(path, "operations")
     errors = _alone(operations, where, "other operations")
-    for n, one in enumerate(operations):
-        if one not in _OPERATIONS:
-            errors.append(field.not_supported(field.index(where, n), as_json(one), _OPERATIONS))
+    for n, operation in enumerate(operations):
+        if operation not in _OPERATIONS:
+            errors.append(field.not_supported(field.index(where, n), as_json(operation), _OPERATIONS))
     errors += _alone(rule.get("apiGroups") or [], field.child(path, "apiGroups"), "other API groups")
     versions, where = rule.get("apiVersions") or [], field.child(path, "apiVersions")
     errors += _alone(versions, where, "other API versions")
-    errors += [field.required(field.index(where, n)) for n, one in enumerate(versions) if not one]
+    errors += [field.required(field.index(where, n)) for n, version in enumerate(versions) if not version]
     errors += _resource_errors(rule.get("resources") or [], field.child(path, "resources"))
     return errors + chosen(rule, path, "scope", _SCOPES)
 
@@ -107,19 +107,19 @@ def _resource_errors(resources: list[str], path: Path) -> Errors:
     errors = [] if resources else [field.required(path)]
     all_subresources, all_resources = set(), set()  # x of x/*, y of */y
     plain = False  # the last resource without subresource is not `*`; upstream ignores the others
-    for n, one in enumerate(resources):
+    for n, name in enumerate(resources):
         where = field.index(path, n)
-        resource, slash, subresource = one.partition("/")
-        if not one:
+        resource, slash, subresource = name.partition("/")
+        if not name:
             errors.append(field.required(where))
             continue
         if not slash:
-            plain = one != "*"
+            plain = name != "*"
             continue
         if resource in all_subresources:
-            errors.append(field.invalid(where, one, f"if '{resource}/*' is present, must not specify {one}"))
+            errors.append(field.invalid(where, name, f"if '{resource}/*' is present, must not specify {name}"))
         if subresource in all_resources:
-            errors.append(field.invalid(where, one, f"if '*/{subresource}' is present, must not specify {one}"))
+            errors.append(field.invalid(where, name, f"if '*/{subresource}' is present, must not specify {name}"))
         if subresource == "*":
             all_subresources.add(resource)
         if resource == "*":
@@ -159,8 +159,12 @@ def mutable_errors(match: Object | None, path: Path) -> Errors:
     """The errors about operations of mutating policies: a DELETE cannot be mutated."""
     where = field.child(path, "resourceRules", "operations")
     rules = (match or {}).get("resourceRules") or ()
-    operations = [one for rule in rules for one in rule.get("operations") or ()]
-    return [field.not_supported(where, as_json(one), _MUTABLE) for one in operations if one not in _MUTABLE]
+    operations = [operation for rule in rules for operation in rule.get("operations") or ()]
+    return [
+        field.not_supported(where, as_json(operation), _MUTABLE)
+        for operation in operations
+        if operation not in _MUTABLE
+    ]
 
 
 def _named_rule_errors(rule: Object, path: Path) -> Errors:
@@ -201,10 +205,10 @@ def condition_errors(
     errors = []
     if len(conditions) > _MAX_CONDITIONS:
         errors.append(field.too_many(path, len(conditions), _MAX_CONDITIONS))
-    again = repeats(one.get("name", "") for one in conditions)
-    for n, one in enumerate(conditions):
+    again = repeats(condition.get("name", "") for condition in conditions)
+    for n, condition in enumerate(conditions):
         where = field.index(path, n)
-        expression, name = one.get("expression", "").strip(), one.get("name", "")
+        expression, name = trim_space(condition.get("expression", "")), condition.get("name", "")
         if expression:
             use = Use("bool", params=params, stored=expression in known)
             errors += expression_errors(field.child(where, "expression"), expression, use, check)

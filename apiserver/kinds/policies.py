@@ -10,9 +10,11 @@ import re
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain, path_segment_name, qualified_name
-from noxu.apiserver.kinds import Context, Use, as_json
+from noxu.apiserver.go.text import trim_space
+from noxu.apiserver.kinds.expressions import Use
+from noxu.apiserver.kinds.kind import Context
 from noxu.apiserver.kinds.matching import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -69,7 +71,7 @@ class _PolicyValidator:
         self.params = self.spec.get("paramKind") is not None
         self.updating = old is not None
         self.variables: list[tuple[str, str]] = []
-        self.validations = {one.get("expression", "") for one in self.before.get("validations") or ()}
+        self.validations = {validation.get("expression", "") for validation in self.before.get("validations") or ()}
 
     def common(self, *, mutating: bool) -> list[FieldError]:
         spec = self.spec
@@ -79,10 +81,10 @@ class _PolicyValidator:
         errors += _constraint_errors(spec.get("matchConstraints"), "spec.matchConstraints", mutating=mutating)
         if not self.same_conditions():
             conditions, path = spec.get("matchConditions") or [], "spec.matchConditions"
-            before = (one.get("expression", "") for one in self.before.get("matchConditions") or ())
+            before = (condition.get("expression", "") for condition in self.before.get("matchConditions") or ())
             errors += condition_errors(conditions, path, self.check, params=self.params, before=before)
-        for n, one in enumerate(spec.get("variables") or ()):
-            errors += self.variable(one, field.index("spec.variables", n))
+        for n, variable in enumerate(spec.get("variables") or ()):
+            errors += self.variable(variable, field.index("spec.variables", n))
         return errors
 
     def same_conditions(self) -> bool:
@@ -95,73 +97,79 @@ class _PolicyValidator:
     def variable(self, variable: Object, path: Path) -> list[FieldError]:
         name, expression = variable.get("name", ""), variable.get("expression", "")
         errors: list[FieldError] = []
-        if not name.strip():
+        if not trim_space(name):
             errors.append(field.required(field.child(path, "name"), "name is not specified"))
         elif not _is_identifier(name) or name in _CEL_RESERVED:
             errors.append(field.invalid(field.child(path, "name"), name, "must be a valid CEL identifier"))
         where = field.child(path, "expression")
-        if not expression.strip():
+        if not trim_space(expression):
             return [*errors, field.required(where, "expression is not specified")]
         errors += expression_errors(where, expression, self.use("any", expression, self.validations), self.check)
         self.variables.append((name, expression))
         return errors
 
-    def validation(self, one: Object, path: Path) -> list[FieldError]:
-        expression, message = one.get("expression", ""), one.get("message", "")
+    def validation(self, validation: Object, path: Path) -> list[FieldError]:
+        expression, message = validation.get("expression", ""), validation.get("message", "")
         where = field.child(path, "expression")
-        if expression.strip():
+        if trim_space(expression):
             errors = expression_errors(where, expression, self.use("bool", expression, self.validations), self.check)
         else:
             errors = [field.required(where, "expression is not specified")]
-        errors += self.message_expression(one.get("messageExpression", ""), field.child(path, "messageExpression"))
+        errors += self.message_expression(
+            validation.get("messageExpression", ""), field.child(path, "messageExpression")
+        )
         where = field.child(path, "message")
-        if message and not message.strip():
+        if message and not trim_space(message):
             errors.append(field.invalid(where, message, "must be non-empty if specified"))
-        elif "\n" in message.strip() or "\r" in message.strip():
+        elif "\n" in trim_space(message) or "\r" in trim_space(message):
             errors.append(field.invalid(where, message, "must not contain line breaks"))
-        return errors if one.get("reason") == _ALSO_ALLOWED else errors + chosen(one, path, "reason", _REASONS)
+        return (
+            errors
+            if validation.get("reason") == _ALSO_ALLOWED
+            else errors + chosen(validation, path, "reason", _REASONS)
+        )
 
     def message_expression(self, expression: str, path: Path) -> list[FieldError]:
         if not expression:
             return []
-        if not expression.strip():
+        if not trim_space(expression):
             return [field.invalid(path, expression, "must be non-empty if specified")]
-        before = {one.get("messageExpression", "") for one in self.before.get("validations") or ()}
+        before = {validation.get("messageExpression", "") for validation in self.before.get("validations") or ()}
         use = self.use("string", expression, before, authorizer=False)
         return expression_errors(path, expression, use, self.check)
 
-    def audit_annotation(self, one: Object, path: Path) -> list[FieldError]:
-        key, expression = one.get("key", ""), one.get("valueExpression", "")
+    def audit_annotation(self, annotation: Object, path: Path) -> list[FieldError]:
+        key, expression = annotation.get("key", ""), annotation.get("valueExpression", "")
         where = field.child(path, "key")
         if self.name:
             full = f"{self.name}/{key}"
             errors = [field.invalid(where, full, text) for text in qualified_name(full)]
         else:
             errors = [field.invalid(where, key, "requires metadata.name be non-empty")]
-        where, trimmed = field.child(path, "valueExpression"), expression.strip()
+        where, trimmed = field.child(path, "valueExpression"), trim_space(expression)
         if not trimmed:
             return [*errors, field.required(where, "valueExpression is not specified")]
         if len(trimmed.encode("utf-8", "replace")) > _MAX_VALUE_EXPRESSION:
             return [*errors, field.required(where, f"must not exceed {_MAX_VALUE_EXPRESSION} bytes in length")]
-        before = {one.get("valueExpression", "") for one in self.before.get("auditAnnotations") or ()}
+        before = {annotation.get("valueExpression", "") for annotation in self.before.get("auditAnnotations") or ()}
         use = self.use("string or null", expression, before)
         return errors + expression_errors(where, trimmed, use, self.check, shown=expression)
 
-    def mutation(self, one: Object, path: Path) -> list[FieldError]:
-        kind = one.get("patchType", "")
-        wanted = _PATCHES.get(kind)
-        if wanted is None:
-            return chosen(one, path, "patchType", _PATCH_TYPES, required=True)
+    def mutation(self, mutation: Object, path: Path) -> list[FieldError]:
+        kind = mutation.get("patchType", "")
+        field_name = _PATCHES.get(kind)
+        if field_name is None:
+            return chosen(mutation, path, "patchType", _PATCH_TYPES, required=True)
         errors: list[FieldError] = []
-        if one.get(wanted) is None:
-            errors.append(field.required(field.child(path, wanted), f"must be specified when patchType is {kind}"))
+        if mutation.get(field_name) is None:
+            errors.append(field.required(field.child(path, field_name), f"must be specified when patchType is {kind}"))
         else:
-            expression = one[wanted].get("expression", "").strip()
-            where = field.child(path, wanted, "expression")
+            expression = trim_space(mutation[field_name].get("expression", ""))
+            where = field.child(path, field_name, "expression")
             use = self.use(kind, expression, set())
             errors += expression_errors(where, expression, use, self.check) if expression else [field.required(where)]
-        other = next(name for name in _PATCHES.values() if name != wanted)
-        if one.get(other) is not None:
+        other = next(name for name in _PATCHES.values() if name != field_name)
+        if mutation.get(other) is not None:
             rule = f"must not be specified when patchType is {kind}"
             errors.append(field.invalid(field.child(path, other), f"{{{other}}}", rule))
         return errors
@@ -176,18 +184,20 @@ def validate_validating(new: Object, old: Object | None, context: Context) -> li
     if not validations and not annotations:
         rule = "validations or auditAnnotations must contain at least one item"
         errors += [field.required("spec.validations", rule), field.required("spec.auditAnnotations", rule)]
-    for n, one in enumerate(validations):
-        errors += validator.validation(one, field.index("spec.validations", n))
+    for n, validation in enumerate(validations):
+        errors += validator.validation(validation, field.index("spec.validations", n))
     path = "spec.auditAnnotations"
     if len(annotations) > _MAX_AUDIT_ANNOTATIONS:
-        shown = [{"Key": one["key"], "ValueExpression": one["valueExpression"]} for one in annotations]
+        shown = [
+            {"Key": annotation["key"], "ValueExpression": annotation["valueExpression"]} for annotation in annotations
+        ]
         rule = f"must not have more than {_MAX_AUDIT_ANNOTATIONS} auditAnnotations"
         errors.append(field.invalid(path, shown, rule))
-    again = repeats(one.get("key", "") for one in annotations)
-    for n, one in enumerate(annotations):
+    again = repeats(annotation.get("key", "") for annotation in annotations)
+    for n, annotation in enumerate(annotations):
         where = field.index(path, n)
-        errors += validator.audit_annotation(one, where)
-        errors += [field.duplicate(field.child(where, "key"), one.get("key", ""))] if n in again else []
+        errors += validator.audit_annotation(annotation, where)
+        errors += [field.duplicate(field.child(where, "key"), annotation.get("key", ""))] if n in again else []
     return errors + reserved_name_errors(new, old)
 
 
@@ -197,8 +207,8 @@ def validate_mutating(new: Object, old: Object | None, context: Context) -> list
     mutations = validator.spec.get("mutations") or []
     if not mutations:
         errors.append(field.required("spec.mutations", "mutations must contain at least one item"))
-    for n, one in enumerate(mutations):
-        errors += validator.mutation(one, field.index("spec.mutations", n))
+    for n, mutation in enumerate(mutations):
+        errors += validator.mutation(mutation, field.index("spec.mutations", n))
     errors += chosen(validator.spec, "spec", "reinvocationPolicy", REINVOCATION_POLICIES, required=True)
     return errors + reserved_name_errors(new, old)
 
@@ -258,7 +268,7 @@ def _status_errors(status: Object) -> list[FieldError]:
         path = field.index("status.typeChecking.expressionWarnings", n)
         errors += [field.required(field.child(path, name)) for name in ("warning", "fieldRef") if not warning[name]]
     conditions = status.get("conditions") or []
-    again = repeats(one.get("type", "") for one in conditions)
+    again = repeats(condition.get("type", "") for condition in conditions)
     for n, condition in enumerate(conditions):
         path = field.index("status.conditions", n)
         errors += [field.duplicate(path, condition["type"])] if n in again else []
@@ -335,11 +345,11 @@ def _action_errors(actions: list[str]) -> list[FieldError]:
     path = "spec.validationActions"
     errors = []
     again = repeats(actions)
-    for n, one in enumerate(actions):
-        if one not in _ACTIONS:
-            errors.append(field.not_supported(field.index(path, n), as_json(one), _ACTIONS))
+    for n, action in enumerate(actions):
+        if action not in _ACTIONS:
+            errors.append(field.not_supported(field.index(path, n), as_json(action), _ACTIONS))
         if n in again:
-            errors.append(field.duplicate(field.index(path, n), as_json(one)))
+            errors.append(field.duplicate(field.index(path, n), as_json(action)))
     if {"Deny", "Warn"} <= set(actions):
         rule = (
             "must not contain both Deny and Warn (repeating the same validation failure information in the API "

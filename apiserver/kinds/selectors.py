@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import label_value, qualified_name
-from noxu.apiserver.kinds import as_json
 from noxu.apiserver.values import Object
 
 _WITH_VALUES: Final = ("In", "NotIn")
@@ -21,9 +20,9 @@ def label_selector_errors(selector: Object, path: Path, *, any_value: bool = Fal
     for name, value in sorted((selector.get("matchLabels") or {}).items()):
         errors += [field.invalid(where, name, text) for text in qualified_name(name)]
         errors += [field.invalid(where, value, text) for text in label_value(value)]
-    for n, one in enumerate(selector.get("matchExpressions") or ()):
+    for n, requirement in enumerate(selector.get("matchExpressions") or ()):
         where = field.index(field.child(path, "matchExpressions"), n)
-        errors += label_requirement_errors(one, where, any_value=any_value)
+        errors += label_requirement_errors(requirement, where, any_value=any_value)
     return errors
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.api.names import dns1123_label, label_1035_name
 from noxu.apiserver.go.structs import BOOL, INT32, INT_OR_STRING, STRING, Field, List, Map, Struct, named
-from noxu.apiserver.kinds import Context, Kind, Subresource, as_json
+from noxu.apiserver.kinds.kind import Context, Kind, Subresource
 from noxu.apiserver.kinds.meta import ALWAYS, CONDITION, POINTER, TYPE_META
 from noxu.apiserver.values import Object
 

@@ -14,7 +14,7 @@ from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path
 from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain
 from noxu.apiserver.crd.clientconfig import service_errors, url_errors
-from noxu.apiserver.kinds import Context
+from noxu.apiserver.kinds.kind import Context
 from noxu.apiserver.kinds.matching import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -93,7 +93,7 @@ class _Exemptions:
         self.any_label_value = any(
             label_selector_errors(hook[name], "") for hook in before for name in _SELECTORS if hook.get(name)
         )
-        self.expressions = {one.get("expression", "") for hook in before for one in _conditions(hook)}
+        self.expressions = {condition.get("expression", "") for hook in before for condition in _conditions(hook)}
 
 
 def _conditions(hook: Object) -> list[Object]:

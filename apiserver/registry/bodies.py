@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from noxu.apiserver import kinds
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.kinds import scheme
 from noxu.apiserver.values import Object
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -29,6 +29,6 @@ def decode_body(
 
 def _from_protobuf(content: bytes, expected: GroupVersionKind) -> Object:
     try:
-        return protobuf.decode(content, kinds.struct_of, api_version=expected.api_version, kind=expected.kind)[1]
+        return protobuf.decode(content, scheme.struct_of, api_version=expected.api_version, kind=expected.kind)[1]
     except ValueError as error:
         raise errors.bad_request(str(error)) from None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from noxu.apiserver import kinds
 from noxu.apiserver.go.structs import Struct, decode
-from noxu.apiserver.kinds import Kind, events
+from noxu.apiserver.kinds import events, scheme
+from noxu.apiserver.kinds.kind import Kind, selected, written
 from noxu.apiserver.registry.resource import BUILT_IN, VIRTUAL, Behaviour, Resource, Versions
 from noxu.apiserver.values import Object
 
@@ -49,7 +49,7 @@ class BuiltIn:
         self.kind.default(value)
 
     def written(self, value: Object) -> Object:
-        return kinds.written(self.kind, value)
+        return written(self.kind, value)
 
     def reset_fields(self, resource: Resource, subresource: str) -> tuple[str, ...]:
         for candidate in self.kind.subresources:
@@ -58,7 +58,7 @@ class BuiltIn:
         return self.kind.kept
 
     def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
-        return kinds.selected(self.kind, value)
+        return selected(self.kind, value)
 
     def unknown_field_label(self, name: str) -> str:
         known = ", ".join(f'"{label}"' for label in ("metadata.name", "metadata.namespace", *self.kind.selectable))
@@ -88,10 +88,10 @@ def resource_of(kind: Kind, behaviour: Behaviour) -> Resource:
 def built_in_versions() -> list[Versions]:
     """The built-in kinds. All have one version except events, which are served in two groups."""
     versions = []
-    for kind in kinds.served():
+    for kind in scheme.served():
         if kind.kind != "Event":
             resource = resource_of(kind, BuiltIn(kind))
             versions.append(Versions([resource], resource))
-    core, other = (kinds.by_group_kind()[version, "Event"] for version in (events.CORE, events.EVENTS))
+    core, other = (scheme.by_group_kind()[version, "Event"] for version in (events.CORE, events.EVENTS))
     both = [resource_of(core, BuiltIn(core, events.to_core)), resource_of(other, BuiltIn(other, events.from_core))]
     return [*versions, Versions(both, both[0])]

@@ -18,7 +18,7 @@ from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.apply.tracker import Tracker
 from noxu.apiserver.go.structs import Struct
-from noxu.apiserver.kinds import Kind
+from noxu.apiserver.kinds.kind import Kind
 from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.schema.defaulting import has_null_default
 from noxu.apiserver.schema.embedded import has_embedded

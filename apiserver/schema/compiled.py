@@ -64,7 +64,7 @@ class Compiled:
 def _body(schema: Structural) -> Structural:
     """The root without metadata, and without keywords about all fields together."""
     metadata = schema.properties.get("metadata", ANYTHING)
-    has_defaults = any(one.default is not MISSING for one in (metadata, *metadata.properties.values()))
+    has_defaults = any(node.default is not MISSING for node in (metadata, *metadata.properties.values()))
     return Structural(
         type="object",
         properties={

@@ -87,11 +87,13 @@ class _References:
         for keyword in (*JUNCTORS, "items"):
             if isinstance(node.get(keyword), list):
                 below = child(path, keyword)
-                node[keyword] = [self.inlined(one, f"{below}[{n}]", inside) for n, one in enumerate(node[keyword])]
+                node[keyword] = [
+                    self.inlined(member, f"{below}[{n}]", inside) for n, member in enumerate(node[keyword])
+                ]
         for keyword in _NAMED:
-            for one, inner in (node.get(keyword) or {}).items():
+            for name, inner in (node.get(keyword) or {}).items():
                 if isinstance(inner, dict):
-                    node[keyword][one] = self.inlined(inner, key(child(path, keyword), one), inside)
+                    node[keyword][name] = self.inlined(inner, key(child(path, keyword), name), inside)
         return node
 
     @staticmethod
@@ -150,20 +152,20 @@ class _Completion:
                 self.note(key(child(path, "properties"), "metadata"), "implied fields dropped")
 
     def node(self, node: Object, mentions: list[Object], path: Path) -> None:
-        for one in (node, *_branches(node)):
-            self.keywords(one, path)
+        for branch in (node, *_branches(node)):
+            self.keywords(branch, path)
         self.unmention_metadata(node, path)
         self.lift(node, path)
         for junctor in JUNCTORS:
             self.settle(node, junctor, path)
-        branches = [*_branches(node), *(inner for one in mentions for inner in (one, *_branches(one)))]
+        branches = [*_branches(node), *(inner for mention in mentions for inner in (mention, *_branches(mention)))]
         self.type(node, branches, path)
         for name, inner in (node.get("properties") or {}).items():
-            same_place = [one["properties"][name] for one in branches if name in (one.get("properties") or {})]
+            same_place = [branch["properties"][name] for branch in branches if name in (branch.get("properties") or {})]
             self.node(inner, same_place, key(child(path, "properties"), name))
         for keyword in ("items", "additionalProperties"):
             if isinstance(node.get(keyword), dict):
-                same_place = [one[keyword] for one in branches if isinstance(one.get(keyword), dict)]
+                same_place = [branch[keyword] for branch in branches if isinstance(branch.get(keyword), dict)]
                 self.node(node[keyword], same_place, child(path, keyword))
         self.branches(node, path)
 
@@ -188,7 +190,7 @@ class _Completion:
         if (
             isinstance(items, list)
             and items
-            and all(one == items[0] for one in items)
+            and all(item == items[0] for item in items)
             and not node.get("additionalItems")
         ):
             node["items"] = items[0]
@@ -204,7 +206,9 @@ class _Completion:
             del node["additionalProperties"]
             self.note(path, _PRUNED)
         if node.get("dependencies"):
-            node.setdefault("allOf", []).extend(_dependency(*one) for one in node.pop("dependencies").items())
+            node.setdefault("allOf", []).extend(
+                _dependency(*dependency) for dependency in node.pop("dependencies").items()
+            )
             self.note(path, "dependencies became anyOf: the field is absent, or the dependency holds")
         if node.get("uniqueItems") and isinstance(items, dict) and items.get("type") in _SCALARS:
             del node["uniqueItems"]
@@ -251,7 +255,7 @@ class _Completion:
                 del node[junctor]
         for keyword in _MOVABLE:
             given = [branch[keyword] for branch in branches if branch.get(keyword) is not None]
-            agreed = bool(given) and all(one == given[0] for one in given)
+            agreed = bool(given) and all(other == given[0] for other in given)
             if agreed and (junctor == "allOf" or len(given) == len(branches)) and not node.get(keyword):
                 node[keyword] = given[0]
                 for branch in branches:
@@ -352,7 +356,7 @@ _DESCRIPTIVE: Final = frozenset(
 def _is_plain(node: Object) -> bool:
     """Whether a node only describes the structure of a value."""
     below = [*(node.get("properties") or {}).values(), node.get("items"), node.get("additionalProperties")]
-    return node.keys() <= _DESCRIPTIVE and all(_is_plain(one) for one in below if isinstance(one, dict))
+    return node.keys() <= _DESCRIPTIVE and all(_is_plain(inner) for inner in below if isinstance(inner, dict))
 
 
 def _branches(node: Object) -> Iterator[Object]:
@@ -366,7 +370,7 @@ def _branches(node: Object) -> Iterator[Object]:
 
 
 def _is_int_or_string(branches: list[Object]) -> bool:
-    return len(branches) == 2 and all(one in branches for one in _EITHER)
+    return len(branches) == 2 and all(type_ in branches for type_ in _EITHER)
 
 
 def _dependency(name: str, on: Json) -> Object:
@@ -395,7 +399,7 @@ def _implied_types(nodes: Iterable[Object]) -> set[str]:
     defaults: set[str] = set()
     for node in nodes:
         types |= {type_ for type_, keywords in _IMPLIED.items() if any(node.get(name) is not None for name in keywords)}
-        types |= {_JSON_TYPES[type(one)] for one in node.get("enum") or [] if one is not None}
+        types |= {_JSON_TYPES[type(member)] for member in node.get("enum") or [] if member is not None}
         types |= {type_ for type_, formats in NUMERIC.items() if node.get("format") in formats}
         if node.get("type"):
             types.add(node["type"])

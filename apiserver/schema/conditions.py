@@ -120,7 +120,9 @@ def _is_scalar(value: Json) -> bool:
 # -- scalars ----------------------------------------------------------------------------------------------------------
 
 _JUNCTORS: Final = ("all_of", "any_of", "one_of", "not_")
-_BEYOND_PRESENCE: Final = tuple(one.name for one in fields(ValueValidation) if one.name not in ("required", *_JUNCTORS))
+_BEYOND_PRESENCE: Final = tuple(
+    attribute.name for attribute in fields(ValueValidation) if attribute.name not in ("required", *_JUNCTORS)
+)
 _LIMITS: Final = ("format", "maximum", "minimum", "multiple_of")
 
 
@@ -151,7 +153,7 @@ def _string_conditions(x: str, validation: ValueValidation, functions: Functions
     """The conditions for a string, besides its type."""
     yield from _between(f"len({x})", validation.min_length, validation.max_length)
     if validation.enum:
-        yield f"{x} in {functions.constant(frozenset(one for one in validation.enum if type(one) is str))}"
+        yield f"{x} in {functions.constant(frozenset(member for member in validation.enum if type(member) is str))}"
     if validation.pattern:
         yield f"{functions.constant(_CachedCheck(patterns.compile(validation.pattern).search))}[{x}]"
     if validation.format and (is_valid := formats.checker(validation.format)):
@@ -426,7 +428,7 @@ def _presence(validation: ValueValidation, levels: int) -> Iterator[str]:
     junctors = ((validation.all_of, " and ", ""), (validation.any_of, " or ", ""), (validation.one_of, " + ", " == 1"))
     for branches, operator, rest in junctors:
         if branches:
-            yield f"({operator.join(_branch(one, levels) for one in branches)}){rest}"
+            yield f"({operator.join(_branch(branch, levels) for branch in branches)}){rest}"
     if validation.not_:
         yield f"not {_branch(validation.not_, levels)}"
 

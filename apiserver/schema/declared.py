@@ -48,7 +48,7 @@ def nearest(root: Structural, steps: Sequence[str]) -> str:
 
     *above, name = steps
     names = _names(root, above)
-    folded = {one.lower(): one for one in names}
+    folded = {name.lower(): name for name in names}
     found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
     return folded[found[0]] if found else ""
 
@@ -72,4 +72,4 @@ def _names(root: Structural, steps: Sequence[str]) -> list[str]:
     found = at(root, steps)
     names = list(found.schema.properties) if found and found.schema else []
     is_resource = not steps or (found and found.schema and found.schema.embedded_resource)
-    return [*names, *(one for one in TYPE_META if one not in names)] if is_resource else names
+    return [*names, *(name for name in TYPE_META if name not in names)] if is_resource else names

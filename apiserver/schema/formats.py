@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from noxu.apiserver.go import url as go_url
+from noxu.apiserver.go.duration import parse_schema_duration
 from noxu.apiserver.go.net import is_cidr, is_ipv4, is_ipv6, is_mac
 from noxu.apiserver.schema import patterns
 
@@ -75,43 +76,11 @@ _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-
 
 
 def _is_duration(text: str) -> bool:
-    """Go's time.ParseDuration, or Scala's way of writing: any number with a known unit anywhere in the text."""
-    if _is_go_duration(text):
-        return True
-    known = False
-    for number, unit in _AMOUNT.findall(text):
-        if len(number.lstrip("0")) > 19 or int(number[-20:]) > _MAX_DURATION:
-            return False
-        unit = unit.lower()
-        known = known or unit in _UNITS or unit.startswith(_UNIT_WORDS)
-    return known
-
-
-def _is_go_duration(text: str) -> bool:
-    """`[-+]?([0-9]*(\\.[0-9]*)?unit)+` within 2^63 nanoseconds."""
-    if not _GO_DURATION.fullmatch(text):
+    try:
+        parse_schema_duration(text)
+    except ValueError:
         return False
-    total = 0
-    for whole, fraction, unit in _GO_AMOUNT.findall(text):
-        if not (whole or fraction) or len(whole.lstrip("0")) > 19:
-            return False
-        nanoseconds = int(whole[-20:] or 0) * _NANOSECONDS[unit]
-        if int(whole[-20:] or 0) > 2**63 or nanoseconds > 2**63:
-            return False
-        digits = fraction[:18]
-        total += nanoseconds + int(int(digits or 0) * (_NANOSECONDS[unit] / 10 ** len(digits)))
-    return total <= (2**63 if text.startswith("-") else _MAX_DURATION)
-
-
-_AMOUNT: Final = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]+)")  # possessive: linear time
-_UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
-_UNIT_WORDS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
-_NANOSECONDS: Final = {
-    "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9,
-}  # fmt: skip
-_GO_AMOUNT: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
-_GO_DURATION: Final = re.compile(rf"[-+]?(?:0|(?:{_GO_AMOUNT.pattern})+)".replace("([0-9]*)", "[0-9]*"))
-_MAX_DURATION: Final = 2**63 - 1
+    return True
 
 
 def _is_hostname(text: str) -> bool:
@@ -210,4 +179,3 @@ _CHECKS: Final[Mapping[str, Check]] = {  # by name without dashes
     "k8sshortname": lambda text: len(text) <= 63 and _is_short_name(text),
     "k8slongname": lambda text: len(text) <= 253 and _is_long_name(text),
 }
-SUPPORTED: Final = frozenset(_CHECKS)

@@ -73,7 +73,6 @@ _ADVICE: Final = {
     "unknown field": "Check the spelling and the indentation: there is no such field here.",
 }
 _GENERAL_ADVICE: Final = {
-    "FieldValueNotFound": "Refer to something that exists.",
     "FieldValueRequired": "Add the field.",
     "FieldValueDuplicate": "Remove all but one.",
     "FieldValueInvalid": "Change the value.",

@@ -99,8 +99,10 @@ def _map_errors(items: list[Json], names: tuple[str, ...]) -> Iterator[FieldErro
         elements = [item.get(names[0], _NO_KEY) if item else _NO_KEY for item in items]
     else:
         keys = [_keys(item, names) for item in items]
-        plain = {type(value) for one in keys for value in one.values()} <= {str, int}
-        elements = [tuple(one.items()) for one in keys] if plain else keys  # hashable, so that no JSON is needed
+        plain = {type(value) for composite in keys for value in composite.values()} <= {str, int}
+        elements = (
+            [tuple(composite.items()) for composite in keys] if plain else keys
+        )  # hashable, so that no JSON is needed
     yield from (duplicate(f"[{n}]", _keys(items[n], names)) for n in _second_occurrences(elements))
 
 

@@ -60,33 +60,35 @@ def merge(*skeletons: Object) -> Object:
     if len(skeletons) == 1:
         return skeletons[0]
     merged: Object = {}
-    types = {one.get("type") for one in skeletons}
+    types = {skel.get("type") for skel in skeletons}
     if len(types) == 1 and (type_ := types.pop()) is not None:
         merged["type"] = type_
-    if items := [one["items"] for one in skeletons if "items" in one]:
+    if items := [skel["items"] for skel in skeletons if "items" in skel]:
         merged["items"] = _merge_items(items)
     for keyword in _ADDITIONAL:
-        if given := [one[keyword] for one in skeletons if keyword in one]:
+        if given := [skel[keyword] for skel in skeletons if keyword in skel]:
             merged[keyword] = _merge_additional(given)
     for keyword in _MAPS:
-        if given := [one[keyword] for one in skeletons if keyword in one]:
-            names = dict.fromkeys(name for one in given for name in one)
-            merged[keyword] = {name: merge(*(one[name] for one in given if name in one)) for name in names}
+        if given := [skel[keyword] for skel in skeletons if keyword in skel]:
+            names = dict.fromkeys(name for schemas in given for name in schemas)
+            merged[keyword] = {name: merge(*(schemas[name] for schemas in given if name in schemas)) for name in names}
     return merged
 
 
 def _merge_items(items: list[Json]) -> Json:
     """Merge schemas for all items and lists of schemas for one item each; the n-th item may be described by both."""
-    lists = [one for one in items if isinstance(one, list)]
-    for_all = [one for one in items if isinstance(one, dict)]
+    lists = [schema for schema in items if isinstance(schema, list)]
+    for_all = [schema for schema in items if isinstance(schema, dict)]
     if not lists:
         return merge(*for_all)
-    return [merge(*for_all, *(one[n] for one in lists if n < len(one))) for n in range(max(map(len, lists)))]
+    return [
+        merge(*for_all, *(schemas[n] for schemas in lists if n < len(schemas))) for n in range(max(map(len, lists)))
+    ]
 
 
 def _merge_additional(given: list[Json]) -> Json:
     """Merge values of additionalProperties or additionalItems; any schema overrules `false`."""
-    schemas = [one for one in given if one is not False]
+    schemas = [schema for schema in given if schema is not False]
     return merge(*schemas) if schemas else False
 
 
@@ -110,8 +112,8 @@ def _polymorphic(s: Object, path: Path) -> Iterator[Path]:
         if isinstance(inner, dict):
             yield from _polymorphic(inner, child(path, keyword))
         elif isinstance(inner, list):
-            for n, one in enumerate(inner):
-                yield from _polymorphic(one, index(child(path, keyword), n))
+            for n, branch in enumerate(inner):
+                yield from _polymorphic(branch, index(child(path, keyword), n))
 
 
 def strip(schema: Structural) -> Structural:

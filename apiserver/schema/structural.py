@@ -122,8 +122,6 @@ class Structural:
         return self.additional_properties if isinstance(self.additional_properties, Structural) else None
 
 
-Node: TypeAlias = Structural | NestedValueValidation
-
 # Keywords that upstream has a Go field for, but that no schema may use: such a schema has no structural form.
 UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 _UNSUPPORTED: Final = frozenset(UNSUPPORTED)
@@ -160,7 +158,7 @@ def _items(value: Json) -> Structural | None:
 
 
 def _properties(value: Json) -> dict[str, Structural]:
-    return {name: parse(one) for name, one in value.items()}
+    return {name: parse(inner) for name, inner in value.items()}
 
 
 def _additional(value: Json) -> Structural | bool:
@@ -170,14 +168,14 @@ def _additional(value: Json) -> Structural | bool:
 def _rules(value: Json) -> tuple[Rule, ...]:
     return tuple(
         Rule(
-            one.get("rule", ""),
-            one.get("message", ""),
-            one.get("messageExpression", ""),
-            one.get("reason") or "",
-            one.get("fieldPath", ""),
-            one.get("optionalOldSelf"),
+            rule.get("rule", ""),
+            rule.get("message", ""),
+            rule.get("messageExpression", ""),
+            rule.get("reason") or "",
+            rule.get("fieldPath", ""),
+            rule.get("optionalOldSelf"),
         )
-        for one in value
+        for rule in value
     )
 
 
@@ -245,7 +243,7 @@ def _nested(schema: Object) -> NestedValueValidation:
         validation=_value_validation(schema),
         rules=_rules(schema.get("x-kubernetes-validations") or ()),
         items=_nested(schema["items"]) if isinstance(schema.get("items"), dict) else None,
-        properties={name: _nested(one) for name, one in (schema.get("properties") or {}).items()},
+        properties={name: _nested(inner) for name, inner in (schema.get("properties") or {}).items()},
         additional_properties=_nested(additional) if isinstance(additional, dict) else None,
         forbidden={
             name: given
@@ -284,4 +282,4 @@ def has_rules(schema: Structural) -> bool:
     if schema.rules:
         return True
     below = (*schema.properties.values(), schema.items, schema.values)
-    return any(one is not None and has_rules(one) for one in below)
+    return any(inner is not None and has_rules(inner) for inner in below)

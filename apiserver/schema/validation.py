@@ -8,7 +8,7 @@ Upstream's rules, which therefore hold here:
 - If no branch of anyOf or oneOf is valid, the errors of the branch with most matches are reported, the first among
   equals. A value has as many matches as checks apply to it and to the values in it, and more for some that pass.
 - An error with the same text as an earlier one is dropped, wherever it was found.
-- Messages name the field relative to where validation began: errors of the status subresource have the field `status.x`
+- Messages name the field relative to where validation starts: errors of the status subresource have the field `status.x`
   and say `x in body …`; those of a default begin with the empty name: ` in body must be of type string`.
 
 `uniqueItems` is not checked: no CustomResourceDefinition may set it.
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.api.codec import decode_stored, encode
 from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS
@@ -30,16 +30,14 @@ from noxu.apiserver.api.field import type_invalid as of_wrong_type
 from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.schema import formats, numbers, patterns
+from noxu.apiserver.schema.correlation import Correlated
 from noxu.apiserver.schema.enums import membership
 from noxu.apiserver.schema.location import Location, path_of
 from noxu.apiserver.schema.numbers import is_json_integer
 from noxu.apiserver.schema.structural import NestedValueValidation, Structural
 from noxu.apiserver.values import Json, Object
 
-if TYPE_CHECKING:
-    from noxu.apiserver.schema.ratcheting import Correlated
-
-# Validation stops at so many errors, or so many characters of paths in them: they take time, and are not reported.
+# Validation stops at this number of errors, or of characters in their paths: more take time, and are not reported.
 MAX_FOUND: Final = 10 * MAX_REPORTED_ERRORS
 MAX_FOUND_TEXT: Final = 64 << 20
 
@@ -53,7 +51,7 @@ BLOCKING: Final = frozenset({
 })  # fmt: skip
 
 Found: TypeAlias = list[FieldError]
-Check: TypeAlias = "Callable[[Json, Location, Found, Correlated | None], int]"
+Check: TypeAlias = Callable[[Json, Location, Found, Correlated | None], int]
 """(value, location, errors found so far, correlated old value when ratcheting) → matches beyond the certain ones."""
 
 

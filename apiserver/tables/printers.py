@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import cache
 from typing import Final, NamedTuple
 
+from noxu.apiserver.go.text import trim_space
 from noxu.apiserver.tables.duration import since
 from noxu.apiserver.tables.table import CREATED, NAME_COLUMN, Columns, definition
 from noxu.apiserver.values import Json, Object, nested_field
@@ -113,7 +114,7 @@ def _event_field_path(value: Object, _: datetime) -> str:
 
 
 def _event_message(value: Object, _: datetime) -> str:
-    return (_either(value, "message", "note") or "").strip()
+    return trim_space(_either(value, "message", "note") or "")
 
 
 _EVENT: Final = (

@@ -13,8 +13,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 
+from noxu.apiserver.admission.hooks import Hook
 from noxu.apiserver.admission.matching import Criteria, Rule
-from noxu.apiserver.admission.webhooks import Hook
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import difference
 from noxu.apiserver.containment import Contained
@@ -72,7 +72,7 @@ def hook(
         Criteria((rule,)),
         Endpoint(f"function://{name}"),
         caller=_caller(function, _mutation if mutating else _validation),
-        again=reinvoke,
+        reinvoke=reinvoke,
     )
 
 

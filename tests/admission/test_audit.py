@@ -88,7 +88,7 @@ async def test_no_more_failures_are_kept_than_fit(world: World) -> None:
     validations = [{"expression": "false", "message": str(n)} for n in range(60)]
     await world.validating("a", "Audit", validations=validations)
     kept = json.loads((await world.create()).audit[FAILURES])
-    assert [one["message"] for one in kept] == [str(n) for n in range(50)]
+    assert [entry["message"] for entry in kept] == [str(n) for n in range(50)]
 
 
 async def test_annotations_are_kept_under_the_name_of_the_policy(world: World) -> None:

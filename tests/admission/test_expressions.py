@@ -139,11 +139,11 @@ def test_errors_when_evaluated_name_the_expression(expression: str, error: str) 
         ("jsonpatch.escapeKey('a') == 'a'", "undeclared reference to 'jsonpatch'"),
     ],
 )  # fmt: skip
-def test_what_does_not_compile_is_told_when_it_is_evaluated(expression: str, error: str) -> None:
-    told = outcome(expression, variables=(("double", "1 + 1"),))
-    assert isinstance(told, str)
-    assert told.startswith("compilation error: compilation failed: ERROR: <input>:1:")
-    assert error in told
+def test_errors_of_compilation_are_reported_by_the_evaluation(expression: str, error: str) -> None:
+    result = outcome(expression, variables=(("double", "1 + 1"),))
+    assert isinstance(result, str)
+    assert result.startswith("compilation error: compilation failed: ERROR: <input>:1:")
+    assert error in result
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_params_and_authorizer_may_be_undeclared() -> None:
 
 
 def test_an_authorizer_may_be_declared_and_absent() -> None:
-    told = outcome("authorizer.path('/').check('get').allowed()", authorizer=False)
-    assert str(told).endswith("resulted in error: no such attribute(s): authorizer")
+    result = outcome("authorizer.path('/').check('get').allowed()", authorizer=False)
+    assert str(result).endswith("resulted in error: no such attribute(s): authorizer")
 
 
 def test_functions_that_came_later_are_for_stored_expressions_only() -> None:
@@ -179,7 +179,7 @@ def test_functions_that_came_later_are_for_stored_expressions_only() -> None:
     assert "undeclared reference" in composition.expression("[1].includes(1)", stored=False).error
 
 
-def test_questions_name_who_asks_what_about_what() -> None:
+def test_authorizer_checks_name_user_verb_and_resource() -> None:
     asked: list[dict[str, str]] = []
 
     def ask(question: Any) -> AuthorizerDecision:
@@ -201,7 +201,7 @@ def test_questions_name_who_asks_what_about_what() -> None:
 # Variables
 
 
-def test_variables_are_evaluated_once_and_only_if_somebody_looks() -> None:
+def test_variables_are_evaluated_once_and_only_if_used() -> None:
     asked = []
     seen = SEEN._replace(authorize=lambda question: asked.append(question) or AuthorizerDecision(allowed=True))
     variables = (("may", "authorizer.path('/').check('get').allowed()"), ("boom", "object.spec.none"))
@@ -221,9 +221,9 @@ def test_variables_are_evaluated_once_and_only_if_somebody_looks() -> None:
         ("object.spec.n +", 'composited variable "v" fails to compile: compilation failed: ERROR: <input>:1:16'),
     ],
 )  # fmt: skip
-def test_a_variable_that_fails_fails_who_uses_it(variable: str, error: str) -> None:
-    told = outcome("variables.v == 1", variables=(("v", variable),))
-    assert error in str(told)
+def test_an_error_in_a_variable_is_one_of_the_expression_that_uses_it(variable: str, error: str) -> None:
+    result = outcome("variables.v == 1", variables=(("v", variable),))
+    assert error in str(result)
     assert outcome("variables.v == 1 || true", variables=(("v", variable),)) is True
 
 
@@ -248,9 +248,9 @@ def test_an_expression_has_a_limit_and_so_has_a_variable(monkeypatch: pytest.Mon
     monkeypatch.setattr(expressions, "PER_CALL_LIMIT", COST // 2)
     cancelled = "operation cancelled: actual cost limit exceeded"
     assert outcome(EXPENSIVE) == f"expression '{EXPENSIVE}' resulted in error: {cancelled}"
-    told = f'composited variable "v" fails to evaluate: {cancelled}'
+    result = f'composited variable "v" fails to evaluate: {cancelled}'
     assert (
-        outcome("variables.v", variables=(("v", EXPENSIVE),)) == f"expression 'variables.v' resulted in error: {told}"
+        outcome("variables.v", variables=(("v", EXPENSIVE),)) == f"expression 'variables.v' resulted in error: {result}"
     )
 
 
@@ -326,7 +326,7 @@ async def test_the_loop_goes_on_while_something_expensive_is_evaluated() -> None
     await done
 
 
-async def test_there_is_an_end_to_it_in_the_thread_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_evaluation_in_the_thread_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expressions, "LONGEST", 0.0)
     composition = Composition(params=False)
     expression = composition.expression(EXPENSIVE)
@@ -396,6 +396,6 @@ def test_conditions_of_a_policy_may_use_its_variables() -> None:
     assert met.met_within(None, SEEN, fail=True)
 
 
-def test_conditions_tell_whether_there_are_any() -> None:
+def test_conditions_are_true_if_there_are_any() -> None:
     assert not conditions()
     assert conditions("true")

@@ -6,87 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.attributes import Attributes
 from noxu.apiserver.admission.matching import Criteria, criteria_of_policy, criteria_of_webhook, matched, meets, rule_of
 from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.cache import WatchCache
-from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
-from noxu.apiserver.registry.custom import BEHAVIOUR
-from noxu.apiserver.registry.draft import Action, Environment, WriteRequest, draft_of
-from noxu.apiserver.registry.persistence import Persistence
-from noxu.apiserver.registry.reader import Reader
-from noxu.apiserver.registry.resource import CUSTOM, Resource, ScalePaths, Versions
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key
-
-GROUP = "example.com"
-
-
-def resource(version: str, *, namespaced: bool = True, served: bool = True) -> Resource:
-    return Resource(
-        type=CUSTOM,
-        group=GROUP,
-        version=version,
-        plural="widgets",
-        singular="widget",
-        kind="Widget",
-        list_kind="WidgetList",
-        namespaced=namespaced,
-        behaviour=BEHAVIOUR,
-        served=served,
-        subresources=frozenset({"status", "scale"}),
-        scale=ScalePaths(".spec.replicas", ".status.replicas"),
-    )
-
-
-def versions(*names: str, **options: Any) -> list[Resource]:
-    made = [resource(name.strip("-"), served=not name.startswith("-"), **options) for name in names]
-    Versions(made, made[0])
-    return made
-
-
-def widget(version: str = "v1", labels: dict[str, str] | None = None, name: str = "a") -> dict[str, Any]:
-    metadata = {"name": name, **({"labels": labels} if labels else {})}
-    return {"apiVersion": f"{GROUP}/{version}", "kind": "Widget", "metadata": metadata}
-
-
-@pytest.fixture
-async def registry() -> Environment:
-    """With a namespace `default` that has the label `team: red`."""
-    store = MemoryStore()
-    namespace = (
-        b'{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default","uid":"u","labels":{"team":"red"}}}'
-    )
-    await store.put(Key("/namespaces", "", "default"), namespace, expected=0)
-    return environment(store)
-
-
-def environment(store: MemoryStore) -> Environment:
-    cache = WatchCache(store)
-    catalog = LiveCatalog(Catalog(built_in_versions()))
-    return Environment(Reader(store, cache), Persistence(store, cache), catalog)
-
-
-def request_of(
-    registry: Any,
-    operation: Any = "CREATE",
-    subresource: str = "",
-    *,
-    of: Resource | None = None,
-    namespace: str = "default",
-    new: Any = None,
-    old: Any = None,
-    name: str = "a",
-) -> Attributes:
-    of = of or versions("v1")[0]
-    new = {} if operation == "DELETE" else new or widget(of.version, name=name)
-    action = {"CREATE": Action.CREATE, "UPDATE": Action.REPLACE, "DELETE": Action.DELETE}[operation]
-    request = WriteRequest(action, of, namespace if of.namespaced else "", name, subresource)
-    draft = draft_of(request, registry or environment(MemoryStore()))
-    draft.new, draft.old = new, old
-    return Attributes(draft)
-
+from noxu.apiserver.registry.draft import Environment
+from tests.admission.requests import GROUP, request_of, versions, widget
 
 RULES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     # name, changes of the default rule, the request, does it match?
@@ -171,7 +94,7 @@ async def test_a_rule_for_an_equivalent_version(
     names: list[str], rules: list[list[str]], equivalent: bool, shown: str | None, registry: Environment
 ) -> None:
     made = versions(*names)
-    given = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": one, "resources": ["*"]} for one in rules]
+    given = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": rule, "resources": ["*"]} for rule in rules]
     criteria = hook(rules=given, matchPolicy="Equivalent" if equivalent else "Exact")
     found = await matched(criteria, request_of(registry, of=made[0]))
     assert (found.version if found else None) == shown

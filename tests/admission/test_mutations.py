@@ -135,7 +135,7 @@ def test_values_of_patches_are_json(expression: str, value: object) -> None:
     assert (given, type(given)) == (value, type(value))
 
 
-def test_a_value_may_be_left_out_if_there_is_none() -> None:
+def test_a_value_may_be_omitted() -> None:
     assert patched("JSONPatch{op: 'add', path: '/spec/a', ?value: object.spec.?none}")["a"] is None
     assert patched("JSONPatch{op: 'add', path: '/spec/a', ?value: object.spec.?n}")["a"] == 5
 
@@ -384,13 +384,13 @@ class Cluster:
         selector = {"matchLabels": {"of": self.label}}
         match = {"resourceRules": [{**ANYTHING, **(rules or {})}], "objectSelector": selector}
         body = {"matchConstraints": match, "mutations": list(given), "reinvocationPolicy": "Never", **spec}
-        for path, kind, one in (
+        for path, kind, content in (
             (POLICIES, "MutatingAdmissionPolicy", body),
             (BINDINGS, "MutatingAdmissionPolicyBinding", {"policyName": name, **(binding or {})}),
         ):
             version = "admissionregistration.k8s.io/v1"
             answer = self.client.send(
-                "POST", path, {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": one}
+                "POST", path, {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": content}
             )
             assert answer.code == 201, answer.body
             self.made.append(f"{path}/{name}")
@@ -443,7 +443,7 @@ def test_what_is_not_declared_is_pruned_afterwards(cluster: Cluster) -> None:
     assert "top" not in created.body
 
 
-def test_what_policies_set_is_owned_by_nobody_and_validated(cluster: Cluster) -> None:
+def test_what_policies_set_has_no_owner_and_is_validated(cluster: Cluster) -> None:
     cluster.policy(setting("n", "object.spec.?n.orValue(0) > 5 ? dyn('text') : dyn(6)"))
     created = cluster.create()
     assert created.body["spec"]["n"] == 6
@@ -543,7 +543,7 @@ def test_all_errors_of_all_policies_are_causes(cluster: Cluster) -> None:
         "name": f"{cluster.label}-w",
         "group": GROUP,
         "kind": "widgets",
-        "causes": [{"message": one} for one in messages],
+        "causes": [{"message": message} for message in messages],
     }
 
 
@@ -558,7 +558,7 @@ def test_errors_are_ignored_and_the_other_mutations_stay(cluster: Cluster) -> No
         ("a condition that fails", {"matchConditions": [{"name": "c", "expression": "object.none == 1"}]}, {}, "Invalid",
          "policy 'NAME' with binding 'NAME' denied request: expression 'object.none == 1' resulted in error: no such key: none"),
         ("params that are not there", {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}},
-         {"paramRef": {"name": "nobody", "parameterNotFoundAction": "Deny"}}, "Forbidden",
+         {"paramRef": {"name": "missing", "parameterNotFoundAction": "Deny"}}, "Forbidden",
          "policy 'NAME' with binding 'NAME' denied request: failed to configure binding: no params found for policy binding with "
          "`Deny` parameterNotFoundAction"),
         ("params of an unknown kind", {"paramKind": {"apiVersion": "void.example.com/v1", "kind": "Void"}}, {}, "Forbidden",
@@ -571,8 +571,8 @@ def test_errors_of_configuration(
 ) -> None:
     name = cluster.policy(setting("a", "'x'"), binding=binding, **spec)
     answer = cluster.create()
-    told = message.replace("NAME", name)
-    assert (answer.code, answer.body["reason"], answer.body["message"]) == (403, reason, told), what
+    expected_message = message.replace("NAME", name)
+    assert (answer.code, answer.body["reason"], answer.body["message"]) == (403, reason, expected_message), what
     cluster.clean()
     cluster.made.clear()
     cluster.policy(setting("a", "'x'"), binding=binding, failurePolicy="Ignore", **spec)
@@ -608,30 +608,30 @@ def test_params_are_seen(cluster: Cluster) -> None:
 # Reinvocation
 
 
-def test_a_policy_that_wants_to_is_asked_again_when_it_has_changed_something(cluster: Cluster) -> None:
+def test_a_policy_with_if_needed_is_evaluated_again_after_its_own_change(cluster: Cluster) -> None:
     appended = "(has(object.spec.list) ? object.spec.list : []) + ['p']"
     cluster.policy(setting("list", appended), reinvocationPolicy="IfNeeded")
     assert cluster.create().body["spec"]["list"] == ["p", "p"]
 
 
-def test_others_are_asked_once(cluster: Cluster) -> None:
+def test_other_policies_are_evaluated_once(cluster: Cluster) -> None:
     appended = "(has(object.spec.list) ? object.spec.list : []) + ['{}']"
     cluster.policy(setting("list", appended.format("never")))
     cluster.policy(setting("a", "'x'"))
     assert cluster.create().body["spec"]["list"] == ["never"]
 
 
-def test_what_takes_long_is_mutated_where_nobody_waits(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_long_is_mutated_off_the_event_loop(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0)
     cluster.policy(setting("a", "string(lists.range(500).all(x, x >= 0))"))
     assert cluster.create().body["spec"]["a"] == "true"
 
 
-def test_rounds_remember_who_was_asked() -> None:
+def test_rounds_remember_the_policies_that_were_evaluated() -> None:
     rounds = mutations._Rounds()
     key = ("p", "b", "", "")
     rounds.changed()
-    assert rounds.again == set()
+    assert rounds.to_reinvoke == set()
     rounds.evaluated(key)
     rounds.changed()
-    assert rounds.again == {key}
+    assert rounds.to_reinvoke == {key}

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: what they decide, through which bindings, with which params, and what is told of it."""
+"""ValidatingAdmissionPolicies: what they decide, through which bindings, with which params, and the messages of denials."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def evaluated(
     return evaluate(policy, seen, limited)
 
 
-def told(*validations: Object, **spec: Any) -> list[str]:
+def messages_of(*validations: Object, **spec: Any) -> list[str]:
     """What each validation says; nothing if it admits."""
-    return [one.message for one in evaluated(*validations, **spec).decisions]
+    return [decision.message for decision in evaluated(*validations, **spec).decisions]
 
 
 def fails(**more: str) -> Object:
@@ -47,7 +47,7 @@ def fails(**more: str) -> Object:
 
 
 def test_every_validation_decides() -> None:
-    assert told({"expression": "true"}, fails(), {"expression": "object.spec.n == 5"}, fails(message="no")) == [
+    assert messages_of({"expression": "true"}, fails(), {"expression": "object.spec.n == 5"}, fails(message="no")) == [
         "", "failed expression: object.spec.n < 3", "", "no",
     ]  # fmt: skip
 
@@ -71,8 +71,8 @@ def test_every_validation_decides() -> None:
         ("with the namespace", fails(messageExpression="'in ' + namespaceObject.metadata.name"), "in default"),
     ],
 )  # fmt: skip
-def test_what_is_told(what: str, validation: Object, message: str) -> None:
-    assert told(validation, paramKind={"apiVersion": "g/v1", "kind": "Limit"}) == [message], what
+def test_messages_of_denials(what: str, validation: Object, message: str) -> None:
+    assert messages_of(validation, paramKind={"apiVersion": "g/v1", "kind": "Limit"}) == [message], what
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_told(what: str, validation: Object, message: str) -> None:
     [(fails(), "Invalid"), (fails(reason="Forbidden"), "Forbidden"), ({"expression": "object.none", "reason": "Forbidden"}, "")],
 )  # fmt: skip
 def test_a_reason_is_for_failures_and_not_for_errors(validation: Object, reason: str) -> None:
-    assert [one.reason for one in evaluated(validation).decisions] == [reason]
+    assert [decision.reason for decision in evaluated(validation).decisions] == [reason]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_reason_is_for_failures_and_not_for_errors(validation: Object, reason:
 )  # fmt: skip
 def test_errors_are_denials_unless_they_are_ignored(expression: str, error: str) -> None:
     both: tuple[Object, ...] = ({"expression": expression}, fails())
-    assert told(*both) == [error, "failed expression: object.spec.n < 3"]
-    assert told(*both, failurePolicy="Ignore") == ["", "failed expression: object.spec.n < 3"]
+    assert messages_of(*both) == [error, "failed expression: object.spec.n < 3"]
+    assert messages_of(*both, failurePolicy="Ignore") == ["", "failed expression: object.spec.n < 3"]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_match_conditions(what: str, conditions: list[str], decided: list[str]) 
     given = [{"name": str(n), "expression": text} for n, text in enumerate(conditions)]
     variables = [{"name": "n", "expression": "object.spec.n"}]
     validation = {"expression": "request.resource.version == 'v2'", "message": "no"}  # as the rule has it: v1
-    assert told(validation, matchConditions=given, variables=variables) == decided, what
-    ignoring = told(validation, matchConditions=given, variables=variables, failurePolicy="Ignore")
+    assert messages_of(validation, matchConditions=given, variables=variables) == decided, what
+    ignoring = messages_of(validation, matchConditions=given, variables=variables, failurePolicy="Ignore")
     assert ignoring == ([] if "error" in "".join(decided) else decided)
 
 
@@ -123,18 +123,20 @@ def test_match_conditions_that_cost_too_much(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(expressions, "BUDGET_OF_CONDITIONS", 10)
     given = [{"name": "c", "expression": "lists.range(100).all(x, x >= 0)"}]
     error = "validation failed due to running out of cost budget, no further validation rules will be run"
-    assert told({"expression": "true"}, matchConditions=given) == [error]
+    assert messages_of({"expression": "true"}, matchConditions=given) == [error]
 
 
 def test_validations_that_cost_too_much_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expressions, "BUDGET", 1_000)
     costly: Object = {"expression": "lists.range(100).all(x, x >= 0)"}
     error = "validation failed due to running out of cost budget, no further validation rules will be run"
-    assert told(costly) == [""]
-    assert told(costly, costly, costly, fails()) == [error], "one for all of them"
-    assert told(costly, costly, costly, fails(), failurePolicy="Ignore") == [""]
+    assert messages_of(costly) == [""]
+    assert messages_of(costly, costly, costly, fails()) == [error], "one for all of them"
+    assert messages_of(costly, costly, costly, fails(), failurePolicy="Ignore") == [""]
     expensive = {"expression": "true", "messageExpression": "string(lists.range(400).all(x, x >= 0))"}
-    assert told(expensive, fails()) == [f"failed messageExpression: {error}"] * 2, "though nobody would have read it"
+    assert messages_of(expensive, fails()) == [f"failed messageExpression: {error}"] * 2, (
+        "though no message would have been used it"
+    )
 
 
 def test_what_takes_long_is_not_done_where_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +149,7 @@ def test_what_takes_long_is_not_done_where_the_loop_waits(monkeypatch: pytest.Mo
             evaluated({"expression": "true"}, limited=LoopBudget(), **spec)
 
 
-def test_long_policies_are_compiled_where_nobody_waits() -> None:
+def test_long_policies_are_compiled_off_the_event_loop() -> None:
     def policy(length: int) -> ValidatingPolicy:
         validation = {"expression": "true", "message": "x" * length}
         return ValidatingPolicy({"metadata": {"name": "p"}, "spec": {"validations": [validation]}})
@@ -286,11 +288,13 @@ class Cluster:
 @pytest.fixture(scope="module")
 def client(noxu_session: Noxu) -> Iterator[Client]:
     with Client(noxu_session.url) as client:
-        for one in (CRD, SETTINGS):
-            client.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", one)
+        for document in (CRD, SETTINGS):
+            client.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", document)
         yield client
-        for one in (CRD, SETTINGS):
-            client.send("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{one['metadata']['name']}")
+        for document in (CRD, SETTINGS):
+            client.send(
+                "DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{document['metadata']['name']}"
+            )
 
 
 @pytest.fixture
@@ -309,7 +313,7 @@ def small(**more: Any) -> Object:
     [("Invalid", 422), ("Forbidden", 403), ("Unauthorized", 401), ("RequestEntityTooLarge", 413)],
 )
 def test_a_denial_is_a_status(cluster: Cluster, reason: str, code: int) -> None:
-    policy = cluster.policy(small(reason=reason), {"expression": "false", "message": "is not told"})
+    policy = cluster.policy(small(reason=reason), {"expression": "false", "message": "is not shown"})
     answer = cluster.create("w", n=100)
     name = f"{cluster.label}-w"
     message = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: n is too large"
@@ -362,7 +366,7 @@ def test_the_object_is_seen_defaulted_and_pruned(cluster: Cluster) -> None:
         ("a read", lambda cluster, path: cluster.client.send("GET", path), False),
     ],
 )  # fmt: skip
-def test_all_writes_are_judged(
+def test_all_writes_are_validated(
     cluster: Cluster, what: str, change: Callable[[Cluster, str], Answer], denied: bool
 ) -> None:
     created = cluster.create(n=1)
@@ -393,7 +397,7 @@ def test_objects_deleted_together_have_no_name(cluster: Cluster) -> None:
         ("another version, which is equivalent", {"resourceRules": [{**ANYTHING, "apiVersions": ["v2"]}]}, True),
         ("another version exactly", {"resourceRules": [{**ANYTHING, "apiVersions": ["v2"]}], "matchPolicy": "Exact"}, False),
         ("another scope", {"resourceRules": [{**ANYTHING, "scope": "Cluster"}]}, False),
-        ("another name", {"resourceRules": [{**ANYTHING, "resourceNames": ["nobody"]}]}, False),
+        ("another name", {"resourceRules": [{**ANYTHING, "resourceNames": ["missing"]}]}, False),
         ("what is excluded", {"excludeResourceRules": [{**ANYTHING, "operations": ["CREATE"]}]}, False),
         ("the namespace", {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}, True),
         ("another namespace", {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "other"}}}, False),
@@ -427,7 +431,7 @@ def warnings_of(cluster: Cluster, **spec: Any) -> tuple[int, list[str]]:
     return code, [value for name, value in headers if name.lower() == "warning"]
 
 
-def test_warnings_are_told_for_each_failure_of_each_binding(cluster: Cluster) -> None:
+def test_warnings_are_sent_for_each_failure_of_each_binding(cluster: Cluster) -> None:
     policy = cluster.policy(small(), {"expression": "object.spec.none == 1"}, binding={"validationActions": ["Warn"]})
     other = f"{policy}-other"
     cluster.bind(other, policy, validationActions=["Audit", "Warn"])
@@ -442,7 +446,7 @@ def test_warnings_are_told_for_each_failure_of_each_binding(cluster: Cluster) ->
     ])  # fmt: skip
 
 
-def test_warnings_are_told_with_a_denial(cluster: Cluster) -> None:
+def test_warnings_are_sent_with_a_denial(cluster: Cluster) -> None:
     cluster.policy(small(), binding={"validationActions": ["Warn"]})
     cluster.policy({"expression": "false"})
     code, warnings = warnings_of(cluster, n=100)
@@ -491,17 +495,17 @@ def test_every_param_that_is_selected_counts(cluster: Cluster) -> None:
     cluster.policy(BELOW, binding=_reference(selector=selector), paramKind=LIMIT)
     assert _denied(cluster, n=4) == ""
     assert _denied(cluster, n=6) == f"Limit {cluster.label}-five"
-    assert _denied(cluster, n=8) == f"Limit {cluster.label}-five", "the first by name is told"
+    assert _denied(cluster, n=8) == f"Limit {cluster.label}-five", "the first by name is reported"
 
 
 @pytest.mark.parametrize(
     ("what", "reference", "spec", "denied"),
     [
-        ("not there", {"name": "nobody"}, {}, NOT_FOUND),
-        ("not there, which is allowed", {"name": "nobody", "parameterNotFoundAction": "Allow"}, {}, ""),
-        ("not there, but errors are ignored", {"name": "nobody"}, {"failurePolicy": "Ignore"}, ""),
+        ("not there", {"name": "missing"}, {}, NOT_FOUND),
+        ("not there, which is allowed", {"name": "missing", "parameterNotFoundAction": "Allow"}, {}, ""),
+        ("not there, but errors are ignored", {"name": "missing"}, {"failurePolicy": "Ignore"}, ""),
         ("none selected", {"selector": {"matchLabels": {"x": "y"}}}, {}, NOT_FOUND),
-        ("in another namespace", {"name": "nobody", "namespace": "kube-system"}, {}, NOT_FOUND),
+        ("in another namespace", {"name": "missing", "namespace": "kube-system"}, {}, NOT_FOUND),
         ("of no namespace", {"name": "default"}, {"paramKind": {"apiVersion": "v1", "kind": "Namespace"}}, "failed expression: params == null"),
         ("of no namespace, with one", {"name": "default", "namespace": "x"}, {"paramKind": {"apiVersion": "v1", "kind": "Namespace"}},
          "failed to configure binding: paramRef.namespace must not be provided for a cluster-scoped `paramKind`"),
@@ -522,7 +526,7 @@ def test_params_without_reference_are_null(cluster: Cluster) -> None:
 
 
 def test_an_error_of_configuration_denies_whatever_the_binding_says(cluster: Cluster) -> None:
-    binding = {"validationActions": ["Warn"], **_reference(name="nobody")}
+    binding = {"validationActions": ["Warn"], **_reference(name="missing")}
     cluster.policy({"expression": "true"}, binding=binding, paramKind=LIMIT)
     assert _denied(cluster, n=1) == NOT_FOUND
 
@@ -553,7 +557,7 @@ def test_what_does_not_compile_is_refused_in_strict_mode_and_warned_of_otherwise
     cluster.client.send("DELETE", f"{POLICIES}/{cluster.label}")
 
 
-def test_policies_do_not_judge_what_configures_admission(cluster: Cluster) -> None:
+def test_policies_do_not_validate_policies_and_bindings(cluster: Cluster) -> None:
     everything = {
         "operations": ["*"],
         "apiGroups": ["admissionregistration.k8s.io"],
@@ -564,7 +568,7 @@ def test_policies_do_not_judge_what_configures_admission(cluster: Cluster) -> No
     cluster.policy({"expression": "true"})
 
 
-def test_definitions_are_judged_like_any_object(cluster: Cluster) -> None:
+def test_definitions_are_validated_like_any_object(cluster: Cluster) -> None:
     rule = {"operations": ["CREATE"], "apiGroups": ["apiextensions.k8s.io"], "apiVersions": ["v1"], "resources": ["customresourcedefinitions"]}  # fmt: skip
     cluster.policy(
         {"expression": "object.spec.versions.all(v, v.served)", "messageExpression": "request.kind.kind"},
@@ -578,7 +582,7 @@ def test_definitions_are_judged_like_any_object(cluster: Cluster) -> None:
     assert str(answer.body["message"]).endswith("denied request: CustomResourceDefinition")
 
 
-def test_policies_judge_configurations_of_webhooks(cluster: Cluster) -> None:
+def test_policies_validate_webhook_configurations(cluster: Cluster) -> None:
     kinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
     rule = {
         "operations": ["CREATE"],

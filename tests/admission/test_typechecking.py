@@ -117,7 +117,9 @@ def test_ill_typed_expressions_give_a_warning(expression: str, warning: str) -> 
 
 def test_messages_are_checked_too() -> None:
     validations = [{"expression": "true", "messageExpression": "string(object.spec.none)"}]
-    assert [one["fieldRef"] for one in warned(validations=validations)] == ["spec.validations[0].messageExpression"]
+    assert [warning["fieldRef"] for warning in warned(validations=validations)] == [
+        "spec.validations[0].messageExpression"
+    ]
 
 
 def test_every_kind_that_is_named_is_reported() -> None:
@@ -144,7 +146,7 @@ def test_every_kind_that_is_named_is_reported() -> None:
 def test_kinds_that_are_checked(case: str, rules: tuple[Object, ...], kinds: list[str]) -> None:
     found = warned("object.spec.none == 1", rules=rules)
     messages = found[0]["warning"].split("\n\n") if found else []
-    assert [one.partition(",")[0] for one in messages] == kinds, case
+    assert [message.partition(",")[0] for message in messages] == kinds, case
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,7 @@ def test_the_status_has_the_warnings(client: Client) -> None:
     assert client.send("PATCH", f"{path}/checked", patch, "application/merge-patch+json").code == 200
     assert status(2) == {"observedGeneration": 2, "typeChecking": {}}
     managers = client.send("GET", f"{path}/checked").body["metadata"]["managedFields"]
-    assert [(one["manager"], one["subresource"]) for one in managers if "subresource" in one] == [
+    assert [(manager["manager"], manager["subresource"]) for manager in managers if "subresource" in manager] == [
         ("validatingadmissionpolicy-status", "status")
     ]
     client.send("DELETE", f"{path}/checked")

@@ -18,7 +18,8 @@ import pytest
 
 from conformance.client import Answer, Client
 from noxu.apiserver.admission.chain import Chain
-from noxu.apiserver.admission.webhooks import MutatingWebhooks, hooks_of
+from noxu.apiserver.admission.hooks import hooks_of
+from noxu.apiserver.admission.webhooks import MutatingWebhooks
 from noxu.apiserver.testing.functions import Denied
 from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.webhook.client import CallFailed
@@ -140,7 +141,9 @@ def test_unknown_fields_set_by_a_webhook_are_pruned(server: Server) -> None:
     assert created["spec"] == {"n": 1, "d": "dflt", "trail": "seen", "deep": {"x": 5}}
     assert "junk" not in created
     assert "junk" not in created["metadata"]
-    assert [one["object"] for one in server.seen] == [{**created, "metadata": _without_version(created["metadata"])}]
+    assert [review["object"] for review in server.seen] == [
+        {**created, "metadata": _without_version(created["metadata"])}
+    ]
     assert len(server.send("GET").body["items"]) == 1  # from here on the collection is in the cache
     collection = server.noxu._server.plane.cache.collections.get(f"{GROUP}/widgets")
     assert collection is not None
@@ -178,15 +181,15 @@ def test_the_old_object_is_the_stored_one(server: Server, method: str, path: str
         body = {**body, "metadata": {**stored["metadata"], "labels": {"forged": "yes"}}}
     answer = server.send(method, f"{WIDGETS}/a{path}", body, kind)
     assert answer.code == 200, answer.body
-    assert [one["oldObject"] for one in server.seen] == [stored, stored]
+    assert [review["oldObject"] for review in server.seen] == [stored, stored]
 
 
 def test_the_old_objects_of_a_collection_that_is_deleted(server: Server) -> None:
     stored = [server.send("POST", body=widget(name)).body for name in "abc"]
     server.watch()
     assert server.send("DELETE", WIDGETS).code == 200
-    assert sorted((one["oldObject"] for one in server.seen), key=lambda one: one["metadata"]["name"]) == stored
-    assert [(one.get("name"), one["object"]) for one in server.seen] == [(None, None)] * 3
+    assert sorted((review["oldObject"] for review in server.seen), key=lambda row: row["metadata"]["name"]) == stored
+    assert [(review.get("name"), review["object"]) for review in server.seen] == [(None, None)] * 3
 
 
 def test_the_old_scale(server: Server) -> None:
@@ -219,7 +222,7 @@ def test_webhooks_called_again_after_a_lost_race_see_the_newer_object(server: Se
         "d": "dflt",
         "trail": "other",
     }
-    olds = [one["oldObject"]["spec"].get("trail") for one in server.seen]
+    olds = [review["oldObject"]["spec"].get("trail") for review in server.seen]
     assert olds == [None, None, "other"]  # the patch, the other one, the patch once more
 
 
@@ -227,7 +230,7 @@ def test_a_dry_run_is_reviewed_and_stores_nothing(server: Server) -> None:
     server.mutate(lambda request: request["object"]["spec"].update(trail="hook"))
     server.watch()
     assert server.send("POST", f"{WIDGETS}?dryRun=All", widget()).body["spec"]["trail"] == "hook"
-    assert [(one["dryRun"], one["options"]["dryRun"]) for one in server.seen] == [(True, ["All"])]
+    assert [(review["dryRun"], review["options"]["dryRun"]) for review in server.seen] == [(True, ["All"])]
     assert server.send("GET", f"{WIDGETS}/a").code == 404
 
 
@@ -396,7 +399,7 @@ def test_a_generated_name_is_known_when_it_is_generated(server: Server) -> None:
     server.watch("validating")
     body = {**widget(), "metadata": {"generateName": "w-"}}
     name = server.send("POST", body=body).body["metadata"]["name"]
-    assert [one.get("name") for one in server.seen] == [None, name]
+    assert [review.get("name") for review in server.seen] == [None, name]
 
 
 def test_the_options_of_a_deletion(server: Server) -> None:
@@ -404,7 +407,7 @@ def test_the_options_of_a_deletion(server: Server) -> None:
     server.watch()
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 5, "propagationPolicy": "Background"}
     server.send("DELETE", f"{WIDGETS}/a", options)
-    assert [one["options"] for one in server.seen] == [{**options, "apiVersion": "meta.k8s.io/v1"}]
+    assert [review["options"] for review in server.seen] == [{**options, "apiVersion": "meta.k8s.io/v1"}]
 
 
 def test_a_webhook_for_v1_sees_a_request_at_v2_as_v1(server: Server) -> None:
@@ -421,7 +424,7 @@ def test_a_webhook_for_v1_sees_a_request_at_v2_as_v1(server: Server) -> None:
     assert (second["kind"]["version"], second["object"]["apiVersion"]) == ("v2", f"{GROUP}/v2")
     assert second["object"]["spec"]["trail"] == "v1"
     assert (created["apiVersion"], created["spec"]["trail"]) == (f"{GROUP}/v2", "v1")
-    assert {one["apiVersion"] for one in created["metadata"]["managedFields"]} == {f"{GROUP}/v2"}
+    assert {entry["apiVersion"] for entry in created["metadata"]["managedFields"]} == {f"{GROUP}/v2"}
 
 
 def test_definitions_are_reviewed_like_other_objects(server: Server) -> None:
@@ -498,7 +501,7 @@ def test_invalid_managed_fields_from_a_webhook_are_restored(server: Server) -> N
     server.mutate(lambda request: request["object"]["metadata"].update(managedFields=[entry]))
     [warning] = server.warned("POST", WIDGETS, widget())
     assert "please fix your requests: operation must be `Apply` or `Update`" in warning
-    assert [one["manager"] for one in server.get()["metadata"]["managedFields"]] == ["unknown"]
+    assert [entry["manager"] for entry in server.get()["metadata"]["managedFields"]] == ["unknown"]
 
 
 def test_a_deletion_cannot_be_changed(server: Server) -> None:
@@ -570,7 +573,7 @@ def test_a_webhook_at_another_version_sees_the_converted_object(server: Server) 
 
     server.watch("validating", version="v1")
     created = server.send("POST", V2, widget(api="v2", trail="v2")).body
-    assert [one["object"]["spec"]["trail"] for one in server.seen] == ["v2>v1"]
+    assert [review["object"]["spec"]["trail"] for review in server.seen] == ["v2>v1"]
     assert created["spec"]["trail"] == "v2>v1>v2"
 
 
@@ -677,7 +680,7 @@ def test_side_effects_and_a_dry_run(server: Server, hook: Any, code: int, messag
     assert (answer.code, answer.body.get("message", "")) == (code, message)
 
 
-def test_a_selector_that_is_none_concerns_only_those_who_meet_the_rules(server: Server) -> None:
+def test_an_invalid_selector_fails_only_requests_that_match_the_rules(server: Server) -> None:
     given = configuration(server, "Validating", namespaceSelector={"matchLabels": {"a": "no label"}}, objectSelector={})
     chain_of(server.noxu).local_validating += hooks_of(given)
     answer = server.send("POST", body=widget())
@@ -700,7 +703,7 @@ CONDITIONS: list[tuple[str, list[str], str, int, str]] = [
     ("conditions", "policy", "code", "message"), [row[1:] for row in CONDITIONS], ids=[row[0] for row in CONDITIONS]
 )
 def test_match_conditions(server: Server, conditions: list[str], policy: str, code: int, message: str) -> None:
-    given = [{"name": f"c{n}", "expression": one} for n, one in enumerate(conditions)]
+    given = [{"name": f"c{n}", "expression": condition} for n, condition in enumerate(conditions)]
     server.noxu.apply(configuration(server, "Validating", matchConditions=given, failurePolicy=policy))
     answer = server.send("POST", body=widget())
     assert answer.code == code, answer.body
@@ -796,7 +799,7 @@ def test_without_configurations_no_plug_in_is_created(server: Server) -> None:
     chain = chain_of(server.noxu)
     for plugin in (*chain.mutating, *chain.validating):
         assert plugin._made is None
-        assert plugin.idle(server.noxu._server.plane.reader)
+        assert plugin.is_idle(server.noxu._server.plane.reader)
 
 
 def test_webhook_configurations_are_exempt_from_webhooks(server: Server) -> None:

@@ -37,7 +37,10 @@ TABLE: list[tuple[str, Any, Any, list[tuple[Any, ...]]]] = [
 
 @pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 def test_difference(old: Any, new: Any, expected: list[tuple[Any, ...]]) -> None:
-    messages = [(one["op"], one["path"], *([one["value"]] if "value" in one else [])) for one in difference(old, new)]
+    messages = [
+        (operation["op"], operation["path"], *([operation["value"]] if "value" in operation else []))
+        for operation in difference(old, new)
+    ]
     assert messages == expected
 
 

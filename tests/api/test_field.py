@@ -22,7 +22,6 @@ ERRORS: list[tuple[str, FieldError, str]] = [
     ("nothing is supported", field.not_supported("a", "x", []), 'a: Unsupported value: "x"'),
     ("forbidden", field.forbidden("a", "why"), "a: Forbidden: why"),
     ("duplicate", field.duplicate("a", 1), "a: Duplicate value: 1"),
-    ("not found", field.not_found("a", "x"), 'a: Not found: "x"'),
     ("too long", field.too_long("a", 5), "a: Too long: may not be more than 5 bytes"),
     ("longer than one byte", field.too_long("a", 1), "a: Too long: may not be more than 1 byte"),
     ("longer than a negative limit", field.too_long("a", -1), "a: Too long: value is too long"),

@@ -81,9 +81,9 @@ def test_well_formed_metadata_is_not_copied() -> None:
 
 @pytest.mark.parametrize("name", FULL)
 def test_every_field_alone_is_in_shape_and_comes_out_the_same(name: str) -> None:
-    one = {name: FULL[name]}
-    assert coerce(one).metadata is one
-    assert coerce({**one, "unknown": 1}).metadata == one
+    metadata = {name: FULL[name]}
+    assert coerce(metadata).metadata is metadata
+    assert coerce({**metadata, "unknown": 1}).metadata == metadata
 
 
 WRONG: list[tuple[Json, str]] = [

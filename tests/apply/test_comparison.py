@@ -111,8 +111,8 @@ CHANGES: list[tuple[str, Any, Any, dict[str, Fields]]] = [
 @pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
 def test_changes(old: Any, new: Any, expected: dict[str, Fields]) -> None:
     before = json.dumps([old, new])
-    wanted = Comparison(expected.get("removed", {}), expected.get("modified", {}), expected.get("added", {}))
-    assert compare(old, new, KIND) == wanted
+    expected_changes = Comparison(expected.get("removed", {}), expected.get("modified", {}), expected.get("added", {}))
+    assert compare(old, new, KIND) == expected_changes
     assert json.dumps([old, new]) == before
 
 

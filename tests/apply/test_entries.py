@@ -25,14 +25,14 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 
 def owned(entries: list[Any]) -> dict[Manager, tuple[Any, str, str]]:
-    return {manager: (one.fields, one.version, one.time) for manager, one in decode(entries).items()}
+    return {manager: (entry.fields, entry.version, entry.time) for manager, entry in decode(entries).items()}
 
 
 def test_an_entry_is_read() -> None:
     assert owned([entry()]) == {Manager("m", "Update", "g/v1"): (FIELDS, "g/v1", "2026-01-02T03:04:05Z")}
 
 
-def test_who_applies_is_the_same_at_every_version() -> None:
+def test_a_manager_that_applies_is_the_same_at_every_version() -> None:
     assert owned([entry(operation="Apply")]) == {Manager("m", "Apply"): (FIELDS, "g/v1", "2026-01-02T03:04:05Z")}
     assert len(decode([entry(operation="Apply"), entry(operation="Apply", apiVersion="g/v2")])) == 1
 
@@ -100,7 +100,7 @@ def test_one_bad_entry_spoils_them_all(entries: Any, message: str) -> None:
 def test_entries_are_written_as_they_were_read() -> None:
     entries = [entry(operation="Apply"), entry(), entry(subresource="status", time="2026-01-02T03:04:06Z")]
     assert encode(decode(entries)) == entries
-    assert [list(one) for one in encode(decode(entries))] == [
+    assert [list(entry) for entry in encode(decode(entries))] == [
         ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1"],
         ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1"],
         ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"],
@@ -108,13 +108,13 @@ def test_entries_are_written_as_they_were_read() -> None:
 
 
 def test_entries_are_sorted() -> None:
-    def messages(one: dict[str, Any]) -> tuple[str, ...]:
+    def sort_key(entry: dict[str, Any]) -> tuple[str, ...]:
         return (
-            one["operation"],
-            one.get("time", "")[-3:-1],
-            one["manager"],
-            one["apiVersion"],
-            one.get("subresource", ""),
+            entry["operation"],
+            entry.get("time", "")[-3:-1],
+            entry["manager"],
+            entry["apiVersion"],
+            entry.get("subresource", ""),
         )
 
     entries = [
@@ -126,15 +126,15 @@ def test_entries_are_sorted() -> None:
         for subresource in ("status", ...)
     ]
     written = encode(decode(entries))
-    assert [messages(one) for one in written] == sorted(map(messages, written))
+    assert [sort_key(entry) for entry in written] == sorted(map(sort_key, written))
     assert written[0]["operation"] == "Apply"
 
 
 def test_keys_of_fields_are_sorted_on_request() -> None:
     managers = {Manager("m", "Update", "v1"): Owned({'k:{"a":1}': {"f:b": {}, "f:a": {}}, "f:z": {}}, "v1")}
-    [one] = encode(managers, in_order=True)
-    assert list(one["fieldsV1"]) == ["f:z", 'k:{"a":1}']
-    assert list(one["fieldsV1"]['k:{"a":1}']) == ["f:a", "f:b"]
+    [entry] = encode(managers, in_order=True)
+    assert list(entry["fieldsV1"]) == ["f:z", 'k:{"a":1}']
+    assert list(entry["fieldsV1"]['k:{"a":1}']) == ["f:a", "f:b"]
     assert list(encode(managers)[0]["fieldsV1"]) == ['k:{"a":1}', "f:z"]
 
 

@@ -76,7 +76,7 @@ def test_live_items_that_stand_twice_are_not_to_go_by_either() -> None:
     assert conflicts(old, widget({"a": 2})) == [".spec.a"]
 
 
-def test_without_an_annotation_there_is_nothing_to_go_by() -> None:
+def test_without_an_annotation_nothing_is_derived() -> None:
     old = live({"a": 1}, managers=[owns("update m", AB)])
     assert conflicts(old, widget({"a": 2})) == [".spec.a"]
     assert conflicts(old | {"metadata": {**old["metadata"], "annotations": {"x": "y"}}}, widget({"a": 2})) == [
@@ -111,7 +111,7 @@ def test_the_annotation_is_not_in_itself(config: Any, expected: str) -> None:
     )
 
 
-def test_where_there_is_none_there_will_be_none() -> None:
+def test_no_annotation_is_added() -> None:
     for value in (live({"a": 1}), live(annotations={"x": "y"}), live(annotations={ANNOTATION: ""})):
         assert renewed(value, widget({"a": 1})) is value
 

@@ -45,7 +45,7 @@ def updated(old: Any, new: Any, by: str = "me", to: Tracker = MAIN) -> dict[str,
 # --- creates ---
 
 
-def test_a_create_owns_everything_it_brings() -> None:
+def test_a_create_owns_every_field_it_sets() -> None:
     new = widget({"a": 1, "n": {"x": 1}, "lmap": [{"k": "a", "v": "1"}], "lset": [], "m": {}}, labels={"l": "1"})
     assert updated(None, new)["metadata"]["managedFields"] == [
         {
@@ -293,12 +293,12 @@ def test_the_oldest_updaters_are_merged() -> None:
     entries = many(*((f"u{n:02}", f"2026-01-01T00:00:{n:02}Z") for n in range(10)))
     spec = {"m": {f"u{n:02}": "x" for n in range(10)}}
     value = updated(live(spec, managers=entries), live({"m": {**spec["m"], "z": "x"}}))
-    messages = owners(value)
-    assert len(messages) == 10
-    assert messages["update ancient-changes"] == {"f:spec": {"f:m": {"f:u00": {}, "f:u01": {}}}}
+    owned_by = owners(value)
+    assert len(owned_by) == 10
+    assert owned_by["update ancient-changes"] == {"f:spec": {"f:m": {"f:u00": {}, "f:u01": {}}}}
     assert times(value)["update ancient-changes"] == "2026-01-01T00:00:01Z"
-    assert "update u02" in messages
-    assert messages["update me"] == {"f:spec": {"f:m": {"f:z": {}}}}
+    assert "update u02" in owned_by
+    assert owned_by["update me"] == {"f:spec": {"f:m": {"f:z": {}}}}
 
 
 def test_old_updaters_join_those_already_merged() -> None:
@@ -323,9 +323,9 @@ def test_every_version_has_its_own() -> None:
     ]
     spec = {"m": {f"u{n}": "x" for n in range(11)}}
     value = updated(live(spec, managers=entries), live({"m": {**spec["m"], "u10": "y"}}))
-    messages = owners(value)
-    assert messages["update ancient-changes"] == {"f:spec": {"f:m": {"f:u0": {}, "f:u2": {}}}}
-    assert messages[f"update u1 at {V2}"] == {"f:spec": {"f:m": {"f:u1": {}}}}
+    owned_by = owners(value)
+    assert owned_by["update ancient-changes"] == {"f:spec": {"f:m": {"f:u0": {}, "f:u2": {}}}}
+    assert owned_by[f"update u1 at {V2}"] == {"f:spec": {"f:m": {"f:u1": {}}}}
 
 
 def test_appliers_do_not_count() -> None:

@@ -190,7 +190,7 @@ def test_withdrawing(before: Any, managers: dict[str, Any], config: Any, after: 
 # --- conflicts ---
 
 
-def messages(error: ApiError) -> tuple[int, str, str]:
+def status_of(error: ApiError) -> tuple[int, str, str]:
     return error.code, error.reason, error.message
 
 
@@ -275,7 +275,7 @@ MESSAGES: list[tuple[str, list[dict[str, Any]], Any, str, list[tuple[str, str]]]
 )
 def test_conflicts_are_reported(entries: Any, config: Any, message: str, expected: list[tuple[str, str]]) -> None:
     error = refused(live({"a": 1, "b": "x"}, managers=entries), widget(config))
-    assert messages(error) == (409, "Conflict", message)
+    assert status_of(error) == (409, "Conflict", message)
     assert causes(error) == expected
 
 
@@ -359,7 +359,7 @@ BAD: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("config", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
 def test_bad_requests(config: Any, message: str) -> None:
-    assert messages(refused(None, config)) == (400, "BadRequest", message)
+    assert status_of(refused(None, config)) == (400, "BadRequest", message)
 
 
 def test_null_managed_fields_are_none() -> None:
@@ -386,15 +386,15 @@ UNTYPED: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("config", "message"), [row[1:] for row in UNTYPED], ids=[row[0] for row in UNTYPED])
 def test_a_configuration_that_is_not_of_the_type_is_a_plain_500(config: Any, message: str) -> None:
     error = refused(None, config)
-    assert messages(error) == (500, "", message)
+    assert status_of(error) == (500, "", message)
     assert error.details is None
 
 
 def test_a_live_object_that_is_not_of_the_type() -> None:
     message = "(/w; g.example.com/v1, Kind=Widget): .spec.zz: field not declared in schema"
     tracked = live({"zz": 1}, managers=[owns("apply m", A)])
-    assert messages(refused(tracked, widget({"a": 1}))) == (500, "", f"failed to create typed live object {message}")
-    assert messages(refused(live({"zz": 1}), widget({"a": 1}))) == (
+    assert status_of(refused(tracked, widget({"a": 1}))) == (500, "", f"failed to create typed live object {message}")
+    assert status_of(refused(live({"zz": 1}), widget({"a": 1}))) == (
         500,
         "",
         f"failed to create manager for existing fields: failed to convert new object {message.replace('): .', ') to smd typed: .')}",
@@ -409,7 +409,7 @@ def test_live_lists_may_contain_duplicates() -> None:
 def test_live_managers_that_cannot_be_read_are_an_error() -> None:
     old = live({"a": 1}, managers=[owns("apply m", A) | {"operation": "Foo"}])
     message = "failed to decode managed fields: operation must be `Apply` or `Update`"
-    assert messages(refused(old, widget({"a": 1}))) == (500, "", message)
+    assert status_of(refused(old, widget({"a": 1}))) == (500, "", message)
 
 
 # --- versions ---
@@ -457,13 +457,13 @@ def test_fields_applied_at_another_version_are_removed_there() -> None:
 def test_an_unknown_version_of_a_custom_resource_is_an_error() -> None:
     old = live({"a": 1}, managers=[owns("apply m", A, version=V9)])
     message = f"request to convert CR to an invalid group/version: {V9}"
-    assert messages(refused(old, widget({"a": 1}))) == (500, "", message)
+    assert status_of(refused(old, widget({"a": 1}))) == (500, "", message)
 
 
 def test_another_group_is_an_error() -> None:
     old = live({"a": 1}, managers=[owns("apply m", A, version="zz/v1")])
     message = 'g.example.com/v1, Kind=Widget is unstructured and is not suitable for converting to "zz/v1"'
-    assert messages(refused(old, widget({"a": 1}))) == (500, "", message)
+    assert status_of(refused(old, widget({"a": 1}))) == (500, "", message)
 
 
 def test_built_in_kinds_forget_versions_that_are_gone() -> None:
@@ -478,7 +478,7 @@ def test_a_conversion_that_fails_is_its_error() -> None:
         raise plain_error("conversion webhook failed")
 
     old = live({"a": 1}, managers=[owns("apply m", A, version=V2)])
-    assert messages(refused(old, widget({"a": 1}), to=tracker(convert=convert))) == (
+    assert status_of(refused(old, widget({"a": 1}), to=tracker(convert=convert))) == (
         500,
         "",
         "conversion webhook failed",
@@ -520,7 +520,7 @@ LATE: list[tuple[str, list[Any], int, str]] = [
 def test_a_conversion_that_fails_later(entries: list[Any], call: int, message: str) -> None:
     old = live({"a": 1, "b": "x"}, managers=entries)
     error = refused(old, widget({"a": 2}), to=tracker(convert=failing_from(call)), force=True)
-    assert messages(error) == (500, "", message)
+    assert status_of(error) == (500, "", message)
 
 
 def test_a_version_may_turn_out_to_be_gone() -> None:

@@ -105,7 +105,7 @@ ORDERS: list[tuple[str, str, str, str]] = [
 def test_the_order_of_merged_lists(live: str, config: str, expected: str) -> None:
     assert merge({"set": list(live)}, {"set": list(config)}, KIND) == {"set": list(expected)}
     maps = merge({"lm": [{"k": k} for k in live]}, {"lm": [{"k": k} for k in config]}, KIND)
-    assert [one["k"] for one in maps["lm"]] == list(expected)
+    assert [item["k"] for item in maps["lm"]] == list(expected)
 
 
 def test_unchanged_parts_are_shared_with_the_live_value() -> None:

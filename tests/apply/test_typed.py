@@ -82,9 +82,9 @@ ITEMS: list[tuple[str, str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "one", "expected"), [row[1:] for row in ITEMS], ids=[row[0] for row in ITEMS])
-def test_items_are_named(name: str, one: Any, expected: str) -> None:
-    assert item_of(list_type(name), one) == expected
+@pytest.mark.parametrize(("name", "item", "expected"), [row[1:] for row in ITEMS], ids=[row[0] for row in ITEMS])
+def test_items_are_named(name: str, item: Any, expected: str) -> None:
+    assert item_of(list_type(name), item) == expected
 
 
 BAD_ITEMS: list[tuple[str, Any, str]] = [
@@ -102,10 +102,10 @@ BAD_ITEMS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "one", "expected"), BAD_ITEMS)
-def test_items_without_a_place_are_refused(name: str, one: Any, expected: str) -> None:
+@pytest.mark.parametrize(("name", "item", "expected"), BAD_ITEMS)
+def test_items_without_a_place_are_refused(name: str, item: Any, expected: str) -> None:
     with pytest.raises(BadItem) as refused:
-        item_of(list_type(name), one)
+        item_of(list_type(name), item)
     assert str(refused.value) == expected
 
 

@@ -19,10 +19,10 @@ from noxu.apiserver.apply.types import (
     of_struct,
 )
 from noxu.apiserver.apply.types import STRING as STRING_TYPE
+from noxu.apiserver.crd.types import NUMBER
 from noxu.apiserver.go.structs import (
     BOOL,
     BYTES,
-    FLOAT64,
     INT32,
     INT_OR_STRING,
     JSON,
@@ -49,7 +49,7 @@ def field_type(schema: dict[str, Any], **root: Any) -> Type:
     return whole.map.fields["it"][1]
 
 
-def messages(kind: Type | None, depth: int = 3) -> str:
+def described(kind: Type | None, depth: int = 3) -> str:
     """A type in one line."""
     if kind is None:
         return "nothing"
@@ -60,12 +60,12 @@ def messages(kind: Type | None, depth: int = 3) -> str:
     if kind.list is not None:
         how = "map" if kind.list.keys else "set" if kind.list.associative else "atomic"
         keys = "".join(f" by {key}={kind.list.defaults.get(key, '')}" for key in kind.list.keys)
-        texts.append(f"{how} list of {messages(kind.list.items, depth - 1) if depth else '…'}{keys}")
+        texts.append(f"{how} list of {described(kind.list.items, depth - 1) if depth else '…'}{keys}")
     if kind.map is not None:
         fields = ",".join(
-            f"{name}:{messages(one[1], depth - 1) if depth else '…'}" for name, one in kind.map.fields.items()
+            f"{name}:{described(member[1], depth - 1) if depth else '…'}" for name, member in kind.map.fields.items()
         )
-        rest = messages(kind.map.values, depth - 1) if depth else "…"
+        rest = described(kind.map.values, depth - 1) if depth else "…"
         texts.append(f"{'atomic ' if kind.map.atomic else ''}map{{{fields}}} of {rest}")
     return " | ".join(texts)
 
@@ -135,7 +135,7 @@ SCHEMAS: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS])
 def test_types_of_schemas(schema: dict[str, Any], expected: str) -> None:
-    assert messages(field_type(schema)) == expected
+    assert described(field_type(schema)) == expected
 
 
 def test_a_resource_has_the_metadata_that_all_have() -> None:
@@ -154,7 +154,7 @@ def test_without_a_schema_everything_is_deduced() -> None:
 
 def test_siblings_of_a_preserving_field_are_none() -> None:
     schema = {"type": "object", "properties": {"b": {"type": "string"}}}
-    assert messages(field_type(schema, properties={"it": schema, "other": PRESERVE})) == "map{b:string} of nothing"
+    assert described(field_type(schema, properties={"it": schema, "other": PRESERVE})) == "map{b:string} of nothing"
 
 
 METADATA = {
@@ -170,7 +170,7 @@ METADATA = {
 @pytest.mark.parametrize(("name", "expected"), METADATA.items())
 def test_types_of_metadata(name: str, expected: str) -> None:
     assert OBJECT_META.map is not None
-    assert messages(OBJECT_META.map.fields[name][1]) == expected
+    assert described(OBJECT_META.map.fields[name][1]) == expected
 
 
 def test_owner_references_are_atomic_items_by_uid() -> None:
@@ -197,7 +197,7 @@ EVERYTHING = Struct("Everything").define(
     Field("bytes", BYTES),
     Field("flag", BOOL),
     Field("count", INT32),
-    Field("share", FLOAT64),
+    Field("share", NUMBER),
     Field("since", TIME),
     Field("at", MICRO_TIME),
     Field("either", INT_OR_STRING),
@@ -256,7 +256,7 @@ STRUCTS = {
 def test_types_of_struct_fields(name: str, expected: str) -> None:
     kind = of_struct(EVERYTHING).map
     assert kind is not None
-    assert messages(kind.fields[name][1]) == expected
+    assert described(kind.fields[name][1]) == expected
 
 
 def test_a_recursive_struct_is_one_type() -> None:

@@ -17,7 +17,7 @@ from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules
 from noxu.apiserver.cel.kubernetes.validation import Validator
 from noxu.apiserver.crd import types, update, validation
 from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.schema.ratcheting import Correlated
+from noxu.apiserver.schema.correlation import Correlated
 from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.values import Object
 

@@ -1,4 +1,4 @@
-"""Conditions of CRDs: NamesAccepted, Established, NonStructuralSchema, KubernetesAPIApprovalPolicyConformant, Terminating."""
+"""Conditions of CRDs: NamesAccepted, Established, KubernetesAPIApprovalPolicyConformant, Terminating."""
 
 from __future__ import annotations
 
@@ -91,14 +91,11 @@ def test_setting_a_condition(before: list[Object] | None, condition: Condition, 
     assert not conditions.is_set(crd, condition._replace(message="other"))
 
 
-def test_finding_and_removing() -> None:
+def test_conditions_are_found_by_type() -> None:
     crd = {"status": {"conditions": [{"type": "A", "status": "False"}, {"type": "B", "status": "True"}]}}
     assert conditions.find(crd, "A") == {"type": "A", "status": "False"}
     assert conditions.find(crd, "C") is None
     assert [conditions.is_true(crd, name) for name in "ABC"] == [False, True, False]
-    conditions.remove_condition(crd, "A")
-    assert crd["status"]["conditions"] == [{"type": "B", "status": "True"}]
-    assert not conditions.is_set(crd, Condition("A", "False", "", ""))
     assert not conditions.is_true({"status": {"conditions": None}}, "A")
 
 
@@ -245,74 +242,21 @@ def test_established_unless_the_ca_bundle_is_unreadable(build: Callable[..., Obj
     )
 
 
-# -- structure --------------------------------------------------------------------------------------------------------
-
-STRUCTURES: list[tuple[str, Object, Object, Condition | None]] = [
-    ("structural", {}, {"type": "object"}, None),
-    (
-        "not structural",
-        {},
-        {"properties": {"a": {}}},
-        Condition(
-            "NonStructuralSchema",
-            "True",
-            "Violations",
-            "[spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified "
-            "object fields, spec.versions[0].schema.openAPIV3Schema.type: Required value: must not be empty at the root]",
-        ),
-    ),
-    (
-        "preserving unknown fields",
-        {"preserveUnknownFields": True},
-        {"type": "object"},
-        Condition(
-            "NonStructuralSchema",
-            "True",
-            "Violations",
-            "spec.preserveUnknownFields: Invalid value: true: must be false",
-        ),
-    ),
-    (
-        "without a structural form",
-        {},
-        {"type": "object", "id": "x"},
-        Condition(
-            "NonStructuralSchema",
-            "Unknown",
-            "StructuralError",
-            "failed to check validation schema for version v1: OpenAPIV3Schema 'id' is not supported",
-        ),
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("spec", "schema", "condition"), [row[1:] for row in STRUCTURES], ids=[row[0] for row in STRUCTURES]
-)
-def test_structure(build: Callable[..., Object], spec: Object, schema: Object, condition: Condition | None) -> None:
-    assert conditions.non_structural(build(schema, **spec)) == condition
-
-
-def test_structure_without_a_schema(build: Callable[..., Object]) -> None:
-    assert conditions.non_structural(build(version={"schema": None})) is None
-    assert conditions.non_structural(build(versions=None)) is None
-
-
 # -- approval ---------------------------------------------------------------------------------------------------------
 
-WANTED = 'protected groups must have approval annotation "api-approved.kubernetes.io"'
+REQUIRED = 'protected groups must have approval annotation "api-approved.kubernetes.io"'
 SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 APPROVALS: list[tuple[str, str, str | None, tuple[str, str, str] | None]] = [
     ("one's own group", "example.com", None, None),
     ("experiments of the community", "gateway.networking.x-k8s.io", None, None),
     ("a name that only ends like it", "myk8s.io", None, None),
-    ("missing", "a.k8s.io", None, ("False", "MissingAnnotation", f"{WANTED}, {SEE}")),
-    ("empty", "k8s.io", "", ("False", "MissingAnnotation", f"{WANTED}, {SEE}")),
+    ("missing", "a.k8s.io", None, ("False", "MissingAnnotation", f"{REQUIRED}, {SEE}")),
+    ("empty", "k8s.io", "", ("False", "MissingAnnotation", f"{REQUIRED}, {SEE}")),
     ("a link", "kubernetes.io", "https://x.y/z", ("True", "ApprovedAnnotation", "approved in https://x.y/z")),
     ("not approved", "a.kubernetes.io", "unapproved: x", ("False", "UnapprovedAnnotation", 'not approved: "unapproved: x"')),
-    ("a path", "k8s.io", "/x", ("False", "InvalidAnnotation", f'{WANTED} with either a URL or a reason starting with "unapproved", {SEE}')),
-    ("a link without a host", "k8s.io", "https:///x", ("False", "InvalidAnnotation", f'{WANTED} with either a URL or a reason starting with "unapproved", {SEE}')),
-    ("words", "k8s.io", "yes", ("False", "InvalidAnnotation", f'{WANTED} with either a URL or a reason starting with "unapproved", {SEE}')),
+    ("a path", "k8s.io", "/x", ("False", "InvalidAnnotation", f'{REQUIRED} with either a URL or a reason starting with "unapproved", {SEE}')),
+    ("a link without a host", "k8s.io", "https:///x", ("False", "InvalidAnnotation", f'{REQUIRED} with either a URL or a reason starting with "unapproved", {SEE}')),
+    ("words", "k8s.io", "yes", ("False", "InvalidAnnotation", f'{REQUIRED} with either a URL or a reason starting with "unapproved", {SEE}')),
 ]  # fmt: skip
 
 
@@ -335,6 +279,3 @@ def test_deletion() -> None:
     )
     assert conditions.DELETION_COMPLETED.status == conditions.NEVER_ESTABLISHED.status == "False"
     assert conditions.deletion_failed("x").message == "could not issue all deletes: x"
-    assert conditions.deletion_unconfirmed("x") == Condition(
-        "Terminating", "True", "InstanceDeletionCheck", "could not confirm zero CustomResources remaining: x"
-    )

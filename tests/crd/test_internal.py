@@ -78,7 +78,7 @@ def test_fields_hoisted_from_versions(versions: list[Object], top: Object, left:
     assert found.version == "v1"
 
 
-def test_without_versions_there_is_nothing_to_hoist() -> None:
+def test_without_versions_nothing_is_hoisted() -> None:
     assert internal(spec_of()).version == ""
     assert internal(decode(SPEC, {}).value).versions is None
 
@@ -205,7 +205,7 @@ def test_all_nodes_are_visited_outermost_first() -> None:
         additionalItems=True,
         definitions={"x": node()},
     )
-    titles = [one["title"] for one in nodes(schema)]
+    titles = [node["title"] for node in nodes(schema)]
     assert sorted(titles) == sorted(set(titles))
     assert len(titles) == 11
     assert titles[0] == schema["title"]

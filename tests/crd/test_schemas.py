@@ -147,7 +147,7 @@ def test_shapes_of_rules(build: Build, messages: Messages, rule: Object, errors:
     assert messages(build(of(schema))) == [AT + error for error in errors]
 
 
-def test_field_paths_are_not_looked_up_where_there_is_no_structure(build: Build, messages: Messages) -> None:
+def test_field_paths_are_not_resolved_without_a_structural_schema(build: Build, messages: Messages) -> None:
     schema = {**OBJECT, "id": "x", "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".nowhere"}]}
     assert messages(build(of(schema))) == [f"{SPEC}.id: Forbidden: id is not supported"]
 

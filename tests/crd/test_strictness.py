@@ -118,7 +118,7 @@ def test_crds_that_preserve_unknown_fields_may_go_on_without_structure(
     assert update_messages(preserving(build, of(b={})), unsupported) == []
 
 
-def test_preserving_unknown_fields_is_for_those_who_did_before(
+def test_preserving_unknown_fields_is_for_crds_that_did_before(
     build: Build, stored: Stored, update_messages: UpdateMessages
 ) -> None:
     assert update_messages(preserving(build, of()), stored(build(of()))) == [
@@ -270,11 +270,11 @@ def test_expressions_that_were_there_before(build: Build) -> None:
 
 
 def test_versions_whose_schema_did_not_change(build: Build) -> None:
-    def crd(one: str, two: str) -> Object:
+    def crd(first: str, second: str) -> Object:
         return build(
             versions=[
                 {"name": f"v{n}", "served": True, "storage": n == 1, "schema": {"openAPIV3Schema": {"title": title}}}
-                for n, title in enumerate((one, two), 1)
+                for n, title in enumerate((first, second), 1)
             ]
         )
 

@@ -10,7 +10,6 @@ from noxu.apiserver.crd.versions import (
     deprecation_warning,
     served_versions,
     storage_version,
-    storage_version_hash,
     version_of,
     version_priority,
 )
@@ -48,10 +47,6 @@ def test_storage_and_served_versions() -> None:
     empty: Object = {"spec": {"versions": None}}
     assert storage_version(empty) is None
     assert served_versions(empty) == []
-
-
-def test_the_hash_is_of_the_storage_version() -> None:
-    assert storage_version_hash(crd(version("v2"), version("v1", storage=True))) == "KqVysnNE37k="
 
 
 OLD = version("v1beta1", deprecated=True)

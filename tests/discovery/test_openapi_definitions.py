@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import kinds
 from noxu.apiserver.discovery import openapi_definitions as definitions
 from noxu.apiserver.discovery import openapi_texts as texts
 from noxu.apiserver.discovery.openapi_definitions import META, definition, in_v2, in_v3, name_of, reached
-from noxu.apiserver.kinds import meta
+from noxu.apiserver.kinds import meta, scheme
 
 Schema = dict[str, Any]
 
@@ -22,7 +21,7 @@ V3 = "#/components/schemas/"
 
 EVERY_KIND = sorted(
     name_of(struct)
-    for kind in kinds.served()
+    for kind in scheme.served()
     for struct in ([kind.struct, meta.list_of(kind.struct)] if kind.stored else [kind.struct])
 )
 CUSTOM_RESOURCES_NEED = [META + name for name in ("ObjectMeta", "ListMeta", "DeleteOptions", "Status", "Patch")]
@@ -75,7 +74,7 @@ def test_structs_belong_to_the_package_that_declares_them() -> None:
 
 
 def test_each_served_kind_has_a_definition_with_its_group_version_kind() -> None:
-    for kind in kinds.served():
+    for kind in scheme.served():
         found = definition(name_of(kind.struct))[0]
         assert {"group": kind.group, "kind": kind.kind, "version": kind.version} in found[
             "x-kubernetes-group-version-kind"

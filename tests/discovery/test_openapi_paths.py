@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import kinds
 from noxu.apiserver.discovery import openapi_paths as paths
 from noxu.apiserver.discovery.openapi_paths import camel_case
+from noxu.apiserver.kinds import scheme
 from noxu.apiserver.registry import builtin, definition
 from noxu.apiserver.registry.custom import BEHAVIOUR
 from noxu.apiserver.registry.resource import CUSTOM, Resource
@@ -45,7 +45,7 @@ def custom(**more: Any) -> Resource:
 
 
 def built_in(api_version: str, kind: str) -> Resource:
-    found = kinds.by_group_kind()[api_version, kind]
+    found = scheme.by_group_kind()[api_version, kind]
     return builtin.resource_of(found, builtin.BuiltIn(found))
 
 

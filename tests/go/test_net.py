@@ -1,4 +1,4 @@
-"""Addresses as Go reads them. Every result was seen on the reference."""
+"""Addresses as Go reads them. The reference server gave every expected result."""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noxu.apiserver.crd.types import NUMBER
 from noxu.apiserver.go.protobuf import MAX_DEPTH, read
 from noxu.apiserver.go.protobuf_writer import write
 from noxu.apiserver.go.structs import (
     BOOL,
     BYTES,
-    FLOAT64,
     INT32,
     INT64,
     INT_OR_STRING,
@@ -44,7 +44,7 @@ THING = Struct("Thing").define(
     Field("flag", BOOL, 4),
     Field("small", INT32, 5),
     Field("large", INT64, 6),
-    Field("real", FLOAT64, 7, Write.POINTER),
+    Field("real", NUMBER, 7, Write.POINTER),
     Field("data", BYTES, 8),
     Field("when", TIME, 9),
     Field("exactly", MICRO_TIME, 10),
@@ -259,7 +259,7 @@ things = st.fixed_dictionaries(
         "maybe": texts,
         "flag": st.just(True),
         "small": st.integers(-(2**31), -1),
-        "real": st.floats(allow_nan=False, allow_infinity=False),
+        "real": st.floats(allow_nan=False, allow_infinity=False).map(NUMBER.read),  # whole numbers are integers
         "exactly": st.datetimes().map(lambda moment: moment.isoformat(timespec="microseconds") + "Z"),
         "either": texts | st.integers(-(2**31), 2**31 - 1),
         "parts": st.lists(st.fixed_dictionaries({}, optional={"count": st.integers(1, 9)}), min_size=1, max_size=3),

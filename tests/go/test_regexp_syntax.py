@@ -136,7 +136,7 @@ def test_is_refused_in_go_s_words(pattern: str, code: str, fragment: str) -> Non
         "(a{10}){100}", "(?:a{0}b{3}){333}", "a{2}?", "x{2,}", "(a{0,}b{2}){500}",
     ],
 )  # fmt: skip
-def test_is_taken_as_it_is(pattern: str) -> None:
+def test_is_unchanged(pattern: str) -> None:
     taken = to_re2(pattern)
     assert taken == pattern or "\\p" in pattern.lower()
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from noxu.apiserver.crd.types import NUMBER
 from noxu.apiserver.go.structs import (
     BOOL,
     BYTES,
-    FLOAT64,
     INT32,
     INT64,
     INT_OR_STRING,
@@ -44,7 +44,7 @@ OUTER = Struct("Outer", package="example").define(
     Field("flag", BOOL),
     Field("small", INT32),
     Field("large", INT64),
-    Field("real", FLOAT64),
+    Field("real", NUMBER),
     Field("data", BYTES),
     Field("time", TIME),
     Field("exact", MICRO_TIME),

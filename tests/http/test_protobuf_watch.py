@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from noxu.apiserver import kinds
 from noxu.apiserver.api import protobuf
+from noxu.apiserver.kinds import scheme
 from noxu.apiserver.testing.handle import Noxu
 from tests.timing import HANGS_AFTER
 
@@ -45,7 +45,7 @@ def watching(noxu: Noxu, path: str, accept: str, **headers: str) -> Iterator[htt
 def event(answer: http.client.HTTPResponse) -> tuple[str, Any]:
     """The next event: its type, and its object."""
     found = protobuf.read(protobuf._WATCH_EVENT, answer.read(int.from_bytes(answer.read(4), "big")))
-    return found["type"], protobuf.decode(found["object"]["raw"], kinds.struct_of)[1]
+    return found["type"], protobuf.decode(found["object"]["raw"], scheme.struct_of)[1]
 
 
 def test_built_in_kinds(noxu: Noxu) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import VIRTUAL, Context, by_group_kind, served
 from noxu.apiserver.kinds.authentication import (
     TOKEN_REQUEST,
     default_token_request,
     validate_token_request,
 )
+from noxu.apiserver.kinds.kind import VIRTUAL_VERBS, Context
+from noxu.apiserver.kinds.scheme import by_group_kind, served
 from noxu.apiserver.values import Object
 
 
@@ -18,7 +19,7 @@ def errors(kind: str, spec: Object, metadata: Object | None = None) -> list[str]
     found = by_group_kind()["authorization.k8s.io/v1", kind]
     decoded = decode(found.struct, {"metadata": metadata or {}, "spec": spec})
     assert (decoded.error, decoded.unknown) == ("", [])
-    return [str(one) for one in found.validate(decoded.value, None, Context())]
+    return [str(error) for error in found.validate(decoded.value, None, Context())]
 
 
 RESOURCE: Object = {"resourceAttributes": {"verb": "get", "resource": "pods"}}
@@ -132,7 +133,7 @@ def test_questions_are_only_created() -> None:
         "subjectaccessreviews",
         "tokenreviews",
     ]
-    assert {kind.verbs for kind in virtual.values()} == {VIRTUAL}
+    assert {kind.verbs for kind in virtual.values()} == {VIRTUAL_VERBS}
     assert [name for name, kind in virtual.items() if kind.namespaced] == ["localsubjectaccessreviews"]
 
 
@@ -180,7 +181,7 @@ TOKENS: list[tuple[str, Object, list[str]]] = [
 def test_requests_for_tokens(spec: Object, messages: list[str]) -> None:
     request = decode(TOKEN_REQUEST, {"spec": spec}).value
     default_token_request(request)
-    assert [str(one) for one in validate_token_request(request)] == messages
+    assert [str(error) for error in validate_token_request(request)] == messages
 
 
 def test_a_token_lasts_an_hour_by_default() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, by_group_kind, prepare, written
+from noxu.apiserver.kinds.kind import Context, prepare, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 LEASE = by_group_kind()["coordination.k8s.io/v1", "Lease"]
@@ -40,8 +41,8 @@ LEASES: list[tuple[str, Object, list[str]]] = [
 
 @pytest.mark.parametrize(("spec", "messages"), [row[1:] for row in LEASES], ids=[row[0] for row in LEASES])
 def test_leases_are_validated(spec: Object, messages: list[str]) -> None:
-    assert [str(one) for one in LEASE.validate(typed(spec), None, Context())] == messages
-    assert [str(one) for one in LEASE.validate(typed(spec), typed({}), Context())] == messages
+    assert [str(error) for error in LEASE.validate(typed(spec), None, Context())] == messages
+    assert [str(error) for error in LEASE.validate(typed(spec), typed({}), Context())] == messages
 
 
 def test_an_empty_holder_is_not_the_same_as_none() -> None:

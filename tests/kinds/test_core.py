@@ -8,7 +8,8 @@ import pytest
 
 from noxu.apiserver.api.names import label_name, subdomain_name
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import STORED, Context, Kind, by_group_kind, prepare, selected, written
+from noxu.apiserver.kinds.kind import STORED_VERBS, Context, Kind, prepare, selected, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 NAMESPACE = by_group_kind()["v1", "Namespace"]
@@ -27,7 +28,7 @@ def typed(kind: Kind, body: Object) -> Object:
 
 def errors(kind: Kind, new: Object, old: Object | None = None, subresource: str = "") -> list[str]:
     before = None if old is None else typed(kind, old)
-    return [str(one) for one in kind.validate(typed(kind, new), before, Context(subresource))]
+    return [str(error) for error in kind.validate(typed(kind, new), before, Context(subresource))]
 
 
 # Namespaces
@@ -149,8 +150,8 @@ def test_namespaces_are_validated(body: Object, subresource: str, messages: list
 
 def test_properties_of_the_namespace_kind() -> None:
     assert (NAMESPACE.plural, NAMESPACE.singular, NAMESPACE.list_kind) == ("namespaces", "namespace", "NamespaceList")
-    assert NAMESPACE.verbs == tuple(verb for verb in STORED if verb != "deletecollection")
-    assert {one.name: one.verbs for one in NAMESPACE.subresources} == {
+    assert NAMESPACE.verbs == tuple(verb for verb in STORED_VERBS if verb != "deletecollection")
+    assert {subresource.name: subresource.verbs for subresource in NAMESPACE.subresources} == {
         "finalize": ("update",),
         "status": ("get", "patch", "update"),
     }
@@ -331,6 +332,6 @@ def test_an_account_gives_tokens() -> None:
 
 @pytest.mark.parametrize("kind", [CONFIG_MAP, SECRET, SERVICE_ACCOUNT], ids=lambda kind: kind.kind)
 def test_the_other_kinds_of_core_are_plain(kind: Kind) -> None:
-    assert (kind.namespaced, kind.verbs, kind.name_rule) == (True, STORED, subdomain_name)
+    assert (kind.namespaced, kind.verbs, kind.name_rule) == (True, STORED_VERBS, subdomain_name)
     assert (kind.generation, kind.lifetime, kind.categories) == ("", 0, ())
     assert errors(kind, {}, {}) == []

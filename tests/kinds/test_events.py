@@ -7,8 +7,9 @@ import json
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, Kind, by_group_kind, selected, written
 from noxu.apiserver.kinds.events import from_core, to_core
+from noxu.apiserver.kinds.kind import Context, Kind, selected, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 CORE = by_group_kind()["v1", "Event"]
@@ -24,7 +25,7 @@ def typed(kind: Kind, body: Object) -> Object:
 
 def errors(kind: Kind, new: Object, old: Object | None = None) -> list[str]:
     before = None if old is None else typed(kind, old)
-    return [str(one) for one in kind.validate(typed(kind, new), before, Context())]
+    return [str(error) for error in kind.validate(typed(kind, new), before, Context())]
 
 
 # Two views

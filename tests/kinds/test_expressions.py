@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.kinds import Use
-from noxu.apiserver.kinds.expressions import Checker, is_internal
+from noxu.apiserver.kinds.expressions import Checker, Use, is_internal
 
 VARIABLES = (("n", "1"), ("text", "string(variables.n)"))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.api.field import FieldError
-from noxu.apiserver.kinds import Use
+from noxu.apiserver.kinds.expressions import Use
 from noxu.apiserver.kinds.matching import (
     Unevaluable,
     chosen,
@@ -63,6 +63,8 @@ RULES: list[tuple[str, Object, list[str]]] = [
     ("an empty version", {"apiVersions": [""]}, ["r.apiVersions[0]: Required value"]),
     ("subresources", {"resources": ["pods/status", "*/scale", "pods/*"]}, []),
     ("all subresources, and one", {"resources": ["pods/*", "pods/status"]}, ["r.resources[1]: Invalid value: \"pods/status\": if 'pods/*' is present, must not specify pods/status"]),
+    ("a subresource of no resource", {"resources": ["/status"]}, []),
+    ("an empty resource", {"resources": ["pods", ""]}, ["r.resources[1]: Required value"]),
     ("all resources, and one", {"resources": ["*", "pods"]}, ["r.resources: Invalid value: [\"*\",\"pods\"]: if '*' is present, must not specify other resources without subresources"]),
     ("a subresource and all resources", {"resources": ["*", "pods/status"]}, []),
 ]  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, Kind, Use, by_group_kind, prepare, written
+from noxu.apiserver.kinds.expressions import Use
+from noxu.apiserver.kinds.kind import Context, Kind, prepare, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 API = "admissionregistration.k8s.io/v1"
@@ -32,7 +34,7 @@ def typed(kind: Kind, spec: Object, **more: Object) -> Object:
 
 def errors(kind: Kind, spec: Object, old: Object | None = None, context: Context = Context()) -> list[str]:  # noqa: B008
     before = None if old is None else typed(kind, old)
-    return [str(one) for one in kind.validate(typed(kind, spec), before, context)]
+    return [str(error) for error in kind.validate(typed(kind, spec), before, context)]
 
 
 # Defaults
@@ -154,11 +156,15 @@ VALIDATIONS: list[tuple[str, Object, list[str]]] = [
     ("only annotations", {"validations": [], "auditAnnotations": [AUDIT]}, []),
     ("neither validations nor annotations", {"validations": []}, [f"spec.validations: {NO_ITEM}", f"spec.auditAnnotations: {NO_ITEM}"]),
     ("no expression", validating(expression=" \n"), ["spec.validations[0].expression: Required value: expression is not specified"]),
+    ("a message of a character that only Python takes for white space", validating(message="\x1f"), []),
+    ("a message between such characters", validating(message="\x1f\nx"), ['spec.validations[0].message: Invalid value: "\\x1f\\nx": must not contain line breaks']),
+    ("a message that ends with a line break", validating(message="x\n"), []),
+    ("a message that ends with such a character", validating(message="x\n\x1f"), ['spec.validations[0].message: Invalid value: "x\\n\\x1f": must not contain line breaks']),
     ("a blank message", validating(message="  "), ['spec.validations[0].message: Invalid value: "  ": must be non-empty if specified']),
     ("a message of two lines", validating(message="a\nb"), ['spec.validations[0].message: Invalid value: "a\\nb": must not contain line breaks']),
     ("a message that ends its line", validating(message="a\n"), []),
     ("a blank message expression", validating(messageExpression=" "), ['spec.validations[0].messageExpression: Invalid value: " ": must be non-empty if specified']),
-    ("reasons", {"validations": [{"expression": "true", "reason": one} for one in ("Forbidden", "Invalid", "RequestEntityTooLarge")]}, []),
+    ("reasons", {"validations": [{"expression": "true", "reason": reason} for reason in ("Forbidden", "Invalid", "RequestEntityTooLarge")]}, []),
     ("an unknown reason", validating(reason="Because"), ['spec.validations[0].reason: Unsupported value: "Because": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"']),
     ("an annotation with nothing", {"auditAnnotations": [{}]}, [
         'spec.auditAnnotations[0].key: Invalid value: "p/": name part must be non-empty',
@@ -187,7 +193,7 @@ def test_too_many_annotations_are_shown_as_upstream_holds_them() -> None:
 def test_an_annotation_needs_the_name_of_the_policy() -> None:
     policy = typed(VALIDATING, VALIDATES | {"auditAnnotations": [AUDIT]})
     del policy["metadata"]["name"]
-    assert [str(one) for one in VALIDATING.validate(policy, None, Context())] == [
+    assert [str(error) for error in VALIDATING.validate(policy, None, Context())] == [
         'spec.auditAnnotations[0].key: Invalid value: "k": requires metadata.name be non-empty'
     ]
 
@@ -380,7 +386,7 @@ def test_a_mutating_binding_cannot_match_a_delete() -> None:
 # Status, generation, names
 
 
-def test_a_new_policy_begins_without_status() -> None:
+def test_a_new_policy_has_no_status() -> None:
     policy = typed(VALIDATING, VALIDATES, status={"observedGeneration": 5})
     prepare(VALIDATING, policy, None)
     assert written(VALIDATING, policy)["status"] == {}
@@ -450,13 +456,13 @@ STATUSES: list[tuple[str, Object, list[str]]] = [
 @pytest.mark.parametrize(("status", "messages"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES])
 def test_statuses_are_validated(status: Object, messages: list[str]) -> None:
     policy = typed(VALIDATING, {}, status=status)
-    found = [str(one) for one in VALIDATING.validate(policy, policy, Context("status"))]
-    assert found == [f"status.conditions{one}" for one in messages]
+    found = [str(error) for error in VALIDATING.validate(policy, policy, Context("status"))]
+    assert found == [f"status.conditions{message}" for message in messages]
 
 
 def test_warnings_of_the_type_checker_need_a_message_and_a_field() -> None:
     policy = typed(VALIDATING, {}, status={"typeChecking": {"expressionWarnings": [{}]}})
-    assert [str(one) for one in VALIDATING.validate(policy, policy, Context("status"))] == [
+    assert [str(error) for error in VALIDATING.validate(policy, policy, Context("status"))] == [
         "status.typeChecking.expressionWarnings[0].warning: Required value",
         "status.typeChecking.expressionWarnings[0].fieldRef: Required value",
     ]

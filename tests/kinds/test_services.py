@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, by_group_kind, prepare, selected, written
+from noxu.apiserver.kinds.kind import Context, prepare, selected, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 SERVICE = by_group_kind()["v1", "Service"]
@@ -74,7 +75,7 @@ REFUSED: list[tuple[str, Object, list[str]]] = [
 
 @pytest.mark.parametrize(("spec", "messages"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_services_are_validated(spec: Object, messages: list[str]) -> None:
-    assert [str(one) for one in SERVICE.validate(typed(spec), None, Context())] == messages
+    assert [str(error) for error in SERVICE.validate(typed(spec), None, Context())] == messages
 
 
 ADDRESSES: list[tuple[str, Object, Object, str]] = [

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.apiserver import kinds
 from noxu.apiserver.go.structs import List, Map, Scalar, Struct, Type, Union, Write, decode
-from noxu.apiserver.kinds import Kind, served, struct_of
+from noxu.apiserver.kinds.kind import Kind, written
+from noxu.apiserver.kinds.scheme import served, struct_of
 from noxu.apiserver.values import Object
 
 # Made with sigs.k8s.io/json on the types of k8s.io/api.
@@ -507,35 +507,35 @@ def structs(kind: Type, seen: set[int]) -> Iterator[Struct]:
     elif isinstance(kind, Struct) and id(kind) not in seen:
         seen.add(id(kind))
         yield kind
-        for one in kind.fields.values():
-            yield from structs(one.type, seen)
+        for struct_field in kind.fields.values():
+            yield from structs(struct_field.type, seen)
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
-def test_a_kind_begins_with_its_type_and_metadata(kind: Kind) -> None:
+def test_a_kind_starts_with_its_type_and_metadata(kind: Kind) -> None:
     assert list(kind.struct.fields)[:3] == ["kind", "apiVersion", "metadata"]
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 def test_protobuf_numbers_are_unique_in_their_message(kind: Kind) -> None:
-    for one in structs(kind.struct, set()):
-        numbers = [(field.within, field.number) for field in one.fields.values() if field.number]
-        assert len(set(numbers)) == len(numbers), one
-        nested = {field.within[:n] for field in one.fields.values() for n in range(1, len(field.within) + 1)}
-        assert not {(within[:-1], within[-1]) for within in nested} & set(numbers), one
+    for struct in structs(kind.struct, set()):
+        numbers = [(field.within, field.number) for field in struct.fields.values() if field.number]
+        assert len(set(numbers)) == len(numbers), struct
+        nested = {field.within[:n] for field in struct.fields.values() for n in range(1, len(field.within) + 1)}
+        assert not {(within[:-1], within[-1]) for within in nested} & set(numbers), struct
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 def test_everything_but_the_type_is_in_protobuf(kind: Kind) -> None:
-    for one in structs(kind.struct, set()):
-        without = [name for name, field in one.fields.items() if not field.number]
-        assert without in ([], ["kind", "apiVersion"]), one
+    for struct in structs(kind.struct, set()):
+        without = [name for name, field in struct.fields.items() if not field.number]
+        assert without in ([], ["kind", "apiVersion"]), struct
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 def test_merging_by_key_needs_the_key(kind: Kind) -> None:
-    for one in structs(kind.struct, set()):
-        for field in one.fields.values():
+    for struct in structs(kind.struct, set()):
+        for field in struct.fields.values():
             keys = {*field.list_keys, *([field.merge_key] if field.merge_key else [])}
             if keys:
                 assert isinstance(field.type, List)
@@ -546,8 +546,8 @@ def test_merging_by_key_needs_the_key(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 def test_structs_by_value_are_always_written(kind: Kind) -> None:
-    for one in structs(kind.struct, set()):
-        for field in one.fields.values():
+    for struct in structs(kind.struct, set()):
+        for field in struct.fields.values():
             if isinstance(field.type, Struct):
                 assert field.write is not Write.OMIT_EMPTY, field
 
@@ -556,53 +556,12 @@ def test_structs_by_value_are_always_written(kind: Kind) -> None:
 def test_decoding_is_idempotent(kind: Kind) -> None:
     once = decode(kind.struct, {"kind": kind.kind, "apiVersion": kind.api_version}).value
     assert decode(kind.struct, once) == (once, "", [])
-    assert kinds.written(kind, once) == once
-
-
-OTHERS = [
-    ("v1", "DeleteOptions"),
-    ("meta.k8s.io/v1", "DeleteOptions"),
-    ("example.com/v1", "DeleteOptions"),
-    ("v1", "Status"),
-    ("v1", "List"),
-    ("v1", "NamespaceList"),
-    ("v1", "APIResourceList"),
-    ("coordination.k8s.io/v1", "LeaseList"),
-    ("meta.k8s.io/v1", "PartialObjectMetadataList"),
-    ("autoscaling/v1", "Scale"),
-    ("authentication.k8s.io/v1", "TokenRequest"),
-    ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList"),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList"),
-]
-UNKNOWN_KINDS = [
-    ("v1", "Pod"),
-    ("v2", "Namespace"),
-    ("example.com/v1", "Namespace"),
-    ("authentication.k8s.io/v1", "TokenReviewList"),
-    ("", ""),
-]
-
-
-@pytest.mark.parametrize(("api_version", "kind"), OTHERS)
-def test_tables_of_types_that_are_not_kinds(api_version: str, kind: str) -> None:
-    found = struct_of(api_version, kind)
-    assert found is not None
-    assert found.name == kind
-
-
-@pytest.mark.parametrize(("api_version", "kind"), UNKNOWN_KINDS)
-def test_unknown_kinds_have_no_table(api_version: str, kind: str) -> None:
-    assert struct_of(api_version, kind) is None
-
-
-def test_a_list_has_one_table() -> None:
-    assert struct_of("v1", "SecretList") is struct_of("v1", "SecretList")
+    assert written(kind, once) == once
 
 
 def test_scalars_of_all_tables_read_null_as_unset() -> None:
     for kind in served():
-        for one in structs(kind.struct, set()):
-            for field in one.fields.values():
+        for struct in structs(kind.struct, set()):
+            for field in struct.fields.values():
                 if isinstance(field.type, Scalar):
-                    assert decode(one, {field.name: None}).error == ""
+                    assert decode(struct, {field.name: None}).error == ""

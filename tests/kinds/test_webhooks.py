@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import Context, Kind, Use, by_group_kind, prepare, written
+from noxu.apiserver.kinds.expressions import Use
+from noxu.apiserver.kinds.kind import Context, Kind, prepare, written
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.values import Object
 
 API = "admissionregistration.k8s.io/v1"
@@ -39,7 +41,7 @@ def errors(
     context: Context = Context(),  # noqa: B008
 ) -> list[str]:
     before = None if old is None else typed(kind, *old)
-    return [str(one) for one in kind.validate(typed(kind, *hooks), before, context)]
+    return [str(error) for error in kind.validate(typed(kind, *hooks), before, context)]
 
 
 # Defaults
@@ -134,9 +136,9 @@ HOOKS: list[tuple[str, Object, list[str]]] = [
     ("side effects not set", {"sideEffects": None}, ["webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun"]),
     ("side effects", {"sideEffects": "Some"}, ['webhooks[0].sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"']),
     ("no side effects on dry run", {"sideEffects": "NoneOnDryRun"}, []),
-    ("no patience", {"timeoutSeconds": 0}, ["webhooks[0].timeoutSeconds: Invalid value: 0: the timeout value must be between 1 and 30 seconds"]),
-    ("too much patience", {"timeoutSeconds": 31}, ["webhooks[0].timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds"]),
-    ("as much patience as may be", {"timeoutSeconds": 30}, []),
+    ("a timeout of 0", {"timeoutSeconds": 0}, ["webhooks[0].timeoutSeconds: Invalid value: 0: the timeout value must be between 1 and 30 seconds"]),
+    ("a timeout above the limit", {"timeoutSeconds": 31}, ["webhooks[0].timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds"]),
+    ("the longest timeout", {"timeoutSeconds": 30}, []),
     ("no review versions", {"admissionReviewVersions": []}, ["webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1"]),
     ("only unknown review versions", {"admissionReviewVersions": ["v2"]}, ['webhooks[0].admissionReviewVersions: Invalid value: ["v2"]: must include at least one of v1, v1beta1']),
     ("a duplicate review version", {"admissionReviewVersions": ["v1", "v1"]}, ['webhooks[0].admissionReviewVersions[1]: Invalid value: "v1": duplicate version']),
@@ -208,7 +210,7 @@ RULES: list[tuple[str, Object, list[str]]] = [
 @pytest.mark.parametrize(("change", "messages"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_rules_are_validated(change: Object, messages: list[str]) -> None:
     found = errors([{**HOOK, "rules": [RULE, {**RULE, **change}]}])
-    assert found == [f"webhooks[0].rules[1].{one}" for one in messages]
+    assert found == [f"webhooks[0].rules[1].{message}" for message in messages]
 
 
 # Match conditions
@@ -236,7 +238,7 @@ def refuse_bad(expression: str, use: Use) -> str:
 @pytest.mark.parametrize(("given", "messages"), [row[1:] for row in CONDITIONS], ids=[row[0] for row in CONDITIONS])
 def test_match_conditions_are_validated(given: list[Object], messages: list[str]) -> None:
     found = errors([{**HOOK, "matchConditions": given}], context=Context(check=refuse_bad))
-    assert found == [f"webhooks[0].matchConditions{one}" for one in messages]
+    assert found == [f"webhooks[0].matchConditions{message}" for message in messages]
 
 
 def test_variables_in_a_match_condition() -> None:
@@ -293,7 +295,7 @@ def test_names_for_files_cannot_be_created() -> None:
         'metadata.name: Invalid value: "x.static.k8s.io": names ending with ".static.k8s.io" are reserved for static '
         "manifest-based configurations and cannot be managed via the API"
     )
-    assert [str(one) for one in MUTATING.validate(value, None, Context())] == [messages]
+    assert [str(error) for error in MUTATING.validate(value, None, Context())] == [messages]
     assert MUTATING.validate(value, value, Context()) == []
 
 

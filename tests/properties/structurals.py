@@ -43,7 +43,7 @@ FOR_TEXTS = {
     "minLength": sizes,
     "maxLength": sizes,
     "pattern": st.sampled_from(["^a", "b$", "^[a-c]*$", "^[0-9]+h$"]),
-    "format": st.sampled_from([*sorted(formats.SUPPORTED), "int32", "unknown"]),
+    "format": st.sampled_from([*sorted(formats._CHECKS), "int32", "unknown"]),
     "enum": st.lists(st.sampled_from([*TEXTS, 1, None]), min_size=1, max_size=4),
 }
 FOR_NUMBERS = {

@@ -190,7 +190,7 @@ def test_lengths(name: str, text: str, accepted: bool) -> None:
 
 def test_every_supported_format_is_in_a_table() -> None:
     elsewhere = {"ipv4", "ipv6", "cidr", "mac", "email"}  # in the tests of networks and mailboxes
-    assert {name.replace("-", "") for name in TABLE} | elsewhere == formats.SUPPORTED
+    assert {name.replace("-", "") for name in TABLE} | elsewhere == formats._CHECKS.keys()
 
 
 @pytest.mark.parametrize("name", ["date-time", "datetime", "date--time", "-datetime"])
@@ -241,7 +241,7 @@ EVIL += [
 ]
 
 
-@pytest.mark.parametrize("name", sorted(formats.SUPPORTED))
+@pytest.mark.parametrize("name", sorted(formats._CHECKS))
 def test_time_is_linear_in_the_text(name: str) -> None:
     start = time.process_time()
     for text in EVIL:

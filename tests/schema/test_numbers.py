@@ -20,8 +20,8 @@ def limit(value: str, phrase: str) -> str:
     return f"a: Invalid value: {value}: a in body should be {phrase}"
 
 
-def beyond(subject: str, wanted: str = "integer (default format)") -> str:
-    return f'<nil>: Invalid value: "": {subject} value must be of type {wanted} in a'
+def beyond(subject: str, expected: str = "integer (default format)") -> str:
+    return f'<nil>: Invalid value: "": {subject} value must be of type {expected} in a'
 
 
 def not_positive(factor: str) -> str:

@@ -60,6 +60,8 @@ PROPERTIES: list[Row] = [
 
 ADDITIONAL_PROPERTIES: list[Row] = [
     ("a map of scalars", map_of(STRING), {"a": "x", "b": "y"}, {"a": "x", "b": "y"}, []),
+    ("an object in a map of scalars", map_of(STRING), {"a": "x", "b": {"c": 1}}, {"a": "x", "b": {}}, ["b.c"]),
+    ("the identity of a resource in a map of false", map_of(False), {"a": {"apiVersion": "v1", "kind": "X"}}, {"a": {}}, ["a.apiVersion", "a.kind"]),
     ("a map of structs", map_of(struct(a=STRING)), {"x": {"a": "1", "b": 2}, "y": {}}, {"x": {"a": "1"}, "y": {}}, ["x.b"]),
     ("a map of maps", map_of(map_of(struct(a=STRING))), {"x": {"y": {"a": "", "b": ""}}}, {"x": {"y": {"a": ""}}}, ["x.y.b"]),
     ("a map of lists", map_of(list_of(struct())), {"x": [{"a": 1}, {}]}, {"x": [{}, {}]}, ["x[0].a"]),
@@ -179,6 +181,7 @@ WITHOUT_SCHEMA: list[tuple[str, Json, bool, Json, list[str]]] = [
     ("a whole object keeps its identity", {**META, "spec": {}}, True, META, ["spec"]),
     ("lists are kept, with empty objects", [{"a": 1}, [[{"b": 1}]], 1], False, [{}, [[{}]], 1], ["[0].a", "[1][0][0].b"]),
     ("a scalar", 1, False, 1, []),
+    ("null", None, False, None, []),
 ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from noxu.apiserver.schema.ratcheting import Correlated, validate_update
+from noxu.apiserver.schema.ratcheting import validate_update
 from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.schema.validation import validate
 from noxu.apiserver.values import Json, Object
@@ -139,51 +139,6 @@ def test_ratcheting_can_be_switched_off() -> None:
     schema = parse(obj(p=SHORT))
     assert validate_update({"p": "bad"}, {"p": "bad"}, schema) == []
     assert len(validate_update({"p": "bad"}, {"p": "bad"}, schema, ratcheting=False)) == 1
-
-
-class TestCorrelated:
-    """The correlation by itself, as rules with oldSelf will use it."""
-
-    def test_keys(self) -> None:
-        node = Correlated({"p": 1, "q": 2, "u": 3}, {"p": 1, "q": 3, "u": 3}, parse(obj(p=SMALL, q=SMALL)))
-        p, q = node.key("p"), node.key("q")
-        assert p is not None
-        assert q is not None
-        assert (p.new, p.old, p.equal(), q.old, q.equal()) == (1, 1, True, 3, False)
-        assert node.key("u") is None  # not described
-        assert node.key("z") is None
-        assert node.key("p") is p
-
-    def test_values_of_a_map(self) -> None:
-        node = Correlated({"p": 1, "q": 1}, {"p": 1}, parse({"type": "object", "additionalProperties": SMALL}))
-        p = node.key("p")
-        assert p is not None
-        assert p.equal()
-        assert node.key("q") is None
-
-    def test_items(self) -> None:
-        node = Correlated([{"k": "2"}, {"k": "1", "v": 1}, {"k": "3"}], [{"k": "1"}, {"k": "2"}], parse(KEYED))
-        second, first = node.index(0), node.index(1)
-        assert second is not None
-        assert first is not None
-        assert (second.old, second.equal(), first.old, first.equal()) == ({"k": "2"}, True, {"k": "1"}, False)
-        assert node.index(2) is None
-        assert node.index(3) is None
-        assert node.index(0) is second
-
-    @pytest.mark.parametrize("list_type", ["atomic", "set", None])
-    def test_items_of_other_lists_have_no_partner(self, list_type: str | None) -> None:
-        schema = {"type": "array", "items": {"type": "string"}}
-        node = Correlated(["a"], ["a"], parse({**schema, "x-kubernetes-list-type": list_type} if list_type else schema))
-        assert node.index(0) is None
-        assert node.equal()
-
-    @pytest.mark.parametrize(("new", "old"), [({}, []), ([], {}), ("x", ["x"]), ({}, None), (None, {}), (1, True)])
-    def test_different_kinds_are_never_equal(self, new: Json, old: Json) -> None:
-        node = Correlated(new, old, parse(KEYED))
-        assert not node.equal()
-        assert node.key("k") is None
-        assert node.index(0) is None
 
 
 def test_deep_values_are_compared_without_recursion() -> None:

@@ -24,7 +24,7 @@ def wrong_type(actual: str, expected: str, field: str = "a") -> str:
     return f'{field}: Invalid value: "{actual}": {field} in body must be of type {expected}: "{actual}"'
 
 
-def messages(value: str, text: str, field: str = "a") -> str:
+def invalid_value(value: str, text: str, field: str = "a") -> str:
     return f"{field}: Invalid value: {value}: {field} in body {text}"
 
 
@@ -32,8 +32,8 @@ def junctor(text: str, field: str = "a") -> str:
     return f'<nil>: Invalid value: "": "{field}" must {text}'
 
 
-def beyond_type(subject: str, wanted: str = "integer (default format)") -> str:
-    return f'<nil>: Invalid value: "": {subject} value must be of type {wanted} in a'
+def beyond_type(subject: str, expected: str = "integer (default format)") -> str:
+    return f'<nil>: Invalid value: "": {subject} value must be of type {expected} in a'
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_types(schema: Object, value: Json, errors: list[str]) -> None:
         ({"maxLength": -1}, "", ["a: Too long: value is too long"]),
         ({"maxLength": 2}, "日本", []),  # characters, whatever the message says
         ({"maxLength": 0}, "", []),
-        ({"minLength": 2}, "é", [messages('"é"', "should be at least 2 chars long")]),
+        ({"minLength": 2}, "é", [invalid_value('"é"', "should be at least 2 chars long")]),
         ({"minLength": 1}, "😀", []),
         ({"minLength": 0}, "", []),
-        ({"pattern": "^x"}, "ax", [messages('"ax"', "should match '^x'")]),
+        ({"pattern": "^x"}, "ax", [invalid_value('"ax"', "should match '^x'")]),
         ({"pattern": "b"}, "abc", []),
-        ({"pattern": "b$"}, "ab\n", [messages(r'"ab\n"', "should match 'b$'")]),
-        ({"pattern": "^x'%\\"[:4]}, "a", [messages('"a"', "should match '^x'%'")]),
+        ({"pattern": "b$"}, "ab\n", [invalid_value(r'"ab\n"', "should match 'b$'")]),
+        ({"pattern": "^x'%\\"[:4]}, "a", [invalid_value('"a"', "should match '^x'%'")]),
         # only the first failure
         ({"maxLength": 1, "minLength": 3, "pattern": "x"}, "ab", ["a: Too long: may not be more than 1 byte"]),
-        ({"minLength": 3, "pattern": "x"}, "ab", [messages('"ab"', "should be at least 3 chars long")]),
+        ({"minLength": 3, "pattern": "x"}, "ab", [invalid_value('"ab"', "should be at least 3 chars long")]),
         # but the format is another check
         ({"maxLength": 1, "format": "date"}, "ab", ["a: Too long: may not be more than 1 byte", wrong_type("ab", "date")]),
         ({"format": "date"}, "2020-02-30", [wrong_type("2020-02-30", "date")]),
@@ -131,7 +131,7 @@ def test_types(schema: Object, value: Json, errors: list[str]) -> None:
         ({"format": "zzz"}, "x", []),
         ({"format": "int32"}, "x", []),
         # how values are printed
-        ({"pattern": "^$"}, 'a"\\\t\u2028<é😀', [messages(r'"a\"\\\t\u2028<é😀"', "should match '^$'")]),
+        ({"pattern": "^$"}, 'a"\\\t\u2028<é😀', [invalid_value(r'"a\"\\\t\u2028<é😀"', "should match '^$'")]),
         # keywords of other kinds do not matter
         ({"maximum": 1, "maxItems": 0, "maxProperties": 0, "required": ["x"]}, "ab", []),
     ],
@@ -185,7 +185,7 @@ def test_enum(schema: list[Json], value: Json, errors: list[str]) -> None:
 @pytest.mark.parametrize(
     ("schema", "value", "errors"),
     [
-        ({"minItems": 1}, [], [messages("0", "should have at least 1 items")]),
+        ({"minItems": 1}, [], [invalid_value("0", "should have at least 1 items")]),
         ({"maxItems": 2}, [1, 2, 3], ["a: Too many: 3: must have at most 2 items"]),
         ({"maxItems": 1}, [1, 2], ["a: Too many: 2: must have at most 1 item"]),
         ({"maxItems": -1}, [], ["a: Too many: 0: has too many items"]),
@@ -201,7 +201,7 @@ def test_arrays(schema: Object, value: Json, errors: list[str]) -> None:
 @pytest.mark.parametrize(
     ("schema", "value", "errors"),
     [
-        ({"minProperties": 1}, {}, [messages("0", "should have at least 1 properties")]),
+        ({"minProperties": 1}, {}, [invalid_value("0", "should have at least 1 properties")]),
         ({"maxProperties": 1}, {"x": 1, "y": 2}, ["a: Too many: 2: must have at most 1 item"]),
         ({"maxProperties": -1}, {}, ["a: Too many: 0: has too many items"]),
         ({"required": ["x", "y.z"]}, {}, ["a.x: Required value", "a.y.z: Required value"]),
@@ -213,7 +213,7 @@ def test_arrays(schema: Object, value: Json, errors: list[str]) -> None:
         ({"additionalProperties": False}, {"x": 1}, ['a: Invalid value: "x": a.x in body is a forbidden property']),
         ({"additionalProperties": False, "properties": {"x": {}}}, {"x": 1}, []),
         ({"minProperties": 3, "required": ["y"], "properties": {"x": {"type": "string"}}}, {"x": 1}, [
-            messages("1", "should have at least 3 properties"), wrong_type("integer", "string", "a.x"), "a.y: Required value",
+            invalid_value("1", "should have at least 3 properties"), wrong_type("integer", "string", "a.x"), "a.y: Required value",
         ]),
     ],
 )  # fmt: skip
@@ -232,40 +232,40 @@ NOT = "not validate the schema (not)"
     [
         ("anyOf: one is enough", {"anyOf": [{"minLength": 9}, {"pattern": "a"}]}, "a", []),
         ("anyOf: the first of equals is reported", {"anyOf": [{"minLength": 9}, {"minLength": 8}]}, "a", [
-            junctor(ANY_OF), messages('"a"', "should be at least 9 chars long"),
+            junctor(ANY_OF), invalid_value('"a"', "should be at least 9 chars long"),
         ]),
         ("anyOf: a format that applies is one match more", {"anyOf": [{"minLength": 9}, {"format": "date", "minLength": 8}]}, "a", [
-            junctor(ANY_OF), messages('"a"', "should be at least 8 chars long"), wrong_type("a", "date"),
+            junctor(ANY_OF), invalid_value('"a"', "should be at least 8 chars long"), wrong_type("a", "date"),
         ]),
         ("anyOf: an unknown format is none", {"anyOf": [{"minLength": 9}, {"format": "zzz", "minLength": 8}]}, "a", [
-            junctor(ANY_OF), messages('"a"', "should be at least 9 chars long"),
+            junctor(ANY_OF), invalid_value('"a"', "should be at least 9 chars long"),
         ]),
         ("oneOf: exactly one", {"oneOf": [{"minLength": 9}, {"pattern": "a"}]}, "a", []),
         ("oneOf: two are too many", {"oneOf": [{}, {"pattern": "a"}, {"minLength": 9}]}, "a", [
             junctor("validate one and only one schema (oneOf). Found 2 valid alternatives"),
         ]),
         ("oneOf: none", {"oneOf": [{"minLength": 9}, {"pattern": "b"}]}, "a", [
-            junctor(ONE_OF), messages('"a"', "should be at least 9 chars long"),
+            junctor(ONE_OF), invalid_value('"a"', "should be at least 9 chars long"),
         ]),
         ("allOf: all errors, then the summary", {"allOf": [{"minLength": 9}, {}, {"pattern": "b"}]}, "a", [
-            messages('"a"', "should be at least 9 chars long"), messages('"a"', "should match 'b'"), junctor(ALL_OF),
+            invalid_value('"a"', "should be at least 9 chars long"), invalid_value('"a"', "should match 'b'"), junctor(ALL_OF),
         ]),
         ("allOf: none at all", {"allOf": [{"minLength": 9}, {"pattern": "b"}]}, "a", [
-            messages('"a"', "should be at least 9 chars long"), messages('"a"', "should match 'b'"), junctor(f"{ALL_OF}. None validated"),
+            invalid_value('"a"', "should be at least 9 chars long"), invalid_value('"a"', "should match 'b'"), junctor(f"{ALL_OF}. None validated"),
         ]),
         ("not: must fail", {"not": {"pattern": "a"}}, "a", [junctor(NOT)]),
         ("not: fails", {"not": {"pattern": "b"}}, "a", []),
         ("all of them, in this order", {"not": {}, "allOf": [{"pattern": "b"}], "oneOf": [{}, {}], "anyOf": [{"minLength": 9}], "minLength": 3}, "a", [
-            junctor(ANY_OF), messages('"a"', "should be at least 9 chars long"),
+            junctor(ANY_OF), invalid_value('"a"', "should be at least 9 chars long"),
             junctor("validate one and only one schema (oneOf). Found 2 valid alternatives"),
-            messages('"a"', "should match 'b'"), junctor(f"{ALL_OF}. None validated"),
-            junctor(NOT), messages('"a"', "should be at least 3 chars long"),
+            invalid_value('"a"', "should match 'b'"), junctor(f"{ALL_OF}. None validated"),
+            junctor(NOT), invalid_value('"a"', "should be at least 3 chars long"),
         ]),
         ("a text is reported once", {"anyOf": [{"minLength": 9}], "oneOf": [{"minLength": 9}], "minLength": 9}, "a", [
-            junctor(ANY_OF), messages('"a"', "should be at least 9 chars long"), junctor(ONE_OF),
+            junctor(ANY_OF), invalid_value('"a"', "should be at least 9 chars long"), junctor(ONE_OF),
         ]),
         ("branches within branches", {"anyOf": [{"oneOf": [{"minLength": 9}]}, {"not": {}}]}, "a", [
-            junctor(ANY_OF), junctor(ONE_OF), messages('"a"', "should be at least 9 chars long"),
+            junctor(ANY_OF), junctor(ONE_OF), invalid_value('"a"', "should be at least 9 chars long"),
         ]),
         ("null passes them all", {"nullable": True, "not": {}, "anyOf": [{"minLength": 9}]}, None, []),
         ("a format in a branch is about the type, too", {"anyOf": [{"format": "date"}]}, 5, [
@@ -290,7 +290,7 @@ INNER = {"x": {"type": "integer"}, "y": {"type": "string"}, "l": {"type": "array
             {"required": ["z"]}, {"required": ["q"], "properties": {"y": {"minLength": 1}}},
         ]}, {"x": 5}, [junctor(ANY_OF), "a.z: Required value"]),
         ("errors below name the field below", {"oneOf": [{"properties": {"x": {"minimum": 9}}}]}, {"x": 5}, [
-            junctor(ONE_OF), messages("5", "should be greater than or equal to 9", "a.x"),
+            junctor(ONE_OF), invalid_value("5", "should be greater than or equal to 9", "a.x"),
         ]),
         ("items in a branch", {"allOf": [{"properties": {"l": {"items": {"maxLength": 1}}}}]}, {"l": ["a", "bb"]}, [
             "a.l[1]: Too long: may not be more than 1 byte", junctor(f"{ALL_OF}. None validated"),

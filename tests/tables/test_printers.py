@@ -347,3 +347,8 @@ def test_errors_name_the_go_type(group: str, kind: str, go_type: str) -> None:
         convert({"metadata": {}}, Conversion("PartialObjectMetadataList", "v1"), columns, NOW)
     assert raised.value.message.endswith(f"({go_type})")
     assert raised.value.code == 406
+
+
+def test_the_message_of_an_event_is_trimmed_as_go_does() -> None:
+    event = {**CORE_EVENT, "message": "\u2003\x1f it failed \n\x85"}
+    assert cells("", "Event", **event)["Message"] == "\x1f it failed"  # Python takes U+001F for white space, too

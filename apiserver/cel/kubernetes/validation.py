@@ -37,7 +37,7 @@ from noxu.apiserver.cel.types.schema_types import DeclType, decl_type, with_type
 from noxu.apiserver.cel.values.values import NONE, Optional, Value, from_json_or_failed
 from noxu.apiserver.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget, checkpoint
 from noxu.apiserver.go.text import quote, trim_space
-from noxu.apiserver.schema.ratcheting import Correlated
+from noxu.apiserver.schema.correlation import Correlated
 from noxu.apiserver.schema.structural import Rule, Structural, has_rules
 from noxu.apiserver.values import Json
 

@@ -17,7 +17,7 @@ from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.types import Type, wrapper_of
 from noxu.apiserver.cel.values.conversions import to_string
 from noxu.apiserver.cel.values.numbers import Uint
-from noxu.apiserver.cel.values.times import SECOND, Duration, Timestamp
+from noxu.apiserver.cel.values.times import Duration, Timestamp
 from noxu.apiserver.cel.values.values import (
     LISTS,
     MAPS,
@@ -29,6 +29,7 @@ from noxu.apiserver.cel.values.values import (
     type_of,
 )
 from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.go.duration import SECOND
 from noxu.apiserver.values import MAX_INT64, MIN_INT64
 
 _EXACT: Final = 2**53  # integers from here on are strings in protobuf's JSON

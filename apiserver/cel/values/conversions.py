@@ -25,6 +25,7 @@ from noxu.apiserver.cel.values.values import (
     Value,
     type_of,
 )
+from noxu.apiserver.go.duration import format_duration, parse_duration
 from noxu.apiserver.go.text import plain
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
@@ -124,7 +125,7 @@ def to_duration(value: Value) -> Duration:
         return value
     if type(value) is str:
         try:
-            return Duration(times.parse_duration(value))
+            return Duration(parse_duration(value))
         except ValueError:
             pass
     raise _conversion_error(value, types.DURATION)
@@ -189,7 +190,7 @@ def go_value(value: Value) -> str:
         case MapValue() | UntypedMap():
             return f"{{{', '.join(f'{go_value(k)}: {go_value(value.find(k))}' for k in value)}}}"
         case Duration():
-            return times.go_duration(value.nanos)
+            return format_duration(value.nanos)
         case Timestamp():
             return str(value)
         case Type():

@@ -12,30 +12,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.go import time as go_time
+from noxu.apiserver.go.duration import SECOND
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.values import MAX_INT64, MIN_INT64
 
-SECOND: Final = 10**9
 MIN_SECONDS: Final = -62135596800  # 0001-01-01T00:00:00Z
 MAX_SECONDS: Final = 253402300799  # 9999-12-31T23:59:59Z
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _ERA_DAYS: Final = 146_097  # in 400 years, after which the calendar repeats
-_UNITS: Final = {
-    "ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 10**6, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND,
-}  # fmt: skip
-_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
-_AMOUNT: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
-_LOOSE_AMOUNT: Final = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
-_LOOSE_UNITS: Final = (
-    (("ns",), "nano", 1),
-    (("us", "µs"), "micro", 1000),
-    (("ms",), "milli", 10**6),
-    (("s",), "sec", SECOND),
-    (("m",), "min", 60 * SECOND),
-    (("h", "hr"), "hour", 3600 * SECOND),
-    (("d",), "day", 86400 * SECOND),
-    (("w", "wk"), "week", 7 * 86400 * SECOND),
-)
 
 
 class Duration:
@@ -174,69 +158,6 @@ def _atoi(text: str) -> int:
     return value
 
 
-def parse_duration(text: str) -> int:
-    """Go's time.ParseDuration, in nanoseconds: `1h30m` → 5400·10⁹, `-1.5ms` → -1500000. Raises ValueError."""
-    if not _DURATION.fullmatch(text):
-        raise ValueError(text)
-    total = 0
-    for whole, fraction, unit in _AMOUNT.findall(text):
-        factor = _UNITS[unit]
-        total += int(whole or "0") * factor
-        if fraction:
-            total += _fraction(fraction, factor)
-        if total > MAX_INT64 + 1:
-            raise ValueError(text)
-    if text.startswith("-"):
-        return -total
-    if total > MAX_INT64:
-        raise ValueError(text)
-    return total
-
-
-def _fraction(digits: str, unit: int) -> int:
-    """The nanoseconds of digits after a point. Go reads as many as an int64 holds, and multiplies as floats.
-
-    _fraction("5", SECOND)   →   5 × (10⁹ / 10)   →   500000000
-    """
-    value, scale = 0, 1.0
-    for digit in digits:
-        if value > MAX_INT64 // 10 or value * 10 + int(digit) > MAX_INT64:
-            break
-        value = value * 10 + int(digit)
-        scale *= 10
-    return int(float(value) * (float(unit) / scale))
-
-
-def parse_schema_duration(text: str) -> int:
-    """A string of format `duration` (strfmt.ParseDuration), in nanoseconds.
-
-    Either as Go's ParseDuration, or any amounts with units somewhere in the text. A unit is one of the abbreviations, or any
-    word that begins like its name:
-
-        "1 day and 2 hours"   →   1 × day, 2 × hour
-        "10 microns"          →   10 × micro
-
-    Raises ValueError with upstream's message.
-    """
-    try:
-        return parse_duration(text)
-    except ValueError:
-        pass
-    total, found = 0, False
-    for amount, unit in _LOOSE_AMOUNT.findall(text):
-        if len(amount.lstrip("0")) > 19 or int(amount[-19:]) > MAX_INT64:
-            raise ValueError(f'strconv.Atoi: parsing "{amount}": value out of range')
-        factor = int(amount[-19:])
-        lowered = unit.lower()
-        for names, prefix, nanos in _LOOSE_UNITS:
-            if lowered in names or lowered.startswith(prefix):
-                found = True
-                total += factor * nanos
-    if not found:
-        raise ValueError(f"unable to parse {text} as duration")
-    return (total - MIN_INT64) % 2**64 + MIN_INT64  # upstream's int64 wraps around
-
-
 def parse_timestamp(text: str) -> Timestamp:
     """RFC 3339 as Go's time.Parse reads it. Raises ValueError with Go's message."""
     moment = go_time.unix_nanos(text)
@@ -293,29 +214,6 @@ def difference(left: Timestamp, right: Timestamp) -> Duration:
 
 def _towards_zero(value: int, unit: int) -> int:
     return -(-value // unit) if value < 0 else value // unit
-
-
-def go_duration(nanos: int) -> str:
-    """Go's time.Duration.String: `1h2m3.5s`, `1.5ms`, `0s`."""
-    size, sign = abs(nanos), "-" if nanos < 0 else ""
-    if not size:
-        return "0s"
-    for unit, name in ((1, "ns"), (10**3, "µs"), (10**6, "ms")):
-        if size < min(unit * 1000, SECOND):
-            return f"{sign}{_decimal(size, unit)}{name}"
-    minutes, rest = divmod(size, 60 * SECOND)
-    hours, minutes_left = divmod(minutes, 60)
-    text = f"{_decimal(rest, SECOND)}s"
-    if minutes:
-        text = f"{minutes_left}m{text}"
-    return f"{sign}{hours}h{text}" if hours else f"{sign}{text}"
-
-
-def _decimal(size: int, unit: int) -> str:
-    """`size` in `unit`s without trailing zeros: _decimal(1500, 1000) → `1.5`."""
-    whole, fraction = divmod(size, unit)
-    digits = str(fraction + unit)[1:].rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
 
 
 def plain_float(value: float) -> str:

@@ -20,6 +20,7 @@ from noxu.apiserver.cel.values import times
 from noxu.apiserver.cel.values.numbers import Uint
 from noxu.apiserver.cel.values.times import Duration, Timestamp
 from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.go.duration import parse_schema_duration
 from noxu.apiserver.schema.structural import Structural
 from noxu.apiserver.values import Json, Object
 
@@ -411,7 +412,7 @@ _FROM_JSON: Final[dict[str, Callable[[Json, Structural], Value]]] = {
 
 def read_duration(text: str) -> Duration:
     try:
-        return Duration(times.parse_schema_duration(text))
+        return Duration(parse_schema_duration(text))
     except ValueError as error:
         raise CelError(f"Invalid duration {text}: {error}") from None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from noxu.apiserver import kinds
 from noxu.apiserver.api import meta
-from noxu.apiserver.kinds import Context, Kind
 from noxu.apiserver.kinds.expressions import Checker
+from noxu.apiserver.kinds.kind import Context, Kind
+from noxu.apiserver.kinds.kind import prepare as prepare_object
 from noxu.apiserver.kinds.matching import Unevaluable
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.values import Object
@@ -13,7 +13,7 @@ from noxu.apiserver.values import Object
 
 def prepare(draft: Draft) -> None:
     """Reset fields that cannot be set through this endpoint, and set those that the server determines."""
-    kinds.prepare(_table(draft), draft.new, draft.old, draft.request.subresource)
+    prepare_object(_table(draft), draft.new, draft.old, draft.request.subresource)
 
 
 def validate(draft: Draft) -> None:

@@ -11,6 +11,7 @@ from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, R
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.resource import Resource, ScalePaths
 from noxu.apiserver.schema import embedded, listtype, ratcheting, validation
+from noxu.apiserver.schema.correlation import Correlated
 from noxu.apiserver.schema.structural import Structural
 from noxu.apiserver.values import Object, copy, equal
 
@@ -120,7 +121,7 @@ def _apply_rules(draft: Draft, rules: Validator, schema: Structural, found: list
         return
     correlation = None
     if draft.old is not None and draft.request.features.ratcheting:
-        correlation = ratcheting.Correlated(draft.new, draft.old, schema)
+        correlation = Correlated(draft.new, draft.old, schema)
     cpu_budget = LoopBudget() if draft.in_loop else RuleBudget()
     result = rules.validate(draft.new, draft.old, correlation=correlation, cpu_budget=cpu_budget)
     found += result.errors

@@ -8,7 +8,7 @@ import pytest
 
 from noxu.apiserver.cel.errors import Interrupted
 from noxu.apiserver.cel.kubernetes.validation import BUDGET, ValidationResult, Validator
-from noxu.apiserver.schema.ratcheting import Correlated
+from noxu.apiserver.schema.correlation import Correlated
 from noxu.apiserver.schema.structural import parse
 
 INTEGER = {"type": "integer"}

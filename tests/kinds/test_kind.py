@@ -1,13 +1,12 @@
-"""What all built-in kinds have in common: preparing objects, field labels, the tables that are found by name."""
+"""The rules that all built-in kinds share: preparing objects, generations, field labels, the names of a kind."""
 
 from __future__ import annotations
 
 import pytest
 
 from noxu.apiserver.go.structs import INT32, STRING, Field, Struct, Write
-from noxu.apiserver.kinds import Kind, Subresource, by_group_kind, prepare, selected, served, struct_of, written
+from noxu.apiserver.kinds.kind import Kind, Subresource, prepare, selected, written
 from noxu.apiserver.kinds.meta import list_of
-from noxu.apiserver.kinds.options import ALL
 from noxu.apiserver.values import Object
 
 SPEC = Struct("Spec").define(Field("size", INT32))
@@ -34,7 +33,7 @@ def thing(size: int = 1, phase: str = "", **metadata: object) -> Object:
     return {"metadata": {"name": "a", **metadata}, "spec": {"size": size}, "status": {"phase": phase}}
 
 
-def test_a_new_object_begins_fresh() -> None:
+def test_fields_that_clients_may_not_set_are_removed_from_a_new_object() -> None:
     new = thing(phase="sent", generation=7, old=1)
     prepare(KIND, new, None)
     assert new == {"metadata": {"name": "a", "generation": 1}, "spec": {"size": 1}}
@@ -90,20 +89,6 @@ def test_names_of_a_kind() -> None:
         "example.com/v1",
     )
     assert (str(KIND.what), KIND.stored, KIND.has_status) == ("things.example.com", True, True)
-
-
-def test_every_kind_is_found_by_its_name() -> None:
-    for kind in served():
-        assert by_group_kind()[kind.api_version, kind.kind] is kind
-        assert struct_of(kind.api_version, kind.kind) is kind.struct
-        assert (struct_of(kind.api_version, kind.list_kind) is not None) is kind.stored
-    assert struct_of("v1", "Unknown") is None
-
-
-@pytest.mark.parametrize("options", ALL, ids=[one.name for one in ALL])
-def test_options_are_known_in_every_group(options: Struct) -> None:
-    assert struct_of("v1", options.name) is options
-    assert struct_of("example.com/v7", options.name) is options
 
 
 def test_a_list_has_metadata_and_items() -> None:

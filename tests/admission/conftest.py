@@ -1,0 +1,21 @@
+"""The environment of requests without a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from noxu.apiserver.registry.draft import Environment
+from noxu.storage.memory import MemoryStore
+from noxu.storage.types import Key
+from tests.admission.requests import environment
+
+
+@pytest.fixture
+async def registry() -> Environment:
+    """With a namespace `default` that has the label `team: red`."""
+    store = MemoryStore()
+    namespace = (
+        b'{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default","uid":"u","labels":{"team":"red"}}}'
+    )
+    await store.put(Key("/namespaces", "", "default"), namespace, expected=0)
+    return environment(store)

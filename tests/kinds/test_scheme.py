@@ -1,0 +1,64 @@
+"""Which struct a kind has in requests and responses: built-in kinds, their lists, and types that are not stored."""
+
+from __future__ import annotations
+
+import pytest
+
+from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.kinds.options import ALL
+from noxu.apiserver.kinds.scheme import by_group_kind, served, struct_of
+
+
+def test_every_kind_is_found_by_its_name() -> None:
+    for kind in served():
+        assert by_group_kind()[kind.api_version, kind.kind] is kind
+        assert struct_of(kind.api_version, kind.kind) is kind.struct
+        assert (struct_of(kind.api_version, kind.list_kind) is not None) is kind.stored
+    assert struct_of("v1", "Unknown") is None
+
+
+@pytest.mark.parametrize("options", ALL, ids=[struct.name for struct in ALL])
+def test_options_are_known_in_every_group(options: Struct) -> None:
+    assert struct_of("v1", options.name) is options
+    assert struct_of("example.com/v7", options.name) is options
+
+
+OTHERS = [
+    ("v1", "DeleteOptions"),
+    ("meta.k8s.io/v1", "DeleteOptions"),
+    ("example.com/v1", "DeleteOptions"),
+    ("v1", "Status"),
+    ("v1", "List"),
+    ("v1", "NamespaceList"),
+    ("v1", "APIResourceList"),
+    ("coordination.k8s.io/v1", "LeaseList"),
+    ("meta.k8s.io/v1", "PartialObjectMetadataList"),
+    ("autoscaling/v1", "Scale"),
+    ("authentication.k8s.io/v1", "TokenRequest"),
+    ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList"),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList"),
+]
+UNKNOWN_KINDS = [
+    ("v1", "Pod"),
+    ("v2", "Namespace"),
+    ("example.com/v1", "Namespace"),
+    ("authentication.k8s.io/v1", "TokenReviewList"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("api_version", "kind"), OTHERS)
+def test_tables_of_types_that_are_not_kinds(api_version: str, kind: str) -> None:
+    found = struct_of(api_version, kind)
+    assert found is not None
+    assert found.name == kind
+
+
+@pytest.mark.parametrize(("api_version", "kind"), UNKNOWN_KINDS)
+def test_unknown_kinds_have_no_table(api_version: str, kind: str) -> None:
+    assert struct_of(api_version, kind) is None
+
+
+def test_a_list_has_one_table() -> None:
+    assert struct_of("v1", "SecretList") is struct_of("v1", "SecretList")
