@@ -17,6 +17,9 @@ Reopening, with the log at revision 8 and a transaction of the revisions 9 and 1
                            gets revision 11. Its writers have got OutcomeUnknown either way, and can read which it is
     the file ends at 5     acknowledged writes are missing: the store refuses to read and write
 
+**A deleted file.** SQLite does not notice that its file was deleted. The store does, after each COMMIT: the writers get
+Unavailable, later writes are refused, and reads continue until the store is closed.
+
 See group_commit.py for pending writes, log.py for watches, database.py for the file.
 """
 
@@ -36,6 +39,7 @@ import aiosqlite
 from noxu.storage import database
 from noxu.storage.database import Durability
 from noxu.storage.group_commit import PendingWrites, Transaction
+from noxu.storage.linked_files import LinkedFiles
 from noxu.storage.log import Log
 from noxu.storage.migrations import Watermarks
 from noxu.storage.rows import Row, intact, previous_state
@@ -82,6 +86,7 @@ class SqliteStore:
         self._connected = asyncio.Event()  # cleared only while the file is being reopened
         self._connected.set()
         self._fault = ""
+        self._files = LinkedFiles(path)
         self._log = Log(watermarks.revision, watermarks.compacted, history=self._history)
         self._swept = watermarks.swept
         self._keys: dict[str, dict[Key, Revision]] = {}  # published keys of collections that have been written to
@@ -177,6 +182,8 @@ class SqliteStore:
             keys = await self.count(EVERYTHING)
         except (Corrupt, Unavailable) as error:
             fault = str(error)
+        if self._closing is None:
+            self._is_deleted()
         size = database.file_size(self._path)
         return Status("sqlite", self._log.revision, self._log.compacted, keys, size, self._fault or fault)
 
@@ -310,7 +317,7 @@ class SqliteStore:
                     async with asyncio.timeout(RETRY_INTERVAL if self._fault else None):
                         await self._wake.wait()
                 self._wake.clear()
-                if self._fault and self._closing is None:
+                if self._fault and self._closing is None and not self._is_deleted():
                     await self._reopen()
                 if self._pending:
                     await self._commit(self._pending.begin_commit())
@@ -320,6 +327,7 @@ class SqliteStore:
         except asyncio.CancelledError as cancelled:  # the event loop ends, and the store has not been closed
             clear_frames(cancelled.__traceback__)  # they may refer to a cursor, which would keep the file locked
             await self._disconnect()
+            self._files.close()
             raise
         finally:
             self._pending.reset(self._log.revision)
@@ -342,9 +350,19 @@ class SqliteStore:
             transaction.fail(partial(error_type, "the store went down during the write"))
             raise
         else:
+            if self._is_deleted():
+                transaction.fail(partial(Unavailable, self._fault))
+                self._pending.reset(self._log.revision)
+                return
             self._pending.committed(transaction)
             self._publish(self._events(transaction, rows))
             transaction.succeed()
+
+    def _is_deleted(self) -> bool:
+        """Whether the file was deleted. It stays open then, so that it can be read until the store is closed."""
+        deleted = self._files.deleted()
+        self._fault = deleted or self._fault
+        return bool(deleted)
 
     async def _replaced_rows(self, transaction: Transaction) -> dict[Revision, Row]:
         """The rows that a transaction replaces, except for those that the log has in memory."""
@@ -401,6 +419,7 @@ class SqliteStore:
                     f"{self._path} lacks revisions that it had; restore it, or restart to go on without them"
                 )
             self._connection = connection
+            self._files.refresh()
             self._connected.set()  # reads continue
             await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
             await self._change((database.SET_WATERMARK, (watermarks.swept, "swept")))  # the old value: a test write
@@ -469,6 +488,7 @@ class SqliteStore:
         self._wake.set()
         await asyncio.wait([self._writer])  # it commits the pending writes
         await self._disconnect()
+        self._files.close()
         self._log.close()
 
 
