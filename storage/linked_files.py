@@ -18,7 +18,8 @@ class LinkedFiles:
     """The files of a store that SQLite has open: the database and its WAL."""
 
     def __init__(self, path: Path) -> None:
-        self._paths = (path, Path(f"{path}-wal"))
+        self._wal = Path(f"{path}-wal")
+        self._paths = (path, self._wal)
         self._handles: dict[Path, int] = {}
         self.refresh()
 
@@ -31,6 +32,11 @@ class LinkedFiles:
                     self._handles[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                     if old is not None:
                         os.close(old)
+
+    def release_wal(self) -> None:
+        """Forget the WAL before SQLite closes the database, which deletes it."""
+        if (handle := self._handles.pop(self._wal, None)) is not None:
+            os.close(handle)
 
     def deleted(self) -> str:
         """What was deleted, and what to do; "" if nothing was."""

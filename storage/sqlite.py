@@ -439,6 +439,7 @@ class SqliteStore:
     async def _disconnect(self) -> None:
         if (connection := self._connection) is not None:
             self._connection = None
+            self._files.release_wal()
             await database.disconnect(connection)
 
     # Compaction, between the commits.
