@@ -237,7 +237,7 @@ class WatchCache:
         except Corrupt as error:
             if error.page is None:
                 raise
-            log.error("%s: noxu check lists all damage", error)  # noqa: TRY400 - damage is not a bug
+            log.error("%s: noxu check lists all corrupt values", error)  # noqa: TRY400 - corrupt data is not a bug
             return error.page, error.keys
 
     def end_watches(self, name: str) -> None:
