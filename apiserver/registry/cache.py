@@ -102,7 +102,7 @@ class Collection:
         return {key: revision for key, revision in self.corrupt.items() if partition in (None, key.partition)}
 
     def select(self, partition: str | None, after: Key | None = None) -> list[Key]:
-        """The keys of one partition (None: of all) after the key `after`, in order."""
+        """The keys of one partition (None: of all) after the key `after`, in order. The list may be `self.keys` itself."""
         start = 0 if after is None else bisect_left(self.keys, (*after, ""))
         if partition is None:
             return self.keys[start:] if start else self.keys
