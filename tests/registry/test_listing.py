@@ -142,6 +142,21 @@ async def test_history_is_read_in_parts_until_a_page_is_full(filled: World, monk
     assert (names(rest), rest.token) == (["b/x"], "")
 
 
+async def test_a_page_of_history_is_never_longer_than_its_limit(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "HISTORY_PAGE", 2)
+    await filled.create(widget("new"), namespace="a")
+    found = await list_(filled, revision=5, exact=True, fields="metadata.namespace!=a-b", limit=2)
+    assert names(found) == ["a/x", "a/y"]
+
+
+@pytest.mark.parametrize("window", [{}, {"revision": 5, "exact": True}], ids=["the newest", "an old state"])
+async def test_a_page_that_ends_with_the_last_object_is_the_last(filled: World, window: dict[str, Any]) -> None:
+    if window:
+        await filled.create(widget("new"), namespace="a")
+    found = await list_(filled, labels="name=x", limit=3, **window)
+    assert (names(found), found.token) == (["a-b/x", "a/x", "b/x"], "")
+
+
 async def test_a_list_waits_for_a_future_revision(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "FRESHNESS_DEADLINE", 0.0)
     with pytest.raises(ApiError) as caught:
