@@ -15,6 +15,7 @@ from noxu.apiserver.values import Object
 from noxu.storage.types import Unavailable
 from tests.faults.flaky import FlakyStore
 from tests.registry.world import GROUP, NOW, Hooks, World, error_of, widget, world_of
+from tests.timing import loop_turns
 
 MINE: Final = "example.com/mine"
 
@@ -185,15 +186,16 @@ async def test_objects_that_no_longer_exist_are_skipped(world: World) -> None:
     assert await left(world) == ["w1", "w2"]
 
 
-async def test_the_first_error_is_reported_and_other_deletions_of_the_batch_happen(world: World) -> None:
+async def test_the_first_error_is_reported_when_the_other_deletions_of_the_batch_have_ended(world: World) -> None:
     await fill(world)
 
-    def refuse_w0(draft: Draft) -> None:
+    async def refuse_w0(draft: Draft) -> None:
         assert draft.name == ""  # the URL is that of the collection
         assert draft.old is not None
         draft.outcome.warnings.append(f"of {draft.old['metadata']['name']}")
         if draft.old["metadata"]["name"] == "w0":
             raise ApiError(403, "no", "Forbidden")
+        await loop_turns(20)
 
     world.use(admission=Hooks(None, refuse_w0))
     outcome = Outcome()

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Final
 
 import pytest
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry import persistence
+from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.draft import Action
 from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.values import Object
+from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Conflict, Corrupt, Key, OutcomeUnknown, StoreError, Unavailable
 from tests.faults.flaky import FlakyStore
 from tests.registry.world import MERGE_PATCH, World, error_of, widget, world_of
+from tests.timing import loop_turns
 
 UNKNOWN: Final = "Internal error occurred: the outcome of the write is unknown: storage failed while committing it"
 CREATE, UPDATE, DELETE = (
@@ -90,6 +94,30 @@ async def test_a_write_can_be_read_from_the_cache_when_it_returns(world: World) 
     assert await world.persistence.remove(new) == world.store.revision
     assert entry.key not in things.entries
     assert world.cache.expected == {}
+
+
+async def ended_without_the_cache(call: Coroutine[Any, Any, object], cache: WatchCache) -> bool:
+    """Whether a call ends before the cache follows the log; afterwards it does."""
+    task = asyncio.create_task(call)
+    await loop_turns()
+    ended = task.done()
+    following = asyncio.create_task(cache.follow())
+    await task
+    following.cancel()
+    return ended
+
+
+async def test_a_write_returns_when_the_cache_has_followed() -> None:
+    store = MemoryStore()
+    watch_cache = WatchCache(store)
+    writes = persistence.Persistence(store, watch_cache)
+    key = Key("c", "", "a")
+    first, second, third = (Entry(key, text, 0) for text in (b"1", b"2", b"3"))
+    assert not await ended_without_the_cache(writes.create(first), watch_cache)
+    assert not await ended_without_the_cache(writes.replace(first, second), watch_cache)
+    revision = await store.put(key, b"4", expected=second.revision)
+    assert not await ended_without_the_cache(writes.replace(second, third), watch_cache)
+    assert not await ended_without_the_cache(writes.remove(Entry(key, b"4", revision)), watch_cache)
 
 
 async def test_an_entry_that_is_no_longer_stored_is_not_replaced_or_removed(world: World) -> None:
