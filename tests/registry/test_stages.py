@@ -193,6 +193,14 @@ def test_an_object_is_pruned_and_defaulted_when_it_arrives_and_after_admission(t
     assert draft.outcome.unknown == ([] if mutated else ["metadata.bad", "spec.unknown"])
 
 
+def test_the_namespace_and_the_owners_are_put_right_after_admission() -> None:
+    draft = draft_of(WIDGETS, widget(metadata={"ownerReferences": [OWNER, OWNER]}), namespace="default")
+    draft.mutated = True
+    assert refusal(stages.default_mutated, draft) == ""
+    assert draft.new["metadata"] == {"name": "a", "namespace": "default", "ownerReferences": [OWNER]}
+    assert len(draft.outcome.warnings) == 1
+
+
 def test_an_object_that_admission_did_not_change_is_not_pruned_again() -> None:
     draft = draft_of(WIDGETS, widget(unknown=1))
     for stage in (stages.prune_mutated, stages.default_mutated):
@@ -236,8 +244,9 @@ async def test_metadata_that_admission_malformed(world: World, metadata: Any, ol
     assert bool(found) is bool(message)
 
 
-def test_defaults_of_an_object_of_another_kind_are_not_filled_in() -> None:
-    draft = draft_of(WIDGETS, {**widget(), "kind": "Gadget"})
+@pytest.mark.parametrize("changed", [{"kind": "Gadget"}, {"apiVersion": "example.com/v2"}])
+def test_defaults_of_an_object_of_another_kind_or_version_are_not_filled_in(changed: Object) -> None:
+    draft = draft_of(WIDGETS, {**widget(), **changed})
     assert refusal(stages.default, draft) == ""
     assert draft.new["spec"] == {}
 
@@ -389,6 +398,12 @@ async def test_an_object_is_as_large_as_etcd_allows(world: World, more: int, mes
     room = MAX_REQUEST - 3 * len(key) - 49 - len(stored)
     assert await error_of(world.patch({"spec": {"color": "x" * (1 + room + more)}})) == message
     assert len((await world.entry()).stored) == (len(stored) if message else len(stored) + room)
+
+
+async def test_a_new_object_is_not_larger_than_etcd_allows(world: World) -> None:
+    message = await error_of(world.create(widget(color="x" * MAX_REQUEST)))
+    assert message == "etcdserver: request is too large"
+    assert not await world.exists()
 
 
 @pytest.mark.parametrize(("at_version", "kept"), [("v1", {"size": 2}), ("v2", {"size": 2})])
