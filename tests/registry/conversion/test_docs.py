@@ -1,4 +1,4 @@
-"""docs/conversion.md tells the truth: its examples do what they say."""
+"""The examples in docs/conversion.md work."""
 
 from __future__ import annotations
 
