@@ -1,6 +1,6 @@
 """Measures valid objects from bytes to validated: `python -m benchmarks.pipeline`.
 
-Compares the compiled fast path with the walkers (prune, default, validate), both including decoding. `first` is the
+Compares the compiled fast path with the readable path (prune, default, validate), both including decoding. `first` is the
 first object, for which the fast path is compiled. Prints processor times, the minimum of interleaved rounds.
 """
 
@@ -24,8 +24,8 @@ RUNS = 20
 TARGET = 20.0  # µs for a valid object of 2 KB
 
 
-def walk(value: Object, schema: Structural) -> bool:
-    """Prune, default and validate with the walkers; return whether nothing was removed and nothing is invalid."""
+def take_readable_path(value: Object, schema: Structural) -> bool:
+    """Prune, default and validate one after the other; return whether nothing was removed and nothing is invalid."""
     removed = prune(value, schema, root=True)
     drop_nulls(value, schema)
     removed += embedded.coerce(value, schema, drop_malformed=False)
@@ -43,7 +43,7 @@ def microseconds(run: Callable[[], object], runs: int = RUNS) -> float:
 
 def main() -> None:
     print(
-        f"{'µs':<28} {'bytes':>6} {'decode':>7} {'fast':>7} {'walked':>7} {'ratio':>6} {'first':>8}   target {TARGET:.0f}"
+        f"{'µs':<28} {'bytes':>6} {'decode':>7} {'fast':>7} {'readable':>8} {'ratio':>6} {'first':>8}   target {TARGET:.0f}"
     )
     for name, raw, body in cases():
         schema = parse(raw)
@@ -52,23 +52,23 @@ def main() -> None:
         def accept(fast: Compiled = fast, body: bytes = body) -> bool:
             return fast.accepts(value := codec.decode_stored(body)) and fast.is_complete(value)
 
-        def accept_by_walkers(schema: Structural = schema, body: bytes = body) -> bool:
-            return walk(codec.decode_stored(body), schema)
+        def accept_readably(schema: Structural = schema, body: bytes = body) -> bool:
+            return take_readable_path(codec.decode_stored(body), schema)
 
         first = microseconds(accept, 1)
         assert accept(), f"the sample of {name} is not accepted"
-        assert accept_by_walkers(), f"the sample of {name} is not valid"
+        assert accept_readably(), f"the sample of {name} is not valid"
         runs = [
             (
                 microseconds(lambda body=body: codec.decode_stored(body)),  # type: ignore[misc]
                 microseconds(accept),
-                microseconds(accept_by_walkers),
+                microseconds(accept_readably),
             )
             for _ in range(ROUNDS)
         ]
-        decode, compiled, walked = map(min, zip(*runs, strict=True))
+        decode, compiled, readable = map(min, zip(*runs, strict=True))
         print(
-            f"{name:<28} {len(body):>6} {decode:>7.1f} {compiled:>7.1f} {walked:>7.1f} {walked / compiled:>6.1f} {first:>8.0f}"
+            f"{name:<28} {len(body):>6} {decode:>7.1f} {compiled:>7.1f} {readable:>8.1f} {readable / compiled:>6.1f} {first:>8.0f}"
         )
 
 

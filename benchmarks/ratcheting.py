@@ -49,7 +49,7 @@ def update(kind: Resource, before: bytes, after: bytes, features: Features) -> N
 
 
 def validate(kind: Resource, before: bytes, after: bytes, features: Features) -> None:
-    """Validate with the walker only."""
+    """Validate on the readable path only."""
     assert kind.schema is not None
     new, old = codec.decode_stored(after), codec.decode_stored(before)
     validate_update(new, old, kind.schema, ratcheting=features.ratcheting)
@@ -84,7 +84,7 @@ def main() -> None:
         update(kind, *valid, on)
     print(f"{'':<32} {'without':>10} {'with':>10}   target {TARGET:+.0f} %")
     compare("valid object, update", kind, (update, *valid, on), (update, *valid, off))
-    compare("valid object, walker only", kind, (validate, *valid, on), (validate, *valid, off))
+    compare("valid object, readable path", kind, (validate, *valid, on), (validate, *valid, off))
     ratcheted = [seconds(kind, (update, *invalid, on)) for _ in range(ROUNDS)]
     print(f"{'unchanged invalid field, update':<32} {'refused':>10} {1e6 * min(run for (run,) in ratcheted):>7.0f} µs")
 

@@ -4,43 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds import events, scheme
 from noxu.apiserver.kinds.kind import Kind, selected, written
 from noxu.apiserver.registry.resource import BUILT_IN, VIRTUAL, Behaviour, Resource, Versions
+from noxu.apiserver.registry.typed import TypedObjects
 from noxu.apiserver.values import Object
 
 
-class BuiltIn:
+class BuiltIn(TypedObjects):
     """The behaviour of one built-in kind."""
-
-    sorted_keys = False
 
     def __init__(self, kind: Kind, adopt: Callable[[Object], Object] = lambda value: value) -> None:
         """`adopt` converts an object of the kind's other group version to this one."""
+        super().__init__(kind.struct)
         self.kind = kind
-        self.struct: Struct | None = kind.struct
         self.unconditional_update = kind.unconditional_update
         self.create_on_update = kind.create_on_update
         self._adopt = adopt
-
-    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
-        return False
-
-    def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
-        decoded = decode(self.kind.struct, value)
-        if decoded.error:
-            raise ValueError(decoded.error)
-        return decoded.value, decoded.unknown
-
-    def read(self, resource: Resource, value: Object) -> None:
-        """Stored objects were decoded when they were written."""
-
-    def prune(self, resource: Resource, value: Object) -> list[str]:
-        return []  # done by `decode`
-
-    def prune_mutated(self, resource: Resource, value: Object) -> Object:
-        return self.decode(resource, value)[0]
 
     def convert(self, resource: Resource, value: Object) -> Object:
         return self._adopt(value)

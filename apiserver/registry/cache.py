@@ -102,7 +102,7 @@ class Collection:
         return {key: revision for key, revision in self.corrupt.items() if partition in (None, key.partition)}
 
     def select(self, partition: str | None, after: Key | None = None) -> list[Key]:
-        """The keys of one partition (None: of all) after the key `after`, in order."""
+        """The keys of one partition (None: of all) after the key `after`, in order. The list may be `self.keys` itself."""
         start = 0 if after is None else bisect_left(self.keys, (*after, ""))
         if partition is None:
             return self.keys[start:] if start else self.keys
@@ -237,7 +237,7 @@ class WatchCache:
         except Corrupt as error:
             if error.page is None:
                 raise
-            log.error("%s: noxu check lists all damage", error)  # noqa: TRY400 - damage is not a bug
+            log.error("%s: noxu check lists all corrupt values", error)  # noqa: TRY400 - corrupt data is not a bug
             return error.page, error.keys
 
     def end_watches(self, name: str) -> None:

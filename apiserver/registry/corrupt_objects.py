@@ -55,7 +55,7 @@ def unlistable(resource: Resource, corrupt: Mapping[Key, Revision]) -> ApiError:
 
 def _text(resource: Resource, key: Key, revision: Revision) -> str:
     why = (
-        f"object not decodable revision={revision}: its bytes do not match their checksum; all damage is listed by "
-        "noxu check. Restore the data, or delete the object with ignoreStoreReadErrorWithClusterBreakingPotential=true"
+        f"object not decodable revision={revision}: its bytes do not match their checksum; all corrupt values are "
+        "listed by noxu check. Restore the data, or delete the object with ignoreStoreReadErrorWithClusterBreakingPotential=true"
     )
     return storage_error("corrupt object", 7, resource, key, why)

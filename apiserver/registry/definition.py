@@ -5,38 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.crd import defaults, types
-from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.registry.resource import DEFINITION, Resource, Versions
+from noxu.apiserver.registry.typed import TypedObjects
 from noxu.apiserver.values import Object
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-class DefinitionBehaviour:
+class DefinitionBehaviour(TypedObjects):
     """The behaviour of the resource customresourcedefinitions."""
 
     unconditional_update = False
     create_on_update = False
-    sorted_keys = False
-    struct: Struct | None = types.CRD
 
-    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
-        return False
-
-    def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
-        decoded = types.decode(value)
-        if decoded.error:
-            raise ValueError(decoded.error)
-        return decoded.value, decoded.unknown
-
-    def read(self, resource: Resource, value: Object) -> None:
-        """Stored definitions were decoded when they were written."""
-
-    def prune(self, resource: Resource, value: Object) -> list[str]:
-        return []  # done by `decode`
-
-    def prune_mutated(self, resource: Resource, value: Object) -> Object:
-        return self.decode(resource, value)[0]
+    def __init__(self) -> None:
+        super().__init__(types.CRD)
 
     def convert(self, resource: Resource, value: Object) -> Object:
         return value

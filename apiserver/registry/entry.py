@@ -183,18 +183,19 @@ def _encode(resource: Resource, value: Object) -> tuple[bytes, int]:
 
     With sorted keys the resourceVersion precedes the uid, which is the last key of the metadata; the metadata is encoded
     separately, so that a "uid" elsewhere is not taken for it. In the order of declaration it follows the uid, before which
-    there are only name, generateName and namespace, none of which contains a quote.
+    there are only name, generateName and namespace, none of which contains a quote. In an object without a uid, the first
+    or last "uid" is a label or that of an owner.
     """
     if not resource.sorted_keys:
         encoded = codec.encode(value, sort_keys=False)
-        uid = _UID.search(encoded)
+        uid = _UID.search(encoded) if "uid" in value["metadata"] else None
         return encoded, uid.end() if uid else -1
     rest = {name: item for name, item in value.items() if name not in _IDENTITY}
     if any(name < "metadata" for name in rest) or not _is_of(value, resource):
         return codec.encode(value, sort_keys=True), -1
     head = resource.stored_head
     metadata = codec.encode(value["metadata"], sort_keys=True)
-    offset = metadata.rfind(b'"uid":"')
+    offset = metadata.rfind(b'"uid":"') if "uid" in value["metadata"] else -1
     end = b"," + codec.encode(rest, sort_keys=True)[1:] if rest else b"}"
     return head + metadata + end, len(head) + offset if offset > 0 else -1
 

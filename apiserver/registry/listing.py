@@ -120,10 +120,11 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
     keys = collection.select(selection.partition, after)
     if selection.selects_all:
         found = [collection.entries[key] for key in (keys[:limit] if limit else keys)]
+        remaining = len(keys) - len(found)  # before others change the collection
         found = await entries_at(found, selection.resource)
-        if len(found) == len(keys):
+        if not remaining:
             return Listing(found, shown)
-        return Listing(found, shown, _encode_token(found[-1].key, selection, shown), len(keys) - limit)
+        return Listing(found, shown, _encode_token(found[-1].key, selection, shown), remaining)
     entries = [collection.entries[key] for key in keys]
     found = await select(entries, selection, limit)
     if limit and len(found) == limit and found[-1].key != entries[-1].key:

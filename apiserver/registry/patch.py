@@ -86,10 +86,10 @@ class ObjectPatch:
         """
         patch = self._read().value
         if self._media_type == JSON_PATCH:
-            pointers = [one[name] for one in patch for name in ("path", "from") if name in one]
+            pointers = [operation[name] for operation in patch for name in ("path", "from") if name in operation]
             return [pointer.split("/")[1:-1] for pointer in pointers]
         todo, found = [([], patch)], []  # type: list[tuple[list[str], Json]], list[list[str]]
-        for path, value in todo:  # which grows meanwhile
+        for path, value in todo:  # the list grows meanwhile
             if isinstance(value, dict):
                 found.append(path)
                 todo += [([*path, name], child) for name, child in value.items()]

@@ -261,9 +261,9 @@ class Versions:
         self.since = since
         self.terminating = False
         self.collection = f"{storage.group}/{storage.plural}"
-        self._by_api_version = {one.api_version: one for one in resources}
-        for one in resources:
-            one.versions, one.collection = self, self.collection
+        self._by_api_version = {resource.api_version: resource for resource in resources}
+        for resource in resources:
+            resource.versions, resource.collection = self, self.collection
 
     @property
     def all(self) -> Iterable[Resource]:

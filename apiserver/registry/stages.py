@@ -15,7 +15,14 @@ from noxu.apiserver.api import codec, errors, meta
 from noxu.apiserver.api import field as fields
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.field import Verbatim
-from noxu.apiserver.api.meta import OBJECT_META, GroupVersionKind, coerce, generate_name
+from noxu.apiserver.api.meta import (
+    FINALIZER_FOREGROUND,
+    FINALIZER_ORPHAN,
+    OBJECT_META,
+    GroupVersionKind,
+    coerce,
+    generate_name,
+)
 from noxu.apiserver.apply import manager
 from noxu.apiserver.apply.tracker import Tracker
 from noxu.apiserver.go import unstructured
@@ -35,9 +42,6 @@ from noxu.apiserver.values import Json, Object, copy
 from noxu.storage.types import Conflict, Corrupt, Key
 
 Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
-
-ORPHAN: Final = "orphan"
-FOREGROUND: Final = "foregroundDeletion"
 
 
 class Superseded(Exception):
@@ -169,7 +173,7 @@ async def merge(draft: Draft) -> None:
 
     def merged(tracker: Tracker) -> Object:
         new = manager.apply(old, config, tracker, manager=by, force=force, now=now)
-        return {name: copy(one) if name == "metadata" else one for name, one in new.items()}
+        return {name: copy(item) if name == "metadata" else item for name, item in new.items()}
 
     draft.new = await ownership.run_with_tracker(resource, request.subresource, merged, draft.weight)
     if old is None and (uid := (draft.new.get("metadata") or {}).get("uid")):
@@ -528,10 +532,12 @@ def _finalizers_after(finalizers: list[str], propagation: str) -> list[str]:
 
     Without a policy, a finalizer of the garbage collector remains.
     """
-    own_finalizers = [name for name in finalizers if name not in (ORPHAN, FOREGROUND)]
+    own_finalizers = [name for name in finalizers if name not in (FINALIZER_ORPHAN, FINALIZER_FOREGROUND)]
     if propagation:
-        return own_finalizers + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(propagation, [])
-    return own_finalizers + [name for name in finalizers if name in (ORPHAN, FOREGROUND)][:1]
+        return own_finalizers + {"Orphan": [FINALIZER_ORPHAN], "Foreground": [FINALIZER_FOREGROUND]}.get(
+            propagation, []
+        )
+    return own_finalizers + [name for name in finalizers if name in (FINALIZER_ORPHAN, FINALIZER_FOREGROUND)][:1]
 
 
 def _mark_deleted(metadata: Object, now: str) -> None:

@@ -16,11 +16,13 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.apply.comparison import compare, same
 from noxu.apiserver.apply.compiled import Unsure, accept
 from noxu.apiserver.apply.fieldset import (
+    MEMBER,
+    SELF,
+    FieldSet,
     contains,
     describe,
     difference,
     intersection,
-    leaves,
     ordered,
     parse,
     paths,
@@ -43,6 +45,13 @@ more = settings(max_examples=300, deadline=None)
 
 words = st.sampled_from(["a", "b", "c", "<", "é"])
 numbers = st.sampled_from([0, 1, 2, 10, 1.5])
+
+
+def leaves(fields: FieldSet) -> FieldSet:
+    """The members that have no members below them."""
+    return {
+        element: leaves(child) if child else MEMBER for element, child in fields.items() if child or element != SELF
+    }
 
 
 def recursive(leaves: Any) -> Any:

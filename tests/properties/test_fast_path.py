@@ -1,4 +1,4 @@
-"""The law of the fast path: the walkers do not change an object that it accepts."""
+"""The law of the fast path: the readable path does not change an object that it accepts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.optional import needs_data
 from tests.properties.structurals import kinds
 
 
-class Walked(NamedTuple):
-    """The object after the walkers, and what they reported."""
+class Readable(NamedTuple):
+    """The result of the readable path."""
 
     value: Object
     removed: list[str]
@@ -28,7 +28,7 @@ class Walked(NamedTuple):
     errors: list[str]
 
 
-def walk(given: Object, schema: Structural) -> Walked:
+def take_readable_path(given: Object, schema: Structural) -> Readable:
     value = copy(given)
     removed = prune(value, schema, root=True)
     before = copy(value)
@@ -37,29 +37,29 @@ def walk(given: Object, schema: Structural) -> Walked:
     try:
         removed += embedded.coerce(value, schema, drop_malformed=False)
     except embedded.Malformed as malformed:
-        return Walked({}, removed, nulls, [str(malformed)])  # refused before defaults are filled in
+        return Readable({}, removed, nulls, [str(malformed)])  # refused before defaults are filled in
     default(value, schema)
     errors = validation.validate(value, schema) + embedded.validate(value, schema) + listtype.validate(value, schema)
-    return Walked(value, removed, nulls, sorted(map(str, errors)))
+    return Readable(value, removed, nulls, sorted(map(str, errors)))
 
 
 def compare(fast: Compiled, given: Object, schema: Structural) -> bool:
-    """Whether the fast path accepts the object. Asserts that the walkers agree with it."""
+    """Whether the fast path accepts the object. Asserts that the readable path agrees with it."""
     value = copy(given)
     accepted = fast.accepts(value)
-    walked = walk(given, schema)
+    readable = take_readable_path(given, schema)
     if accepted and (fast.is_complete is None or fast.is_complete(value)):
-        assert walked == Walked(walked.value, [], False, [])
-        assert equal(value, walked.value)
+        assert readable == Readable(readable.value, [], False, [])
+        assert equal(value, readable.value)
         return True
-    again = walk(value, schema)
-    assert again._replace(value={}) == walked._replace(value={})
-    assert equal(again.value, walked.value)
+    again = take_readable_path(value, schema)
+    assert again._replace(value={}) == readable._replace(value={})
+    assert equal(again.value, readable.value)
     return False
 
 
 @given(kinds(), st.sampled_from([0, conditions.WIDE]))
-def test_accepted_objects_are_unchanged_by_the_walkers(case: tuple[Object, Object], wide: int) -> None:
+def test_accepted_objects_are_unchanged_by_the_readable_path(case: tuple[Object, Object], wide: int) -> None:
     raw, value = case
     schema = parse(raw)
     with pytest.MonkeyPatch.context() as patch:
@@ -69,7 +69,7 @@ def test_accepted_objects_are_unchanged_by_the_walkers(case: tuple[Object, Objec
         event(f"accepted: {accepted}")
         assert compare(fast, value, schema) is accepted
         if accepted:
-            assert compare(fast, walk(value, schema).value, schema)
+            assert compare(fast, take_readable_path(value, schema).value, schema)
 
 
 @needs_data("crds")
@@ -85,8 +85,8 @@ def test_clean_objects_of_real_kinds_are_accepted() -> None:
             continue
         schema = parse(raw["openAPIV3Schema"])
         accepted = compare(Compiled(schema, warm_up=0), value, schema)
-        walked = walk(value, schema)
-        if not (walked.removed or walked.nulls or walked.errors):
+        readable = take_readable_path(value, schema)
+        if not (readable.removed or readable.nulls or readable.errors):
             clean += 1
             if not accepted:
                 declined.append(sample.name)

@@ -63,7 +63,7 @@ def owners(value: Any) -> dict[str, Any]:
 # -- /status
 
 
-def test_a_status_that_goes_takes_its_owners_along(client: Client) -> None:
+def test_a_status_is_removed_with_its_owners(client: Client) -> None:
     apply(client, "spec", {"spec": {}})
     patch(client, "all", {"metadata": {"managedFields": [{}]}})
     assert owners(apply(client, "one", {"status": {"ready": 1}}, f"{URL}/status"))
@@ -89,14 +89,14 @@ def test_metadata_is_typed_when_it_is_applied(client: Client, metadata: Any, exp
         assert {name: found[name] for name in metadata if name != "uid" and name in found} == expected
 
 
-def test_labels_are_judged_beside_null(client: Client) -> None:
+def test_labels_are_validated_besides_null(client: Client) -> None:
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w", "labels": {"a": None, "b": "!"}}}
     answer = client.send("PATCH", f"{URL}?fieldManager=m", body, APPLY)
     assert answer.code == 422
     assert "metadata.labels" in answer.body["message"]
 
 
-def test_a_uid_can_only_be_that_of_an_object_that_is_there(client: Client) -> None:
+def test_a_uid_can_only_be_that_of_an_existing_object(client: Client) -> None:
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "x"}}
     answer = client.send("PATCH", f"{URL}?fieldManager=m", body, APPLY)
     assert (answer.code, answer.body["message"]) == (
@@ -110,7 +110,7 @@ def test_a_uid_can_only_be_that_of_an_object_that_is_there(client: Client) -> No
 
 
 def reshape(noxu: Noxu, client: Client, **spec: Any) -> None:
-    """Give the properties these schemas, with which the next answers come."""
+    """Give the properties these schemas, and wait until they are served."""
     noxu.apply(definition(**spec))
     url = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets." + GROUP
     schema = client.send("GET", url).body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -126,7 +126,7 @@ ATOMIC = {"x-kubernetes-map-type": "atomic"}
 WHOLE: dict[str, Any] = {}
 
 RESHAPED: list[tuple[str, Any, Any, Any, Any, Any]] = [
-    # what, the schema of spec.a before and after, what is applied, what of it is owned before and after
+    # case, the schema of spec.a before and after, the applied value, its owned fields before and after
     ("a map becomes atomic", XY, XY | ATOMIC, {"x": 1}, {"f:x": {}}, WHOLE),
     ("an atomic map becomes granular", XY | ATOMIC, XY, {"x": 1, "y": 2}, WHOLE, WHOLE),
     ("a set becomes atomic", STRINGS | SET, STRINGS, ["x"], {'v:"x"': {}}, WHOLE),
@@ -137,7 +137,7 @@ RESHAPED: list[tuple[str, Any, Any, Any, Any, Any]] = [
 @pytest.mark.parametrize(
     ("before", "after", "value", "owned", "reconciled"), [row[1:] for row in RESHAPED], ids=[row[0] for row in RESHAPED]
 )
-def test_the_next_write_brings_owners_in_line_with_the_schema(
+def test_the_next_write_adapts_owners_to_the_schema(
     noxu: Noxu, client: Client, before: Any, after: Any, value: Any, owned: Any, reconciled: Any
 ) -> None:
     reshape(noxu, client, a=before, b=INTEGER)
@@ -172,7 +172,7 @@ POLICY = {
 REGISTRATION = "admissionregistration.k8s.io/v1"
 
 BUILT_IN: list[tuple[str, str, str, dict[str, Any], dict[str, Any]]] = [
-    # path, apiVersion, kind, what is applied, what is owned
+    # path, apiVersion, kind, the applied fields, the owned fields
     (
         "/api/v1/namespaces/default/configmaps", "v1", "ConfigMap",
         {"data": {"a": "1"}, "binaryData": {"b": "eA=="}, "immutable": False},
@@ -214,7 +214,7 @@ BUILT_IN: list[tuple[str, str, str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("path", "version", "kind", "config", "owned"), BUILT_IN, ids=[row[2] for row in BUILT_IN])
-def test_built_in_kinds_are_owned_as_their_types_say(
+def test_built_in_kinds_are_owned_by_their_types(
     client: Client, path: str, version: str, kind: str, config: dict[str, Any], owned: dict[str, Any]
 ) -> None:
     config = {"apiVersion": version, "kind": kind} | config
@@ -233,7 +233,7 @@ def test_definitions_are_owned_by_the_fields_of_their_versions(client: Client) -
     assert fields["f:names"] == {"f:kind": {}, "f:plural": {}}
 
 
-def test_fields_of_definitions_that_are_left_out_when_empty_are_nobodys(client: Client) -> None:
+def test_fields_of_definitions_that_are_omitted_when_empty_have_no_owner(client: Client) -> None:
     wanted = definition(a=INTEGER)
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{wanted['metadata']['name']}"
     before = owners(client.send("GET", path).body)
@@ -252,11 +252,11 @@ def test_items_of_built_in_kinds_have_several_owners(client: Client) -> None:
     assert left["secrets"] == [{"name": "b"}]
 
 
-# -- objects that nobody owns
+# -- objects without owners
 
 
-def test_objects_without_owners_get_them_when_somebody_applies(client: Client) -> None:
-    """Upstream's rule: until then nothing is tracked, and then what is there was somebody's before."""
+def test_objects_without_owners_get_them_with_the_first_apply(client: Client) -> None:
+    """Upstream's rule: the existing fields get the owner before-first-apply then."""
     patch_none = {"metadata": {"managedFields": [{}]}}
     apply(client, "gone", {"spec": {"a": 1}})
     patch(client, "gone", patch_none)

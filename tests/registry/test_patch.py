@@ -1,4 +1,4 @@
-"""What a PATCH's body makes of an object, and how errors quote it."""
+"""Patches applied to objects, and how errors quote the result."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def test_a_patch_changes_a_copy(media_type: str, body: Any, expected: Any) -> No
 @pytest.mark.parametrize(
     ("media_type", "body", "expected"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED]
 )
-def test_a_patch_can_be_applied_again_whatever_became_of_its_first_result(
+def test_a_patch_can_be_applied_again_although_its_first_result_was_changed(
     media_type: str, body: Any, expected: Any
 ) -> None:
-    """As it is when another writer was faster."""
+    """A write restarts if another writer was faster."""
     patch = change(media_type, body, CONFIG_MAP)
     patch.apply(OLD).value["data"]["k"] = "another"
     assert patch.text(OLD)
     assert patch.apply(OLD).value == OLD | expected
 
 
-def test_what_a_patch_must_leave_is_an_object_that_says_what_it_is() -> None:
+def test_a_patched_object_must_have_a_version_and_a_kind() -> None:
     with pytest.raises(ApiError) as refused:
         change(MERGE_PATCH, {"kind": None}).apply(OLD)
     assert refused.value.status["code"] == 422
@@ -81,16 +81,16 @@ def test_malformed_patches_are_bad_requests(media_type: str, body: str, why: str
 REPEATED = '{"data": {"k": "1", "k": "2"}}'
 
 
-@pytest.mark.parametrize(("validation", "told"), [("Warn", 1), ("Strict", 1), ("Ignore", 0)])
-def test_repeated_keys_are_told_unless_nobody_wants_to_know(validation: str, told: int) -> None:
-    assert len(change(MERGE_PATCH, REPEATED, field_validation=validation).apply(OLD).duplicates) == told
+@pytest.mark.parametrize(("validation", "reported"), [("Warn", 1), ("Strict", 1), ("Ignore", 0)])
+def test_repeated_keys_are_reported_unless_they_are_ignored(validation: str, reported: int) -> None:
+    assert len(change(MERGE_PATCH, REPEATED, field_validation=validation).apply(OLD).duplicates) == reported
 
 
 # -- how errors quote the result
 
 SENT = {"z": {"y": 1, "x": 2}, "a": 3}
 QUOTED: list[tuple[str, str, Any, Any, str]] = [
-    # what, how, the patch, the table, data as it is quoted
+    # case, media type, patch, table, the quoted data
     ("what a JSON patch brings stays as it was sent", JSON_PATCH,
      [{"op": "add", "path": "/data", "value": SENT}], None, '{"z":{"y":1,"x":2},"a":3}'),
     ("what a later operation goes through is sorted", JSON_PATCH,
@@ -110,7 +110,7 @@ def test_errors_quote_the_patched_object(media_type: str, body: Any, struct: Any
     assert f'"data":{expected}' in text
 
 
-def test_custom_resources_are_quoted_sorted_and_built_in_kinds_as_they_are() -> None:
+def test_custom_resources_are_quoted_with_sorted_keys_and_built_in_kinds_unchanged() -> None:
     patch: Any = [{"op": "add", "path": "/data", "value": {}}]
     assert '"labels":{"a":"2","b":"1"},"name":"c"' in change(JSON_PATCH, patch).text(OLD)
     assert '"name":"c","labels":{"b":"1","a":"2"}' in change(JSON_PATCH, patch, CONFIG_MAP).text(OLD)
@@ -127,7 +127,7 @@ def test_configurations_are_yaml() -> None:
     assert read_configuration(b"a: 1\nb: [x]\n", field_validation="Strict").value == {"a": 1, "b": ["x"]}
 
 
-def test_repeated_keys_of_a_configuration_are_refused_if_it_is_to_be_strict() -> None:
+def test_repeated_keys_of_a_configuration_are_refused_by_strict_validation() -> None:
     assert read_configuration(b"a: 1\na: 2\n", field_validation="Warn").duplicates
     with pytest.raises(ApiError) as refused:
         read_configuration(b"a: 1\na: 2\n", field_validation="Strict")

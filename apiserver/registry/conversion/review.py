@@ -57,7 +57,7 @@ class ConversionFailed(Exception):
 
 def version_of(accepted: Sequence[str]) -> str:
     """The version of the review: the first accepted one that is supported. Raises ConversionFailed."""
-    found = next((one for one in accepted if one in REVIEWS), None)
+    found = next((version for version in accepted if version in REVIEWS), None)
     if found is None:
         raise ConversionFailed("no supported conversion review versions")
     return found

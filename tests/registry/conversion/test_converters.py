@@ -1,4 +1,4 @@
-"""Custom resources at versions that they are not stored in, converted by somebody who is asked."""
+"""Custom resources at other versions than the stored one, converted by a function in the server's process."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def definition(storage: str = "v1") -> dict[str, Any]:
 
 
 def translate(value: dict[str, Any], version: str) -> dict[str, Any]:
-    """What an honest converter makes of an object."""
+    """The object at another version."""
     spec = value.get("spec", {})
     address = spec.pop("address", None) or spec.pop("url", "").removeprefix("http://")
     if "host" in spec or "port" in spec:
@@ -95,7 +95,7 @@ def translate(value: dict[str, Any], version: str) -> dict[str, Any]:
 
 
 class Converter:
-    """Remembers what it is asked, and answers with what `change` makes of each object."""
+    """Records its requests, and responds with the result of `change` for each object."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -115,7 +115,7 @@ class Converter:
         return {"uid": request["uid"], "convertedObjects": objects[: self.counts_to], "result": {"status": "Success"}}
 
     def take(self) -> list[tuple[str, str, list[str]]]:
-        """What it was asked since the last time: from, to, and the names of the objects."""
+        """The requests since the last call: from, to, and the names of the objects."""
         asked, self.requests = self.requests, []
         return [
             (
@@ -193,7 +193,7 @@ def test_an_object_is_converted_when_it_is_read_at_another_version(client: Clien
     assert converter.take() == [("v1", "v2", ["a"])]
 
 
-def test_nobody_is_asked_at_the_stored_version(client: Client, converter: Converter) -> None:
+def test_no_review_is_sent_at_the_stored_version(client: Client, converter: Converter) -> None:
     create(client, "v1", "a", address="h:1")
     spec(client, "v1", "a")
     send(client, "PATCH", url("v1", "a"), {"spec": {"size": 1}}, MERGE)
@@ -203,14 +203,14 @@ def test_nobody_is_asked_at_the_stored_version(client: Client, converter: Conver
     assert converter.take() == []
 
 
-def test_every_read_asks_anew(client: Client, converter: Converter) -> None:
+def test_every_read_sends_a_review(client: Client, converter: Converter) -> None:
     create(client, "v1", "a", address="h:1")
     assert spec(client, "v2", "a")["host"] == "h"
     converter.change = lambda value, _: {**value, "spec": {"host": "newer"}}
     assert spec(client, "v2", "a")["host"] == "newer"
 
 
-def test_what_is_sent_has_the_defaults_of_the_stored_version_and_no_resource_version(
+def test_sent_objects_have_the_defaults_of_the_stored_version_and_no_resource_version(
     client: Client, converter: Converter
 ) -> None:
     stored = create(client, "v1", "a", address="h:1")
@@ -221,7 +221,7 @@ def test_what_is_sent_has_the_defaults_of_the_stored_version_and_no_resource_ver
     assert sent["spec"] == {"address": "h:1", "first": "1"}
 
 
-def test_what_comes_back_is_pruned_and_neither_defaulted_nor_validated(client: Client, converter: Converter) -> None:
+def test_converted_objects_are_pruned_and_neither_defaulted_nor_validated(client: Client, converter: Converter) -> None:
     create(client, "v1", "a", address="h:1")
     converter.change = lambda value, _: {**value, "spec": {"size": "huge", "unknown": 1, "address": "h"}, "more": {}}
     read = send(client, "GET", url("v2", "a"))
@@ -229,7 +229,7 @@ def test_what_comes_back_is_pruned_and_neither_defaulted_nor_validated(client: C
     assert "more" not in read
 
 
-def test_labels_and_annotations_may_change_and_nothing_else(client: Client, converter: Converter) -> None:
+def test_only_labels_and_annotations_may_change(client: Client, converter: Converter) -> None:
     stored = create(client, "v1", "a", {"labels": {"old": "1"}, "finalizers": ["example.com/f"]})
 
     def change(value: dict[str, Any], _: str) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def test_a_table_shows_the_columns_of_its_version(client: Client, converter: Con
         assert accepting(client, url(version), TABLE)["rows"][0]["cells"] == ["a", where]
 
 
-def test_metadata_is_shown_as_it_was_converted(client: Client, converter: Converter) -> None:
+def test_converted_metadata_is_shown(client: Client, converter: Converter) -> None:
     create(client, "v1", "a")
     converter.change = lambda value, _: {**value, "metadata": {**value["metadata"], "labels": {"new": "2"}}}
     assert accepting(client, url("v2", "a"), PARTIAL)["metadata"]["labels"] == {"new": "2"}
@@ -272,7 +272,7 @@ def test_the_scale_of_another_version(client: Client, converter: Converter) -> N
 # -- lists ------------------------------------------------------------------------------------------------------------
 
 
-def test_lists_are_asked_for_in_reviews_of_limited_size(
+def test_a_review_has_a_limited_number_of_objects(
     client: Client, converter: Converter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entries, "MAX_OBJECTS", 4)
@@ -286,9 +286,7 @@ def test_lists_are_asked_for_in_reviews_of_limited_size(
     assert sorted(converter.take()) == [("v1", "v2", names[:4]), ("v1", "v2", names[4:8]), ("v1", "v2", names[8:])]
 
 
-def test_big_objects_are_asked_for_in_smaller_reviews(
-    client: Client, converter: Converter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_review_has_a_limited_size(client: Client, converter: Converter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "MAX_BYTES", 2000)
     for name in "abc":
         create(client, "v1", name, address="x" * 1500)
@@ -296,7 +294,7 @@ def test_big_objects_are_asked_for_in_smaller_reviews(
     assert sorted(converter.take()) == [("v1", "v2", ["a", "b"]), ("v1", "v2", ["c"])]
 
 
-def test_only_what_is_stored_in_another_version_is_converted(client: Client, converter: Converter) -> None:
+def test_only_objects_of_another_version_are_converted(client: Client, converter: Converter) -> None:
     create(client, "v1", "a", address="h:1")
     store_in(client, "v2")
     create(client, "v2", "b", host="i", port="2")
@@ -309,9 +307,7 @@ def test_only_what_is_stored_in_another_version_is_converted(client: Client, con
     assert converter.take() == [("v1", "v2", ["a"])]
 
 
-def test_objects_are_converted_from_the_version_that_they_are_stored_in_in_one_step(
-    client: Client, converter: Converter
-) -> None:
+def test_objects_are_converted_from_their_stored_version_in_one_step(client: Client, converter: Converter) -> None:
     create(client, "v1", "a", address="h:1")
     store_in(client, "v2")
     assert spec(client, "v3", "a") == {"url": "http://h:1"}
@@ -414,7 +410,7 @@ def test_validation_is_that_of_the_version_of_the_request(client: Client, conver
     assert spec(client, "v1", "a") == {"size": 101, "first": "1"}
 
 
-def test_dry_runs_tell_what_would_be_read(client: Client, converter: Converter) -> None:
+def test_dry_runs_return_the_object_that_would_be_read(client: Client, converter: Converter) -> None:
     dry = send(client, "POST", url("v2", tail="?dryRun=All"), widget("v2", "a", host="h", port="1"))
     assert dry["spec"] == {"host": "h", "port": "1"}
     assert "resourceVersion" not in dry["metadata"]
@@ -460,7 +456,7 @@ def apply(client: Client, version: str, manager: str, force: bool = False, **fie
 
 
 def owners(value: Any) -> dict[tuple[str, str], set[str]]:
-    """What of the spec is owned, by manager and version."""
+    """The owned fields of the spec, by manager and version."""
     return {
         (entry["manager"], entry["apiVersion"].rpartition("/")[2]): {
             name.removeprefix("f:") for name in entry["fieldsV1"].get("f:spec", {}) if name != "."
@@ -469,20 +465,20 @@ def owners(value: Any) -> dict[tuple[str, str], set[str]]:
     }
 
 
-def test_a_conflict_is_told_at_the_other_managers_version(client: Client, converter: Converter) -> None:
+def test_a_conflict_names_fields_at_the_version_of_the_other_manager(client: Client, converter: Converter) -> None:
     assert apply(client, "v2", "m2", host="h", port="1").code == 201
     conflict = apply(client, "v1", "m1", address="i:1")
     assert conflict.code == 409
     assert conflict.body["message"] == 'Apply failed with 1 conflict: conflict with "m2": .spec.host'
 
 
-def test_a_forced_apply_takes_over_at_the_other_managers_version(client: Client, converter: Converter) -> None:
+def test_a_forced_apply_takes_fields_at_the_version_of_the_other_manager(client: Client, converter: Converter) -> None:
     apply(client, "v2", "m2", host="h", port="1")
     forced = apply(client, "v1", "m1", force=True, address="i:1").body
     assert owners(forced) == {("m1", "v1"): {"address"}, ("m2", "v2"): {"port"}}
 
 
-def test_what_is_not_applied_any_more_goes_at_the_version_that_it_was_applied_at(
+def test_fields_that_are_no_longer_applied_are_removed_at_the_version_at_which_they_were_applied(
     client: Client, converter: Converter
 ) -> None:
     apply(client, "v2", "m", host="h", port="1", size=2)
@@ -497,7 +493,7 @@ def test_updates_are_tracked_at_other_managers_versions(client: Client, converte
     assert owners(patched) == {("m1", "v1"): {"address"}, ("m2", "v2"): {"host", "second"}}
 
 
-def test_ownership_is_worked_out_by_way_of_the_version_of_the_request(client: Client, converter: Converter) -> None:
+def test_ownership_is_converted_through_the_version_of_the_request(client: Client, converter: Converter) -> None:
     apply(client, "v1", "m", address="h:1", size=2)
     apply(client, "v2", "o", force=True, port="2")
     converter.take()
@@ -509,14 +505,16 @@ def test_ownership_is_worked_out_by_way_of_the_version_of_the_request(client: Cl
     assert ("v3", "v2") in asked
 
 
-def test_a_converter_that_leaves_unknown_fields_hinders_apply(client: Client, converter: Converter) -> None:
+def test_a_converter_that_leaves_unknown_fields_prevents_apply(client: Client, converter: Converter) -> None:
     apply(client, "v2", "m2", host="h")
     converter.change = lambda value, _: value
     failed = apply(client, "v1", "m1", size=1)
     assert (failed.code, failed.body["message"]) == (500, ".spec.address: field not declared in schema")
 
 
-def test_a_failing_converter_hinders_apply_and_keeps_ownership_in_updates(client: Client, converter: Converter) -> None:
+def test_a_failing_converter_prevents_apply_and_keeps_ownership_in_updates(
+    client: Client, converter: Converter
+) -> None:
     before = apply(client, "v2", "m2", host="h", port="1").body
     converter.failure = "it"
     failed = apply(client, "v1", "m1", size=1)
@@ -531,7 +529,7 @@ def test_a_failing_converter_hinders_apply_and_keeps_ownership_in_updates(client
 # -- failures ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_failing_converter_fails_everything_but_the_stored_version(client: Client, converter: Converter) -> None:
+def test_with_a_failing_converter_only_the_stored_version_is_served(client: Client, converter: Converter) -> None:
     create(client, "v1", "a", address="h:1")
     converter.failure = "it"
     failures = [
@@ -545,13 +543,13 @@ def test_a_failing_converter_fails_everything_but_the_stored_version(client: Cli
     ]
     for method, path, body, version in failures:
         answer = client.send(method, path, body)
-        told = f"conversion webhook for {GROUP}/{version}, Kind=Widget failed: cannot convert it"
+        message = f"conversion webhook for {GROUP}/{version}, Kind=Widget failed: cannot convert it"
         status = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
             "status": "Failure",
-            "message": told,
+            "message": message,
             "code": 500,
         }
         assert (answer.code, answer.body) == (500, status), path
@@ -561,9 +559,7 @@ def test_a_failing_converter_fails_everything_but_the_stored_version(client: Cli
     send(client, "DELETE", url("v1", "a"))
 
 
-def test_in_a_list_the_first_object_that_fails_is_told_as_if_it_had_been_alone(
-    client: Client, converter: Converter
-) -> None:
+def test_the_error_of_a_list_is_that_of_the_first_object_that_fails(client: Client, converter: Converter) -> None:
     for name in "abcd":
         create(client, "v1", name)
     converter.fails_for = ("c", "d")
@@ -575,7 +571,7 @@ def test_in_a_list_the_first_object_that_fails_is_told_as_if_it_had_been_alone(
     assert [names for _, _, names in converter.take()] == [["a", "b", "c", "d"], ["a"], ["b"], ["c"]]
 
 
-def test_a_converter_that_cannot_count_is_asked_for_one_object_at_a_time(client: Client, converter: Converter) -> None:
+def test_a_converter_that_fails_for_several_objects_gets_one_at_a_time(client: Client, converter: Converter) -> None:
     for name in "ab":
         create(client, "v1", name, address=f"{name}:1")
 
@@ -583,7 +579,7 @@ def test_a_converter_that_cannot_count_is_asked_for_one_object_at_a_time(client:
     assert [one["spec"]["host"] for one in send(client, "GET", url("v2"))["items"]] == ["a", "b"]
 
 
-def test_a_definition_goes_although_its_converter_fails(client: Client, converter: Converter) -> None:
+def test_a_definition_is_deleted_although_its_converter_fails(client: Client, converter: Converter) -> None:
     create(client, "v1", "a")
     store_in(client, "v2")
     create(client, "v2", "b")
@@ -614,7 +610,7 @@ def test_a_definition_waits_for_its_converter_if_objects_have_to_be_marked(
     eventually(lambda: client.send("GET", f"{DEFINITIONS}/{NAME}").code == 404)
 
 
-def test_a_converter_that_is_taken_back_leaves_the_definitions_own_strategy(
+def test_without_its_function_a_definition_has_its_own_strategy(
     noxu: Noxu, client: Client, converter: Converter
 ) -> None:
     create(client, "v1", "a", size=1)
@@ -627,7 +623,7 @@ def test_a_converter_that_is_taken_back_leaves_the_definitions_own_strategy(
     assert converter.take() == []
 
 
-def test_a_definition_with_a_broken_ca_bundle_is_established_when_it_is_mended(noxu: Noxu) -> None:
+def test_a_definition_with_a_broken_ca_bundle_is_established_when_it_is_corrected(noxu: Noxu) -> None:
     config = {"url": "https://127.0.0.1:1/x", "caBundle": base64.b64encode(b"no certificate").decode()}
     crd = definition()
     crd["spec"]["conversion"] = {
@@ -654,7 +650,7 @@ def test_a_definition_with_a_broken_ca_bundle_is_established_when_it_is_mended(n
 
 @pytest.fixture(params=["asked", "not asked"])
 def orphan(request: pytest.FixtureRequest, client: Client, noxu: Noxu) -> Client:
-    """An object `a` whose version is gone from the definition, by force, and `b`, which is well."""
+    """An object `a` whose version the definition no longer has, and `b`, whose version exists."""
     if request.param == "not asked":
 
         async def forget() -> None:
@@ -678,7 +674,7 @@ def orphan(request: pytest.FixtureRequest, client: Client, noxu: Noxu) -> Client
 GONE = f"request to convert CR from an invalid group/version: {GROUP}/v1"
 
 
-def test_an_object_whose_version_is_gone_cannot_be_read(orphan: Client) -> None:
+def test_an_object_whose_version_no_longer_exists_cannot_be_read(orphan: Client) -> None:
     requests = [
         ("GET", url("v2", "a"), None),
         ("GET", url("v3", "a"), None),
@@ -695,13 +691,13 @@ def test_an_object_whose_version_is_gone_cannot_be_read(orphan: Client) -> None:
     send(orphan, "PATCH", url("v2", "b"), {"spec": {"size": 1}}, MERGE)
 
 
-def test_it_can_be_read_when_its_version_is_there_again(orphan: Client) -> None:
+def test_it_can_be_read_when_its_version_exists_again(orphan: Client) -> None:
     change = {"spec": {"versions": definition("v2")["spec"]["versions"]}}
     send(orphan, "PATCH", f"{DEFINITIONS}/{NAME}", change, MERGE)
     assert spec(orphan, "v1", "a") == {"address": "h:1", "first": "1"}
 
 
-def test_a_definition_goes_with_objects_whose_version_is_gone(orphan: Client) -> None:
+def test_a_definition_is_deleted_with_objects_whose_version_no_longer_exists(orphan: Client) -> None:
     send(orphan, "DELETE", f"{DEFINITIONS}/{NAME}")
     eventually(lambda: orphan.send("GET", f"{DEFINITIONS}/{NAME}").code == 404)
     send(orphan, "POST", DEFINITIONS, definition())
@@ -741,10 +737,11 @@ class Watching:
         eventually(lambda: len(self.events) >= count)
         return self.events
 
-    def told(self, count: int) -> list[tuple[str, str, Any]]:
+    def shown(self, count: int) -> list[tuple[str, str, Any]]:
         """Type, name and spec of the events."""
         return [
-            (one["type"], one["object"]["metadata"]["name"], one["object"].get("spec")) for one in self.until(count)
+            (event["type"], event["object"]["metadata"]["name"], event["object"].get("spec"))
+            for event in self.until(count)
         ]
 
 
@@ -761,8 +758,8 @@ def watch(client: Client) -> Iterator[Watch]:
         return begun[-1]
 
     yield begin
-    for one in begun:
-        one.close()
+    for watching in begun:
+        watching.close()
 
 
 def test_a_watch_at_another_version(client: Client, converter: Converter, watch: Watch) -> None:
@@ -772,7 +769,7 @@ def test_a_watch_at_another_version(client: Client, converter: Converter, watch:
     send(client, "PATCH", url("v1", "a"), {"spec": {"address": "h:2"}}, MERGE)
     create(client, "v2", "b", host="i", port="3")
     send(client, "DELETE", url("v1", "a"))
-    assert watching.told(4) == [
+    assert watching.shown(4) == [
         ("ADDED", "a", {"host": "h", "port": "1"}),
         ("MODIFIED", "a", {"host": "h", "port": "2"}),
         ("ADDED", "b", {"host": "i", "port": "3"}),
@@ -803,7 +800,7 @@ def test_objects_enter_and_leave_a_selection_by_their_converted_fields(
     send(client, "PATCH", url("v1", "a"), {"spec": {"address": "in:2"}}, MERGE)
     send(client, "PATCH", url("v1", "a"), {"spec": {"address": "in:3"}}, MERGE)
     send(client, "PATCH", url("v1", "a"), {"spec": {"address": "out:4"}}, MERGE)
-    assert watching.told(3) == [
+    assert watching.shown(3) == [
         ("ADDED", "a", {"host": "in", "port": "2"}),
         ("MODIFIED", "a", {"host": "in", "port": "3"}),
         ("DELETED", "a", {"host": "in", "port": "3"}),
@@ -837,7 +834,7 @@ def test_a_watch_ends_with_an_error_when_an_object_cannot_be_converted(
             "code": 500,
         },
     }
-    assert [name for _, name, _ in stored.told(3)] == ["a", "b", "c"]
+    assert [name for _, name, _ in stored.shown(3)] == ["a", "b", "c"]
 
 
 def test_initial_events_before_the_object_that_fails_are_sent(
@@ -851,10 +848,10 @@ def test_initial_events_before_the_object_that_fails_are_sent(
     assert [one["type"] for one in watching.events] == ["ADDED", "ERROR"]
     converter.fails_for = ()
     again = watch(url("v2", tail="?watch=true&timeoutSeconds=10"))
-    assert [name for _, name, _ in again.told(3)] == ["a", "b", "c"]
+    assert [name for _, name, _ in again.shown(3)] == ["a", "b", "c"]
 
 
-def test_a_watch_cannot_show_an_object_whose_version_is_gone(orphan: Client, watch: Watch) -> None:
+def test_a_watch_cannot_show_an_object_whose_version_no_longer_exists(orphan: Client, watch: Watch) -> None:
     watching = watch(url("v2", tail="?watch=true&timeoutSeconds=10"))
     assert watching.ended.wait(5)
     assert [one["type"] for one in watching.events] == ["ERROR"]
@@ -867,16 +864,14 @@ def test_a_watch_cannot_show_an_object_whose_version_is_gone(orphan: Client, wat
     assert [one["type"] for one in going.events if one["type"] != "DELETED"] == ["ERROR"]
 
 
-def test_a_failure_in_another_namespace_concerns_nobody_else(
-    client: Client, converter: Converter, watch: Watch
-) -> None:
+def test_a_failure_affects_only_its_namespace(client: Client, converter: Converter, watch: Watch) -> None:
     send(client, "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
     watching = watch(url("v2", tail="?watch=true&timeoutSeconds=10"))
     everywhere = watch(f"/apis/{GROUP}/v2/widgets?watch=true&timeoutSeconds=10")
     converter.fails_for = ("b",)
     send(client, "POST", url("v1").replace("default", "other"), widget("v1", "b"))
     create(client, "v1", "a")
-    assert [name for _, name, _ in watching.told(1)] == ["a"]
+    assert [name for _, name, _ in watching.shown(1)] == ["a"]
     assert everywhere.ended.wait(5)
     assert [one["type"] for one in everywhere.events] == ["ERROR"]
 

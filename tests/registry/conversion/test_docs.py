@@ -1,4 +1,4 @@
-"""The examples in docs/conversion.md work as described."""
+"""The examples in docs/conversion.md work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a conversion webhook may answer, and what is said of everything else."""
+"""Reviews of conversion webhooks: accepted responses, and the errors for others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_AN_OBJECT = "into Go value of type map[string]interface {}"
 
 
 def converted(**changes: Any) -> dict[str, Any]:
-    """The object as it should come back, with other top-level fields; None leaves one out."""
+    """The correctly converted object with other top-level fields; None omits a field."""
     fields = {**ORIGINAL, "apiVersion": "example.com/v2", "spec": {"host": "a", "port": "1"}, **changes}
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -42,18 +42,18 @@ def with_metadata(**changes: Any) -> dict[str, Any]:
 
 def answer(*objects: Any, top: Any = None, version: str = "v1", **response: Any) -> Any:
     """A review; `top` and the rest replace parts of it, None leaves them out."""
-    told = {"uid": UID, "convertedObjects": list(objects), "result": {"status": "Success"}, **response}
+    response = {"uid": UID, "convertedObjects": list(objects), "result": {"status": "Success"}, **response}
     review = {
         "apiVersion": f"apiextensions.k8s.io/{version}",
         "kind": "ConversionReview",
-        "response": {name: value for name, value in told.items() if value is not None},
+        "response": {name: value for name, value in response.items() if value is not None},
         **(top or {}),
     }
     return {name: value for name, value in review.items() if value is not None}
 
 
 def outcome(sent: Any, version: str = "v1", originals: tuple[Any, ...] = (ORIGINAL,)) -> Any:
-    """The objects, or what is said of the answer."""
+    """The objects, or the error."""
     body = (sent if isinstance(sent, str) else json.dumps(sent)).encode()
     request = new_request(UID, "example.com/v2", originals)
     try:
@@ -65,7 +65,7 @@ def outcome(sent: Any, version: str = "v1", originals: tuple[Any, ...] = (ORIGIN
         return str(failed)
 
 
-# -- what is asked ----------------------------------------------------------------------------------------------------
+# -- requests --------------------------------------------------------------------------------------------------------
 
 
 def test_the_review_that_is_sent() -> None:
@@ -92,7 +92,7 @@ def test_no_known_version_of_the_review() -> None:
         version_of(["v2"])
 
 
-# -- what may come back -----------------------------------------------------------------------------------------------
+# -- accepted responses -----------------------------------------------------------------------------------------------
 
 METADATA = ORIGINAL["metadata"]
 ACCEPTED = [
@@ -116,7 +116,7 @@ ACCEPTED = [
 
 @pytest.mark.parametrize(("sent", "found"), [row[1:] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_an_answer_is_taken_and_protected(sent: Any, found: Any, version: str) -> None:
+def test_a_response_is_accepted_and_its_metadata_restored(sent: Any, found: Any, version: str) -> None:
     sent = {**sent, "apiVersion": f"apiextensions.k8s.io/{version}"}
     assert outcome(sent, version) == [found]
 
@@ -129,13 +129,13 @@ def test_objects_are_compared_in_order() -> None:
     assert swapped == f"{FROM} returned invalid object: must have the same name: w != x"
 
 
-def test_invalid_labels_that_were_there_may_stay() -> None:
+def test_invalid_labels_may_remain() -> None:
     old = {**ORIGINAL, "metadata": {**METADATA, "labels": {"bad key": "v"}}}  # type: ignore[dict-item]
     back = with_metadata(labels={"bad key": "v"})
     assert outcome(answer(back), originals=(old,)) == [back]
 
 
-# -- what may not -----------------------------------------------------------------------------------------------------
+# -- refused responses -----------------------------------------------------------------------------------------------------
 
 FAILED = [
     ("no objects", answer(), "returned 0 objects, expected 1"),
@@ -265,9 +265,9 @@ FAILED = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "told"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
-def test_an_answer_is_refused(sent: Any, told: str) -> None:
-    assert outcome(sent) == f"{FROM} {told}"
+@pytest.mark.parametrize(("sent", "message"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
+def test_an_answer_is_refused(sent: Any, message: str) -> None:
+    assert outcome(sent) == f"{FROM} {message}"
 
 
 @pytest.mark.parametrize("labels", [{"bad key": "v"}, {"a": "b c"}])
@@ -278,10 +278,10 @@ def test_labels_must_be_valid(labels: dict[str, str]) -> None:
     )
 
 
-def test_several_things_wrong_with_labels_are_told_together() -> None:
-    told = outcome(answer(with_metadata(labels={"bad key": "b c"})))
-    assert told.startswith(f"{FROM} returned invalid metadata: [metadata.labels: Invalid value: ")
-    assert told.count("Invalid value") == 2
+def test_several_errors_of_labels_are_one_message() -> None:
+    response = outcome(answer(with_metadata(labels={"bad key": "b c"})))
+    assert response.startswith(f"{FROM} returned invalid metadata: [metadata.labels: Invalid value: ")
+    assert response.count("Invalid value") == 2
 
 
 NO_OBJECTS = [
@@ -293,20 +293,20 @@ NO_OBJECTS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "told"), NO_OBJECTS)
-def test_what_is_no_object_is_told_without_a_prefix(value: Any, told: str) -> None:
-    assert outcome(answer(value)) == told
+@pytest.mark.parametrize(("value", "message"), NO_OBJECTS)
+def test_the_error_for_a_value_that_is_no_object_has_no_prefix(value: Any, message: str) -> None:
+    assert outcome(answer(value)) == message
 
 
 @pytest.mark.parametrize(
     "text", ['{ "apiVersion":"example.com/v2",\n "kind": "" }', '{"kind":"W","apiVersion":"a/b/c"}']
 )
-def test_objects_that_do_not_say_what_they_are_are_quoted_as_they_were_sent(text: str) -> None:
+def test_objects_without_a_kind_are_quoted_unchanged(text: str) -> None:
     sent = json.dumps(answer("PLACE")).replace('"PLACE"', f"  {text} ")
     assert outcome(sent) == f"Object 'Kind' is missing in '{text}'"
 
 
-def test_of_several_objects_the_one_that_is_wrong_is_quoted() -> None:
+def test_of_several_objects_the_wrong_object_is_quoted() -> None:
     text = '{"metadata": {}}'
     sent = json.dumps(answer(converted(), "PLACE")).replace('"PLACE"', text)
     assert outcome(sent, originals=(ORIGINAL, ORIGINAL)) == f"Object 'Kind' is missing in '{text}'"
@@ -330,12 +330,12 @@ def test_v1beta1_checks_neither_uid_nor_kind(sent: Any) -> None:
 
 
 def test_v1beta1_names_its_own_types() -> None:
-    told = "json: cannot unmarshal string into Go struct field ConversionReview.response of type v1beta1.ConversionResponse"
-    assert outcome(answer(top={"response": "x"}, version="v1beta1"), "v1beta1") == f"{FROM} failed: {told}"
+    response = "json: cannot unmarshal string into Go struct field ConversionReview.response of type v1beta1.ConversionResponse"
+    assert outcome(answer(top={"response": "x"}, version="v1beta1"), "v1beta1") == f"{FROM} failed: {response}"
     assert outcome("{}", "v1beta1") == f"{FROM} failed: no response provided"
 
 
-def test_a_deep_object_without_a_kind_is_quoted_all_the_same() -> None:
+def test_a_deep_object_without_a_kind_is_quoted() -> None:
     deep = '{"a":' * 3000 + "1" + "}" * 3000
     sent = json.dumps(answer("PLACE")).replace('"PLACE"', deep)
     assert outcome(sent) == f"Object 'Kind' is missing in '{deep}'"

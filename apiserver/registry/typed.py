@@ -1,0 +1,39 @@
+"""The behaviour that all kinds with a struct table share: built-in kinds and CustomResourceDefinitions.
+
+As in Go, decoding into a struct drops unknown fields. So requests are pruned when they are decoded, and stored objects
+need no pruning. There is no fast path.
+"""
+
+from __future__ import annotations
+
+from noxu.apiserver.go.structs import Struct, decode
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
+
+
+class TypedObjects:
+    """Objects that are decoded into `struct`."""
+
+    sorted_keys = False
+
+    def __init__(self, struct: Struct) -> None:
+        self.struct: Struct | None = struct
+
+    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
+        return False
+
+    def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
+        assert self.struct is not None
+        decoded = decode(self.struct, value)
+        if decoded.error:
+            raise ValueError(decoded.error)
+        return decoded.value, decoded.unknown
+
+    def prune(self, resource: Resource, value: Object) -> list[str]:
+        return []  # done by `decode`
+
+    def prune_mutated(self, resource: Resource, value: Object) -> Object:
+        return self.decode(resource, value)[0]
+
+    def read(self, resource: Resource, value: Object) -> None:
+        """Stored objects were decoded when they were written."""

@@ -1,0 +1,96 @@
+"""The law of metadata's fast path: what it accepts, validation accepts."""
+
+from __future__ import annotations
+
+from hypothesis import event, example, given
+from hypothesis import strategies as st
+
+from noxu.apiserver.api import meta
+from noxu.apiserver.values import Json, Object
+
+TEXTS = (
+    "",
+    "a",
+    "a-b",
+    "A",
+    "a.b",
+    "a/b",
+    "a" * 63,
+    "a" * 64,
+    "a" * 253,
+    "a" * 254,
+    "-a",
+    "a_b",
+    "é",
+    "a\n",
+    "..",
+    "\0",
+)
+texts = st.one_of(st.sampled_from(TEXTS), st.text(max_size=4))
+managers = st.one_of(texts, st.sampled_from(["kubectl", "m" * 128, "m" * 129, "m\t", "ü" * 65, "a b"]))
+entries: st.SearchStrategy[Object] = st.fixed_dictionaries(
+    {},
+    optional={
+        "manager": managers,
+        "operation": st.sampled_from(["Apply", "Update", "Create", ""]),
+        "fieldsType": st.sampled_from(["FieldsV1", "FieldsV2", ""]),
+        "apiVersion": texts,
+        "time": st.just("2026-01-01T00:00:00Z"),
+        "fieldsV1": st.just({}),
+        "subresource": st.sampled_from(["", "status", "s" * 257]),
+    },
+)
+metadata: st.SearchStrategy[Object] = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.one_of(texts, st.just("good")),
+        "generateName": texts,
+        "namespace": st.one_of(texts, st.just("good")),
+        "uid": texts,
+        "resourceVersion": texts,
+        "generation": st.integers(-2, 2),
+        "creationTimestamp": st.just("2026-01-01T00:00:00Z"),
+        "labels": st.dictionaries(texts, texts, max_size=2),
+        "annotations": st.dictionaries(texts, texts, max_size=2),
+        "ownerReferences": st.just([{}]),
+        "finalizers": st.lists(texts, max_size=2),
+        "managedFields": st.one_of(st.none(), st.lists(entries, max_size=2)),
+    },
+)
+ENTRY: Object = {"manager": "m", "operation": "Apply", "fieldsType": "FieldsV1"}
+
+
+def check(value: Object, namespaced: bool) -> None:
+    if meta.is_sound(value, namespaced=namespaced):
+        event("sound")
+        assert meta.validate_object_meta(value, namespaced=namespaced) == []
+
+
+@given(metadata, st.booleans())
+@example({"name": "a", "namespace": "a", "managedFields": [ENTRY]}, True)
+@example({"name": "a", "managedFields": None, "generation": None}, False)
+@example({"name": "a", "managedFields": [{**ENTRY, "manager": "m" * 129}]}, False)
+@example({"name": "a", "managedFields": [{**ENTRY, "subresource": "s" * 257}]}, False)
+def test_sound_metadata_is_valid(value: Object, namespaced: bool) -> None:
+    check(value, namespaced)
+
+
+@given(
+    st.one_of(texts, st.just("good")),
+    st.one_of(texts, st.just("good")),
+    st.booleans(),
+    st.lists(st.one_of(entries, st.builds(lambda manager: {**ENTRY, "manager": manager}, managers)), max_size=2),
+    st.integers(-1, 1),
+)
+def test_sound_metadata_of_common_fields_is_valid(
+    name: str, namespace: str, namespaced: bool, managed: list[Json], generation: int
+) -> None:
+    """Most of these are sound, or fail for one reason only."""
+    fields = {"managedFields": managed, "generation": generation, "uid": "u"}
+    check({"name": name, **({"namespace": namespace} if namespaced else {}), **fields}, namespaced)
+
+
+def test_the_metadata_of_a_usual_object_is_sound() -> None:
+    value: Object = {"name": "a", "namespace": "b", "uid": "u", "generation": 1, "managedFields": [ENTRY]}
+    assert meta.is_sound(value, namespaced=True)
+    assert meta.is_sound({"name": "a"}, namespaced=False)

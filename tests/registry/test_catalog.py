@@ -1,0 +1,93 @@
+"""The catalog: which resources are served, and in which order discovery lists them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noxu.apiserver.registry import custom
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
+from noxu.apiserver.registry.definition import definitions_resource
+from noxu.apiserver.registry.resource import Versions
+from tests.registry.world import version
+
+
+def defined(plural: str, *names: str, group: str = "example.com", unserved: tuple[str, ...] = ()) -> Versions:
+    """The resources of a definition; the first version is the storage version."""
+    accepted = {"plural": plural, "kind": plural.capitalize()}
+    versions = [version(name, storage=name == names[0], served=name not in unserved) for name in names]
+    spec = {"group": group, "scope": "Namespaced", "names": accepted, "versions": versions}
+    return custom.versions_of({"spec": spec, "status": {"acceptedNames": accepted}}, 1)
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return Catalog(
+        [definitions_resource(), *built_in_versions()],
+        {
+            "things": defined("things", "v1", "v1beta1", "v2", unserved=("v1beta1",)),
+            "others": defined("others", "v2", "v10"),
+            "mine": defined("mine", "v1alpha1", group="a.example.com"),
+            "hidden": defined("hidden", "v1", group="hidden.example.com", unserved=("v1",)),
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (("", "v1", "configmaps"), "ConfigMap"),
+        (("apiextensions.k8s.io", "v1", "customresourcedefinitions"), "CustomResourceDefinition"),
+        (("example.com", "v2", "things"), "Things"),
+        (("example.com", "v1beta1", "things"), None),
+        (("example.com", "v3", "things"), None),
+        (("example.com", "v1", "thing"), None),
+        (("hidden.example.com", "v1", "hidden"), None),
+        (("", "v1", "things"), None),
+    ],
+    ids=lambda given: "/".join(given) if isinstance(given, tuple) else "",
+)
+def test_only_served_versions_are_found(catalog: Catalog, path: Any, kind: str | None) -> None:
+    found = catalog.find(*path)
+    assert (found.kind if found else None) == kind
+
+
+def test_events_are_one_resource_in_two_groups(catalog: Catalog) -> None:
+    core, other = catalog.find("", "v1", "events"), catalog.find("events.k8s.io", "v1", "events")
+    assert core is not None
+    assert other is not None
+    assert core.versions is other.versions
+    assert core.collection == other.collection
+
+
+def test_built_in_groups_come_first_and_versions_best_first(catalog: Catalog) -> None:
+    groups = list(catalog.groups)
+    assert groups[:2] == ["apiextensions.k8s.io", ""]
+    assert groups[-2:] == ["a.example.com", "example.com"]
+    assert "hidden.example.com" not in groups
+    assert catalog.groups["example.com"] == ["v10", "v2", "v1"]
+
+
+def test_the_resources_of_a_version_are_in_the_order_in_which_they_were_defined(catalog: Catalog) -> None:
+    assert [found.plural for found in catalog.in_version("example.com", "v2")] == ["things", "others"]
+    assert catalog.in_version("example.com", "v1beta1") == []
+
+
+def test_a_change_of_a_definition_makes_another_catalog(catalog: Catalog) -> None:
+    live = LiveCatalog(catalog)
+    live.current = catalog.with_definition("things", defined("things", "v3"))
+    assert live.current.find("example.com", "v3", "things") is not None
+    assert live.current.find("example.com", "v2", "things") is None
+    assert catalog.find("example.com", "v2", "things") is not None  # requests that have begun see this
+    removed = live.current.with_definition("things", None)
+    assert "things" not in removed.defined
+    assert removed.find("", "v1", "configmaps") is catalog.find("", "v1", "configmaps")
+    assert removed.built_in_groups == catalog.built_in_groups
+
+
+def test_a_built_in_resource_is_not_replaced_by_a_definition() -> None:
+    built_in = defined("things", "v1")
+    catalog = Catalog([built_in], {"things": defined("things", "v1")})
+    assert catalog.find("example.com", "v1", "things") is built_in.storage

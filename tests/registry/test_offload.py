@@ -1,0 +1,145 @@
+"""Large work runs in a few threads, under a budget, and a limited number of large requests at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.cpu_budget import spend
+from noxu.apiserver.registry import cpu_budget
+from noxu.apiserver.registry.offload import LOOP_LIMIT, SLOTS, THREADS, LargeRequests, offload, offload_if_long
+from tests.timing import eventually_async, hang_guard, loop_turns
+
+
+@pytest.fixture(autouse=True)
+def collecting() -> Iterator[None]:
+    """The garbage collector is enabled, before and after."""
+    assert gc.isenabled()
+    yield
+    assert gc.isenabled()
+
+
+def thread_name() -> str:
+    return threading.current_thread().name
+
+
+@pytest.mark.parametrize("weight", [0, LOOP_LIMIT])
+async def test_small_work_runs_in_the_event_loop(weight: int) -> None:
+    assert await offload(weight, thread_name) == thread_name()
+
+
+async def test_large_work_runs_in_a_few_threads() -> None:
+    names = await asyncio.gather(*[offload(LOOP_LIMIT + 1, thread_name) for _ in range(5)])
+    assert 1 <= len(set(names)) <= THREADS
+    assert thread_name() not in names
+
+
+def endless() -> None:
+    while True:
+        spend(1)
+
+
+async def test_work_in_a_thread_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_budget, "MAX_THREAD_SECONDS", 0.01)
+    with pytest.raises(ApiError, match=r"stopped working on this request after 0\.01 s of processor time") as raised:
+        await offload(LOOP_LIMIT + 1, endless)
+    assert raised.value.reason == "Timeout"
+
+
+async def test_work_that_is_no_longer_awaited_ends() -> None:
+    """More tasks than threads: the last one runs only if the others have ended."""
+    tasks = [asyncio.create_task(offload(LOOP_LIMIT + 1, endless)) for _ in range(2 * THREADS)]
+    await loop_turns()
+    for task in tasks:
+        task.cancel()
+    async with hang_guard():
+        assert await offload(LOOP_LIMIT + 1, thread_name)
+
+
+async def test_a_single_step_that_takes_too_long_is_not_begun() -> None:
+    with pytest.raises(ApiError, match="stopped working"):
+        await offload(LOOP_LIMIT + 1, lambda: spend(cpu_budget.MAX_THREAD_COST + 1))
+
+
+async def test_what_takes_long_in_the_loop_is_repeated_in_a_thread() -> None:
+    ran: list[str] = []
+
+    def work(units: int) -> str:
+        ran.append(thread_name())
+        if len(ran) == 1:
+            spend(units)
+        return thread_name()
+
+    assert await offload_if_long(0, work, cpu_budget.MAX_LOOP_COST) == thread_name()
+    ran.clear()
+    assert await offload_if_long(0, work, cpu_budget.MAX_LOOP_COST + 1) != thread_name()
+    assert ran[0] == thread_name()
+
+
+@pytest.mark.parametrize("weight", [0, LOOP_LIMIT + 1])
+async def test_arguments_and_errors_pass_through(weight: int) -> None:
+    assert await offload(weight, lambda first, *, second: (first, second), 1, second=2) == (1, 2)
+    with pytest.raises(ZeroDivisionError):
+        await offload(weight, lambda: 1 // 0)
+
+
+async def test_the_loop_continues_meanwhile() -> None:
+    started, release = threading.Event(), threading.Event()
+
+    def wait() -> bool:
+        started.set()
+        return release.wait(60)
+
+    task = asyncio.create_task(offload(LOOP_LIMIT + 1, wait))
+    await eventually_async(started.is_set)
+    assert not task.done()
+    release.set()
+    assert await task
+
+
+async def test_no_garbage_is_collected_during_large_work() -> None:
+    assert await offload(LOOP_LIMIT + 1, gc.isenabled) is False
+    assert await offload(LOOP_LIMIT, gc.isenabled) is True
+
+
+async def test_a_limited_number_of_large_requests_has_a_slot() -> None:
+    requests = LargeRequests()
+    tasks = [asyncio.create_task(requests.enter()) for _ in range(SLOTS + 2)]
+    await loop_turns()
+    assert [task.done() for task in tasks] == [True] * SLOTS + [False] * 2
+    assert not gc.isenabled()
+    for n in range(2):
+        requests.leave()
+        await loop_turns()
+        assert tasks[SLOTS + n].done()
+    for _ in range(SLOTS):
+        assert not gc.isenabled()
+        requests.leave()
+    assert gc.isenabled()
+
+
+async def test_a_request_that_is_cancelled_while_it_waits_takes_no_slot() -> None:
+    requests = LargeRequests(1)
+    await requests.enter()
+    waiting = asyncio.create_task(requests.enter())
+    await loop_turns()
+    waiting.cancel()
+    await loop_turns()
+    requests.leave()
+    assert gc.isenabled()
+    await requests.enter()
+    requests.leave()
+
+
+async def test_a_collector_that_was_disabled_stays_disabled() -> None:
+    gc.disable()
+    try:
+        await offload(LOOP_LIMIT + 1, thread_name)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -1,0 +1,167 @@
+"""Writes of entries: optimistic locking, the write can be read when the call returns, and outcomes that are unknown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Final
+
+import pytest
+
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry import persistence
+from noxu.apiserver.registry.cache import WatchCache
+from noxu.apiserver.registry.draft import Action
+from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.values import Object
+from noxu.storage.memory import MemoryStore
+from noxu.storage.types import Conflict, Corrupt, Key, OutcomeUnknown, StoreError, Unavailable
+from tests.faults.flaky import FlakyStore
+from tests.registry.world import MERGE_PATCH, World, error_of, widget, world_of
+from tests.timing import loop_turns
+
+UNKNOWN: Final = "Internal error occurred: the outcome of the write is unknown: storage failed while committing it"
+CREATE, UPDATE, DELETE = (
+    (Action.CREATE, "create", widget("b")),
+    (Action.PATCH, "put", {"spec": {"size": 2}}),
+    (Action.DELETE, "delete", b""),
+)
+EVERY_WRITE: Final = pytest.mark.parametrize(
+    ("action", "method", "value"), [CREATE, UPDATE, DELETE], ids=lambda given: getattr(given, "name", "")
+)
+
+
+@pytest.fixture
+async def store() -> FlakyStore:
+    """Fails as planned."""
+    return FlakyStore()
+
+
+@pytest.fixture
+async def flaky(store: FlakyStore) -> AsyncIterator[World]:
+    """A world with the Widget a over that store."""
+    async with world_of(store) as world:
+        await world.create()
+        yield world
+
+
+async def send(world: World, action: Action, value: Object | bytes) -> None:
+    name = "" if action is Action.CREATE else "a"
+    media_type = MERGE_PATCH if action is Action.PATCH else "application/json"
+    await world.write(action, value, name=name, media_type=media_type)
+
+
+@EVERY_WRITE
+async def test_a_write_whose_outcome_is_unknown_is_an_internal_error(
+    flaky: World, store: FlakyStore, action: Action, method: str, value: Object | bytes
+) -> None:
+    store.fail(method, lambda _: True, error=OutcomeUnknown("planned"))
+    with pytest.raises(ApiError) as caught:
+        await send(flaky, action, value)
+    assert (caught.value.code, caught.value.message) == (500, UNKNOWN)
+    assert store.failures == 1
+    assert flaky.cache.expected == {}
+    await send(flaky, action, value)
+
+
+@EVERY_WRITE
+async def test_a_store_that_is_unavailable_ends_the_write(
+    flaky: World, store: FlakyStore, action: Action, method: str, value: Object | bytes
+) -> None:
+    store.fail(method, lambda _: True, error=Unavailable("planned"))
+    with pytest.raises(Unavailable):
+        await send(flaky, action, value)
+    assert flaky.cache.expected == {}
+    assert (await flaky.stored())["spec"] == {"size": 1}
+    await send(flaky, action, value)
+
+
+async def test_the_key_of_a_corrupt_object_is_not_free(flaky: World, store: FlakyStore) -> None:
+    store.fail("create", lambda _: True, error=Corrupt("planned", {flaky.key("b"): 9}))
+    message = await error_of(flaky.create(widget("b")))
+    assert "object not decodable revision=9" in message
+    assert "/registry/apiextensions.kubernetes.io/example.com/widgets/default/b" in message
+
+
+async def test_a_write_can_be_read_from_the_cache_when_it_returns(world: World) -> None:
+    things = await world.reader.collection(world.widgets)
+    entry = Entry(world.key(), b"{}", 0)
+    await world.persistence.create(entry)
+    assert (things.entries[entry.key], entry.revision) == (entry, world.store.revision)
+    new = Entry(entry.key, b'{"a":1}', 0)
+    assert await world.persistence.replace(entry, new)
+    assert things.entries[entry.key] is new
+    assert await world.persistence.remove(new) == world.store.revision
+    assert entry.key not in things.entries
+    assert world.cache.expected == {}
+
+
+async def ended_without_the_cache(call: Coroutine[Any, Any, object], cache: WatchCache) -> bool:
+    """Whether a call ends before the cache follows the log; afterwards it does."""
+    task = asyncio.create_task(call)
+    await loop_turns()
+    ended = task.done()
+    following = asyncio.create_task(cache.follow())
+    await task
+    following.cancel()
+    return ended
+
+
+async def test_a_write_returns_when_the_cache_has_followed() -> None:
+    store = MemoryStore()
+    watch_cache = WatchCache(store)
+    writes = persistence.Persistence(store, watch_cache)
+    key = Key("c", "", "a")
+    first, second, third = (Entry(key, text, 0) for text in (b"1", b"2", b"3"))
+    assert not await ended_without_the_cache(writes.create(first), watch_cache)
+    assert not await ended_without_the_cache(writes.replace(first, second), watch_cache)
+    revision = await store.put(key, b"4", expected=second.revision)
+    assert not await ended_without_the_cache(writes.replace(second, third), watch_cache)
+    assert not await ended_without_the_cache(writes.remove(Entry(key, b"4", revision)), watch_cache)
+
+
+async def test_an_entry_that_is_no_longer_stored_is_not_replaced_or_removed(world: World) -> None:
+    """The cache has the state that won when the call returns."""
+    things = await world.reader.collection(world.widgets)
+    first, second = Entry(world.key(), b"1", 0), Entry(world.key(), b"2", 0)
+    await world.persistence.create(first)
+    revision = await world.store.put(first.key, b"2", expected=first.revision)
+    assert not await world.persistence.replace(first, second)
+    assert things.entries[first.key].revision == revision
+    gone = await world.store.delete(first.key, expected=revision)
+    assert await world.persistence.remove(first) == 0
+    assert (first.key in things.entries, world.cache.revision) == (False, gone)
+    assert not await world.persistence.replace(first, second)
+    assert world.cache.expected == {}
+
+
+async def test_a_key_that_exists_conflicts(world: World) -> None:
+    entry = Entry(world.key(), b"1", 0)
+    await world.persistence.create(entry)
+    with pytest.raises(Conflict) as caught:
+        await world.persistence.create(Entry(world.key(), b"2", 0))
+    assert caught.value.current is not None
+    assert caught.value.current.value == b"1"
+
+
+async def test_of_concurrent_writers_one_succeeds(world: World) -> None:
+    things = await world.reader.collection(world.widgets)
+    entry = Entry(world.key(), b"0", 0)
+    await world.persistence.create(entry)
+    candidates = [Entry(entry.key, str(n).encode(), 0) for n in range(1, 9)]
+    results = await asyncio.gather(*[world.persistence.replace(entry, new) for new in candidates])
+    assert results.count(True) == 1
+    winner = candidates[results.index(True)]
+    assert (things.entries[entry.key].stored, things.entries[entry.key].revision) == (winner.stored, winner.revision)
+    assert world.cache.expected == {}
+
+
+async def test_a_corrupt_object_can_be_removed(world: World) -> None:
+    things = await world.reader.collection(world.widgets)
+    key = Key(things.name, "default/", "bad")
+    revision = await world.store.put(key, b"1", expected=0)
+    things.corrupt[key] = revision
+    await world.persistence.remove_corrupt(key, revision)
+    assert things.corrupt == {}
+    with pytest.raises(StoreError):
+        await world.persistence.remove_corrupt(key, revision)
