@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from noxu.apiserver.values import Object
 
@@ -25,20 +27,37 @@ def kubeconfig(url: str) -> Object:
     }
 
 
+MAX_SIZE: Final = 64 * 1024
+"""Bytes of a file that may be one of ours."""
+
+
+def text(url: str) -> str:
+    """The content of the file: JSON, which is also YAML."""
+    return json.dumps(kubeconfig(url), indent=2) + "\n"
+
+
 def is_own(path: Path) -> bool:
-    """Whether a file was written by `write_kubeconfig`, or is empty. Raises OSError."""
-    text = path.read_bytes()
-    return not text or b'"current-context": "noxu"' in text
+    """Whether a file was written by `write_kubeconfig` and is unchanged, or is empty. Raises OSError.
+
+    Other programs merge kubeconfigs, and people edit them. Only the exact text that a server writes is sure to be from one.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a FIFO would wait for a writer
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return False
+        found = file.read(MAX_SIZE)
+    try:
+        return not found or found == text(json.loads(found)["clusters"][0]["cluster"]["server"]).encode()
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
 
 
 def write_kubeconfig(path: Path, url: str) -> None:
-    """Write the kubeconfig as JSON, which is also YAML, readable by its owner only. Raises OSError."""
+    """Write the kubeconfig, readable by its owner only. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "w") as file:
-            json.dump(kubeconfig(url), file, indent=2)
-            file.write("\n")
+            file.write(text(url))
         os.replace(temporary, path)  # noqa: PTH105 - atomic on every platform
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -64,7 +64,7 @@ async def open_store(config: Config) -> Store:
     from noxu.storage.sqlite import SqliteStore
 
     try:
-        config.data.mkdir(parents=True, exist_ok=True)
+        config.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # values can be secrets
         return await SqliteStore.open(config.data / "noxu.db", durability=config.durability)
     except OpenError as error:
         raise StartError(str(error)) from None
@@ -285,7 +285,8 @@ def reserved_kubeconfig(config: Config) -> Iterator[Path]:
         yield path
     finally:
         with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
+            if is_own(path):  # another program may have replaced it
+                path.unlink()
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)
 

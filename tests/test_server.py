@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 from noxu.apiserver import server as server_module
 from noxu.apiserver.config import Config
 from noxu.apiserver.controllers import controller as engine
-from noxu.apiserver.kubeconfig import write_kubeconfig
+from noxu.apiserver.kubeconfig import text, write_kubeconfig
 from noxu.apiserver.server import (
     COMPACT_EVERY,
     Server,
@@ -183,6 +185,60 @@ def test_a_kubeconfig_of_another_program_is_not_touched(tmp_path: Path) -> None:
         f"{other} exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"
     )
     assert other.read_text() == before
+
+
+URL = "http://127.0.0.1:1"
+OURS = text(URL)
+NOT_OURS = {
+    "YAML": "apiVersion: v1\nkind: Config\ncurrent-context: noxu\n",
+    "JSON that mentions the context": json.dumps({"current-context": "noxu", "clusters": []}, indent=2),
+    "ours with another user": OURS.replace('"user": {}', '"user": {"token": "t"}'),
+    "ours with another cluster": OURS.replace('"contexts"', '"extensions": [], "contexts"'),
+    "ours in another order": json.dumps(json.loads(OURS), indent=2, sort_keys=True),
+    "ours and more": OURS + "---\n",
+    "a list": "[]",
+    "clusters of another shape": '{"clusters": [1]}',
+    "deep JSON": "[" * 60_000,
+    "bytes": "\x00\ufffd",
+}
+
+
+@pytest.mark.parametrize("content", NOT_OURS.values(), ids=NOT_OURS)
+def test_only_an_unchanged_kubeconfig_of_ours_is_replaced(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(content)
+    with pytest.raises(StartError, match="was not written by Noxu"), reserved_kubeconfig(Config(kubeconfig=path)):
+        pass
+    assert path.read_text() == content
+    path.write_text(OURS)
+    with reserved_kubeconfig(Config(kubeconfig=path)):
+        assert not path.exists()
+
+
+def test_a_file_that_has_replaced_the_kubeconfig_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    with reserved_kubeconfig(Config(kubeconfig=path)):
+        write_kubeconfig(path, URL)
+        path.write_text("current-context: production\n")
+    assert path.read_text() == "current-context: production\n"
+
+
+@pytest.mark.parametrize("kind", ["a FIFO", "a device"])
+def test_what_is_no_regular_file_is_neither_read_nor_replaced(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "config"
+    if kind == "a FIFO":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(StartError, match="was not written by Noxu"), reserved_kubeconfig(Config(kubeconfig=path)):
+        pass
+    assert path.is_symlink() or path.is_fifo()
+
+
+async def test_the_data_directory_is_private(tmp_path: Path) -> None:
+    async with Server(Config(port=0, data=tmp_path / "data")):
+        mode = (tmp_path / "data").stat().st_mode
+    assert stat.S_IMODE(mode) == 0o700
 
 
 @pytest.mark.parametrize(
