@@ -73,7 +73,7 @@ def main(definition: Path, sample: Path) -> None:
     for name, run in {
         "create": lambda: update(None, obj, tracker, manager="client", now=NOW),
         "  validation and field set, compiled": lambda: accept(obj, kind),
-        "  validation and field set, walkers": lambda: (typed.validate(obj, kind), typed.whole(obj, kind)),
+        "  validation and field set, readable": lambda: (typed.validate(obj, kind), typed.whole(obj, kind)),
         "update: one field changed": lambda: update(created, changed, tracker, manager="other", now=NOW),
         "  comparison": lambda: comparison.compare(created, changed, kind),
         "apply: create": lambda: apply(None, obj, tracker, manager="client", now=NOW),

@@ -1,6 +1,6 @@
 """Measures CEL rules: `python -m benchmarks.cel`.
 
-- Evaluation: one rule on one value, by generated code, by the tree walker and by the validator.
+- Evaluation: one rule on one value, by generated code, by the interpreter and by the validator.
 - Compilation: all rules of a CRD.
 - Creation: an object with and without the rules of its CRD.
 

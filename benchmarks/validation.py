@@ -1,4 +1,4 @@
-"""Measures the validation walkers: `python -m benchmarks.validation`.
+"""Measures validation, without the fast path: `python -m benchmarks.validation`.
 
 Prints the minimum of several runs. `benchmarks.pipeline` measures the whole way of a valid object.
 """

@@ -1,7 +1,7 @@
-"""The fast path: one pass over an object that accepts it as clean, or leaves it to the walkers.
+"""The fast path: one pass over an object that accepts it as clean, or leaves it to the readable path.
 
 Clean means: pruning removes nothing, no null is dropped, and validation, list types and embedded resources report no
-errors. Missing defaults are filled in on the way. If in doubt, the object is not accepted, and the readable walkers
+errors. Missing defaults are filled in on the way. If in doubt, the object is not accepted, and the readable functions
 (prune, default, validate …) do all the work; only they have messages. They would have filled in the same defaults. That
 both paths give the same results is a property test.
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.values import Json, Object
 
 WARM_UP: Final = 16
-"""Objects that are left to the walkers before a schema is compiled: compiling takes about as long as they do."""
+"""Objects that are left to the readable path before a schema is compiled: compiling takes about as long as they do."""
 MAX_COMPILED_AT_ONCE: Final = 64
 """Nodes that are compiled for one object, in some ten milliseconds; the next objects continue."""
 
@@ -92,7 +92,7 @@ class _Functions:
 
     def __init__(self) -> None:
         self.room_left = [MAX_ADDED]
-        """Values in two threads share it. If it is used up too early, a value is left to the walkers, which count exactly."""
+        """Values in two threads share it. If it is used up too early, a value is left to the readable path, which counts exactly."""
         self._globals: dict[str, Any] = {"room": self.room_left}
         self._numbers = count()
         self.left = MAX_COMPILED_AT_ONCE

@@ -163,7 +163,7 @@ def test_defaults_do_not_multiply_a_body(noxu: Noxu, target: Target, monitor: Lo
     noxu.apply(definition("large", defaulted(10_000)))
     sent = json.dumps(custom_resource("Large", "x", {"list": [{}] * 5_000}), separators=(",", ":")).encode()
     assert len(sent) <= 16 * 1024
-    for _ in range(20):  # the first objects are left to the walkers
+    for _ in range(20):  # the first objects are left to the readable path
         reply = target.send("POST", path_of("large"), sent)
         assert (reply.status, reply.message) == (500, "etcdserver: request is too large")
     assert longest_block(monitor, target, "POST", f"{path_of('large')}?dryRun=All", sent, JSON) < BLOCKED

@@ -1,4 +1,4 @@
-"""What the fast path accepts and what it leaves to the walkers. (tests/properties checks that it never accepts too much.)"""
+"""What the fast path accepts and what it leaves to the readable path. (tests/properties checks that it never accepts too much.)"""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_defaults_are_filled_in_on_the_way(wide: int, monkeypatch: pytest.Monkey
     [("x", True), ({"y": 1}, True), ({"y": 1, "unknown": 2}, False), ({"y": None}, False)],
     ids=["a scalar", "an object", "an object that pruning would change", "an object with a null to drop"],
 )
-def test_a_default_that_the_walkers_would_change_is_theirs_to_fill_in(default: Any, filled: bool) -> None:
+def test_a_default_that_pruning_would_change_is_left_to_the_readable_path(default: Any, filled: bool) -> None:
     kind: Object = (
         {"type": "string"} if default == "x" else {"type": "object", "properties": {"y": {"type": "integer"}}}
     )
