@@ -39,9 +39,9 @@ class WorkCancelled(Exception):
 class LoopBudget:
     """For work in the event loop: work that takes too long raises LoopBudgetExceeded."""
 
-    def __init__(self) -> None:
-        self._end = 0.0
-        self._left = 0
+    # Two budgets are made for each write, and few of them are ever asked: these are defaults, not set for each.
+    _end = 0.0
+    _left = 0
 
     def begin(self) -> None:
         """All work shares one time limit. It starts with the first check."""

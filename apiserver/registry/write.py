@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
-from noxu.apiserver.cpu_budget import limited_by
+from noxu.apiserver.cpu_budget import CURRENT
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.registry import explain
 from noxu.apiserver.registry.conversion.entries import entry_at
@@ -154,8 +154,11 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
     while at < len(stages):
         draft.in_loop = draft.weight <= LOOP_LIMIT
         if draft.in_loop:
-            with limited_by(LoopBudget()):
+            token = CURRENT.set(LoopBudget())
+            try:
                 at, waits = _run_until_wait(draft, stages, at)
+            finally:
+                CURRENT.reset(token)
         else:
             at, waits = await offload(draft.weight, _run_until_wait, draft, stages, at)
         if waits is not None:
