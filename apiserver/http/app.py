@@ -124,11 +124,11 @@ class App:
             routing.check_route(catalog, method, exchange.path, info)
             return await self._document(exchange)
         resource = exchange.resource = routing.find_resource(catalog, method, exchange.path, info)
+        if resource.deprecation_text:  # also if the version has no such subresource or verb
+            exchange.outcome.warnings.append(resource.deprecation_text)
         is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs
         handler = None if is_watch else routing.handler_of(resource, info)
         exchange.times["routed"] = asyncio.get_running_loop().time()
-        if resource.deprecation_text:
-            exchange.outcome.warnings.append(resource.deprecation_text)
         if handler is None:
             return await self.watches.handle(exchange)
         try:

@@ -84,12 +84,18 @@ class Origin(Filter):
 
 
 class Deadline(Filter):
-    """Set the deadline: REQUEST_DEADLINE, or less if the query has a `timeout=5s`. Watches and documents have none."""
+    """Set the deadline: REQUEST_DEADLINE, or less if the query has a `timeout=5s`. Watches and documents have none.
+
+    A `timeout` that is no duration is refused on every path, also on those that do not exist (upstream's
+    WithRequestDeadline); watches ignore it.
+    """
 
     def enter(self, exchange: Exchange) -> None:
-        if exchange.info.is_resource and exchange.info.verb != "watch":
-            has_timeout = "timeout" in exchange.query
-            seconds = request_timeout(exchange.query, REQUEST_DEADLINE) if has_timeout else REQUEST_DEADLINE
+        if exchange.info.verb == "watch":
+            return
+        has_timeout = "timeout" in exchange.query
+        seconds = request_timeout(exchange.query, REQUEST_DEADLINE) if has_timeout else REQUEST_DEADLINE
+        if exchange.info.is_resource:
             exchange.deadline = exchange.received + seconds
 
 

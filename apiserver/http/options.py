@@ -41,10 +41,10 @@ def boolean(query: Query, name: str) -> bool | None:
 
 
 def integer(query: Query, name: str) -> int | None:
-    """The value of a parameter, None if it is absent or empty. Raises ApiError."""
-    text = first(query, name)
-    if name not in query or text == "":
+    """The value of a parameter, None if it is absent; an empty one is no number. Raises ApiError."""
+    if name not in query:
         return None
+    text = first(query, name)
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
@@ -213,7 +213,7 @@ def list_options(resource: Resource, namespace: str | None, name: str, query: Qu
     """The options of a list or a watch. `namespace` None: all namespaces. `name`: of a watch of one object. Raises ApiError."""
     if "shardSelector" in query:
         raise errors.bad_request("shardSelector is not supported: leave it out and filter on your side")
-    limit, timeout = integer(query, "limit") or 0, integer(query, "timeoutSeconds")
+    timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0  # in upstream's order
     for selector in ("labelSelector", "fieldSelector"):
         if len(first(query, selector)) > MAX_SELECTOR:
             raise errors.bad_request(f"{selector}: too long: may not be more than {MAX_SELECTOR} characters")

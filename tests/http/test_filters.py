@@ -186,9 +186,17 @@ def test_the_deadline_of(target: str, deadline: float) -> None:
     assert exchange.deadline == deadline
 
 
-def test_a_timeout_that_is_no_duration_is_refused() -> None:
-    text = 'invalid timeout specified in the request URL - time: invalid duration "x"'
-    assert refusal(Deadline(), parsed(target=f"{MAPS}?timeout=x")) == (400, text)
+@pytest.mark.parametrize("path", [MAPS, "/version", "/livez", "/apis", "/nothing", "/", "/openapi/v2"])
+@pytest.mark.parametrize(
+    ("timeout", "why"), [("x", 'invalid duration "x"'), ("5", 'missing unit in duration "5"'), ("%20", 'invalid duration " "')]
+)
+def test_a_timeout_that_is_no_duration_is_refused_on_every_path(path: str, timeout: str, why: str) -> None:
+    text = f"invalid timeout specified in the request URL - time: {why}"
+    assert refusal(Deadline(), parsed(target=f"{path}?timeout={timeout}")) == (400, text)
+
+
+def test_a_watch_ignores_a_timeout_that_is_no_duration() -> None:
+    assert refusal(Deadline(), parsed(target=f"{MAPS}?watch=1&timeout=x")) is None
 
 
 # -- Authenticate and Authorize ---------------------------------------------------------------------------------------
