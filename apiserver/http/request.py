@@ -64,6 +64,8 @@ class Target(NamedTuple):
 
 def parse_target(method: str, target: str) -> Target:
     """Parse the target of a request. Raises ApiError for an invalid URL or namespace."""
+    if method == "CONNECT" and not target.startswith("/"):
+        return Target("", {}, target, NO_RESOURCE)  # `host:port`, as proxies get it
     raw_path, raw_query, host = split_target(target)
     path, query = decode_path(raw_path), parse_query(raw_query) if raw_query else {}
     info = resource_info(method, path, query)
@@ -155,4 +157,3 @@ def check_namespace(namespace: str) -> None:
         namespace.encode()
     except UnicodeEncodeError:
         raise bad_request(f"Namespace parameter invalid: {quote(namespace)}: must be UTF-8") from None
-

@@ -148,9 +148,7 @@ LIMITED: list[tuple[str, str, list[str], bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("rest", "names", "has_more"), [row[1:] for row in LIMITED], ids=[row[0] for row in LIMITED]
-)
+@pytest.mark.parametrize(("rest", "names", "has_more"), [row[1:] for row in LIMITED], ids=[row[0] for row in LIMITED])
 def test_the_list_of_a_single_object_has_one_page(things: Things, rest: str, names: list[str], has_more: bool) -> None:
     for name in "abc":
         things.create(name)
