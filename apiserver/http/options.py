@@ -23,6 +23,7 @@ from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_CACHED_AGENT: Final = 256  # characters; longer User-Agents are not cached
 MAX_SELECTOR: Final = 128 * 1024  # characters; upstream only has the limit of a URL, a megabyte
+_MAX_DIGITS: Final = 20  # of 2**64
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
@@ -48,9 +49,14 @@ def integer(query: Query, name: str) -> int | None:
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
-    if not MIN_INT64 <= int(text) <= MAX_INT64:
+    if _is_long(digits) or not MIN_INT64 <= int(text) <= MAX_INT64:
         raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
     return int(text)
+
+
+def _is_long(digits: str) -> bool:
+    """Whether a number has more digits than any of 64 bits. Python refuses to convert thousands of them."""
+    return len(digits) > _MAX_DIGITS and len(digits.lstrip("0")) > _MAX_DIGITS
 
 
 def request_timeout(query: Query, longest: float) -> float:
@@ -300,7 +306,7 @@ def parse_revision(text: str, refuse: Callable[[str], errors.ApiError]) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise refuse(_revision_error(text, "invalid syntax"))
-    if int(text) >= 2**64:
+    if _is_long(text) or int(text) >= 2**64:
         raise refuse(_revision_error(text, "value out of range"))
     return int(text)
 
