@@ -23,7 +23,8 @@ HOST = (("Host", "127.0.0.1"),)
 
 @given(sent=st.lists(requests(), min_size=1, max_size=4))
 @example(sent=[Request("OPTIONS", "*", HOST, None)])
-@example(sent=[Request("CONNECT", "a:1", HOST, None)])
+@example(sent=[Request("CONNECT", "127.0.0.1:1", HOST, None)])
+@example(sent=[Request("GET", f"/api/v1/namespaces?limit={'9' * 5000}", HOST, None)])
 def test_no_request_finds_a_bug(server: Fuzzed, sent: list[Request]) -> None:
     for request in sent:
         server.send(request)
