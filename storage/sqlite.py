@@ -425,7 +425,8 @@ class SqliteStore:
             await self._change((database.SET_WATERMARK, (watermarks.swept, "swept")))  # the old value: a test write
             events = await self._history(EVERYTHING, self._log.revision, watermarks.revision)
         except (*database.SQLITE_ERRORS, StoreError) as error:
-            self._fault = str(error if isinstance(error, StoreError) else database.open_error(self._path, error))
+            fault = str(error if isinstance(error, StoreError) else database.open_error(self._path, error))
+            self._fault = fault.replace(str(self._path), "the file")  # clients see it, but not where the data are
             self._pending.reset(self._log.revision)
         else:
             self._fault = ""

@@ -35,7 +35,7 @@ from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Note
 from noxu.apiserver.values import Object, equal
-from noxu.apiserver.webhook.client import Caller, CallFailed, Unusable
+from noxu.apiserver.webhook.client import BadAnswer, Caller, CallFailed, Unusable
 
 _MAX_TIMEOUT: Final = 30  # seconds
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -121,8 +121,12 @@ async def _review(
     except Unusable as error:
         raise CallFailed(f"could not get REST client: {error.text}") from None
     except CallFailed as error:
-        raise CallFailed(f"failed to call webhook: {error.text}") from None
-    response = await offload(len(reply.body), partial(reviews.read, mutating=mutating), reply, version, uid)
+        failed = BadAnswer if isinstance(error, BadAnswer) else CallFailed
+        raise failed(f"failed to call webhook: {error.text}") from None
+    try:
+        response = await offload(len(reply.body), partial(reviews.read, mutating=mutating), reply, version, uid)
+    except CallFailed as error:
+        raise BadAnswer(error.text) from None
     draft = request.draft
     for key, value in response.annotations:
         _annotate(request, f"{hook.name}/{key}", value)
@@ -155,9 +159,9 @@ def _written(
 def _failed(hook: Hook, failure: CallFailed) -> ApiError | None:
     """The error after a failed call, None with failurePolicy Ignore."""
     text = f"failed calling webhook {quote(hook.name)}: {failure.text}"
-    quoted = quote(failure.text)  # it may have several lines
+    logged = "its answer cannot be used" if isinstance(failure, BadAnswer) else quote(failure.text)  # in one line
     log.warning(
-        "Failed calling webhook, failing %s %s: %s", "closed" if hook.fails_closed else "open", hook.name, quoted
+        "Failed calling webhook, failing %s %s: %s", "closed" if hook.fails_closed else "open", hook.name, logged
     )
     return errors.internal_error(text) if hook.fails_closed else None
 

@@ -10,14 +10,15 @@ import ipaddress
 import re
 from typing import Final
 
-_AUTHORITY: Final = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
+_AUTHORITY: Final = re.compile(r"(?:\[([^\[\]]*:[^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
+_NAME: Final = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 
 def split_host(authority: str) -> str:
     """The host of `host`, `host:port`, `[address]` or `[address]:port`, without brackets and in lower case.
 
-    Anything else is returned whole, in lower case: a bare IPv6 address, and malformed text such as `[::1]evil.com`,
-    which therefore never equals a known host.
+    Anything else is returned whole, in lower case: a bare IPv6 address, and malformed text such as `[::1]evil.com` or
+    `[localhost]`, which therefore never equals a known host.
     """
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
@@ -33,7 +34,7 @@ def is_loopback(authority: str) -> bool:
     form of the former, `::ffff:127.0.0.1`. Other spellings of an address (`127.1`, `::1%eth0`) do not count.
     """
     host = split_host(authority)
-    if host == "localhost" or (host.endswith(".localhost") and not host.startswith(".")):
+    if host == "localhost" or (host.endswith(".localhost") and _NAME.fullmatch(host) is not None):
         return True
     if "%" in host:  # an IPv6 zone
         return False

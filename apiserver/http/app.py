@@ -17,7 +17,7 @@ from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.http import documents, filters, routing, traces
-from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.http.answer import Answer, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.http.sending import error_answer, send, too_late
@@ -124,11 +124,11 @@ class App:
             routing.check_route(catalog, method, exchange.path, info)
             return await self._document(exchange)
         resource = exchange.resource = routing.find_resource(catalog, method, exchange.path, info)
+        if resource.deprecation_text:  # also if the version has no such subresource or verb
+            exchange.outcome.warnings.append(resource.deprecation_text)
         is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs
         handler = None if is_watch else routing.handler_of(resource, info)
         exchange.times["routed"] = asyncio.get_running_loop().time()
-        if resource.deprecation_text:
-            exchange.outcome.warnings.append(resource.deprecation_text)
         if handler is None:
             return await self.watches.handle(exchange)
         try:
@@ -143,4 +143,6 @@ class App:
         """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError."""
         if self.traces is not None and exchange.path.startswith(traces.PATH):
             return self.traces.answer(exchange.request.method, exchange.path)
+        if exchange.path == "*" and exchange.request.method == "OPTIONS":
+            return text_answer("")  # as net/http answers it
         return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)

@@ -1,5 +1,7 @@
 """A client's connection, with limits on its idle time and on the size and duration of the head of a request.
 
+Any token may be a method, as in Go; the parser only knows some. `methods` replaces the others before it reads them.
+
 aiohttp limits each line of a head, but neither their sum nor the time that they take. Upstream's server, which is Go's,
 allows 32 seconds and a megabyte for a head, and 90 seconds for an idle connection; so do we. A head that arrives in one
 piece costs nothing: a timer is set only for an incomplete one.
@@ -15,11 +17,14 @@ from typing import Final
 from aiohttp import web_protocol, web_request, web_response, web_server
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
+from noxu.apiserver.http import methods
+
 HEAD_DEADLINE: Final = 32.0  # seconds; upstream's ReadHeaderTimeout
 IDLE_DEADLINE: Final = 90.0  # seconds; upstream's IdleTimeout
 MAX_HEAD: Final = 1024 * 1024  # bytes; Go's http.DefaultMaxHeaderBytes. A selector alone may have 45 KB
 SLACK: Final = 4096  # Go's buffer, which it allows in addition
 MAX_HEADERS: Final = 10_000
+SERVER: Final = "noxu"  # the Server header, which would name the libraries and their versions
 LINGERING: Final = 1.0  # seconds for which the rest of a refused body is read, so that the client receives the answer
 
 _TOO_LARGE: Final = (
@@ -48,6 +53,7 @@ class Connection(web_protocol.RequestHandler):
         self._head_bytes = 0  # of a head that is not complete yet
         self._head_timer: asyncio.TimerHandle | None = None
         self._body: StreamReader = EMPTY_PAYLOAD  # of the last request whose head is complete
+        self._method = ""  # of the current head, if the parser does not know it
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -61,12 +67,17 @@ class Connection(web_protocol.RequestHandler):
         if self._head_bytes and self._head_bytes + _head_in(data) > MAX_HEAD + SLACK:
             self._refuse_head()
             return
-        complete = self._request_count
+        complete, queued = self._request_count, len(self._messages)
+        if not self._head_bytes and self._is_between_messages:
+            self._method, data = methods.replace(data)
         super().data_received(data)
         if self._request_count != complete:
+            if self._method:
+                methods.restore(self._messages, queued, self._method)
+                self._method = ""
             self._end_head()
             self._body = self._messages[-1][1] if self._messages else EMPTY_PAYLOAD
-        elif self._body.is_eof() and self._payload_parser is None:  # neither a body nor a WebSocket's messages
+        elif self._is_between_messages:
             self._head_bytes += len(data)
             if self._is_waiting and self._head_timer is None:
                 self._start_head_timer()
@@ -91,9 +102,19 @@ class Connection(web_protocol.RequestHandler):
             raise exc
         if status != HTTPStatus.BAD_REQUEST:
             return super().handle_error(request, status, exc, message)
-        response = web_response.Response(status=status, text="400 Bad Request")
+        response = web_response.Response(status=status, text="400 Bad Request", headers={"Server": SERVER})
         response.force_close()
         return response
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the connection closes after the current answer."""
+        return self._close or self._force_close
+
+    @property
+    def _is_between_messages(self) -> bool:
+        """Whether the next bytes are those of a head: neither of a body nor of a WebSocket's messages."""
+        return self._body.is_eof() and self._payload_parser is None
 
     @property
     def _is_waiting(self) -> bool:

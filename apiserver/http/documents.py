@@ -45,6 +45,8 @@ class Documents:
 
     async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
         """The document at a path. Raises ApiError."""
+        if not path.startswith("/"):
+            return self._paths(404)  # the targets of OPTIONS and CONNECT, which need not be paths
         trimmed = path.rstrip("/") or "/"
         parts = trimmed.split("/")[1:]
         if parts[0] in health.ENDPOINTS:

@@ -6,7 +6,7 @@ answer is sent (a watch has been sent by then): it may add headers, and finds th
 
 The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hides those by later ones:
 
-    Target            path, query and RequestInfo
+    Target            HTTP that is ambiguous; path, query and RequestInfo
     Origin            Host and Origin headers
     Deadline          when the request must be answered
     Warnings          warnings of handlers and later filters become headers
@@ -27,11 +27,9 @@ from collections.abc import Awaitable
 from functools import lru_cache
 from typing import Final
 
-from aiohttp import HttpVersion10
-
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.hosts import is_loopback, split_host
-from noxu.apiserver.http import negotiation
+from noxu.apiserver.http import framing, negotiation
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.options import request_timeout
 from noxu.apiserver.http.request import parse_target
@@ -58,12 +56,14 @@ class Filter:
 
 
 class Target(Filter):
-    """Parse the target: path, query, RequestInfo (upstream's WithRequestInfo)."""
+    """Refuse ambiguous HTTP. Parse the target: path, query, RequestInfo (upstream's WithRequestInfo)."""
 
     def enter(self, exchange: Exchange) -> None:
         request = exchange.request
-        if request.version < HttpVersion10:
-            raise ApiError(400, "", text="400 Bad Request: malformed HTTP version")
+        refusal = framing.refusal(request.version, request.headers)
+        if refusal is not None:
+            exchange.headers.append(("Connection", "close"))
+            raise refusal
         exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
         exchange.host = host or request.headers.get("Host", "")
 
@@ -72,24 +72,34 @@ class Origin(Filter):
     """Refuse requests under another host's name or from another server's web pages.
 
     A development server on loopback without TLS is reachable from any web page through the browser of its user. So Host
-    must be loopback (DNS rebinding), and a request with an Origin must come from this very server. `own_names` are allowed
-    besides loopback.
+    must be loopback (DNS rebinding), and so must an Origin: other programs of this machine, such as kubectl proxy, serve
+    web pages and forward their requests. `own_names` are allowed besides loopback, as an Origin only under that Host.
+    A browser that calls a request cross-site is believed.
     """
 
     def __init__(self, own_names: frozenset[str]) -> None:
         self._own_names = own_names
 
     def enter(self, exchange: Exchange) -> None:
-        check_origin(exchange.host, exchange.request.headers.get("Origin"), self._own_names)
+        headers = exchange.request.headers
+        check_origin(exchange.host, headers.get("Origin"), self._own_names)
+        if headers.get("Sec-Fetch-Site") == "cross-site":
+            raise ApiError(403, "web pages of other sites may not use this server", "Forbidden")
 
 
 class Deadline(Filter):
-    """Set the deadline: REQUEST_DEADLINE, or less if the query has a `timeout=5s`. Watches and documents have none."""
+    """Set the deadline: REQUEST_DEADLINE, or less if the query has a `timeout=5s`. Watches and documents have none.
+
+    A `timeout` that is no duration is refused on every path, also on those that do not exist (upstream's
+    WithRequestDeadline); watches ignore it.
+    """
 
     def enter(self, exchange: Exchange) -> None:
-        if exchange.info.is_resource and exchange.info.verb != "watch":
-            has_timeout = "timeout" in exchange.query
-            seconds = request_timeout(exchange.query, REQUEST_DEADLINE) if has_timeout else REQUEST_DEADLINE
+        if exchange.info.verb == "watch":
+            return
+        has_timeout = "timeout" in exchange.query
+        seconds = request_timeout(exchange.query, REQUEST_DEADLINE) if has_timeout else REQUEST_DEADLINE
+        if exchange.info.is_resource:
             exchange.deadline = exchange.received + seconds
 
 
@@ -229,7 +239,7 @@ def check_origin(host_header: str, origin: str | None, own_names: frozenset[str]
             403, f"Host {host!r} is not this server: use its loopback address, or name it in --host", "Forbidden"
         )
     if origin is not None:
-        _, _, place = origin.partition("://")
-        name = split_host(place)
-        if place.lower() != host_header.lower() or not (is_loopback(name) or name in own_names):
+        scheme, _, place = origin.partition("://")
+        is_own = split_host(place) in own_names and place.lower() == host_header.lower()
+        if scheme.lower() not in ("http", "https") or not (is_own or is_loopback(place)):
             raise ApiError(403, f"Origin {origin!r} may not use this server from a browser", "Forbidden")

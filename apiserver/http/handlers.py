@@ -16,7 +16,7 @@ from noxu.apiserver.http.body import read_body
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.negotiation import Accepted, Endpoint
 from noxu.apiserver.http.options import ListOptions
-from noxu.apiserver.http.request import check_name, first
+from noxu.apiserver.http.request import first
 from noxu.apiserver.kinds import options as option_kinds
 from noxu.apiserver.registry.bodies import decode_body
 from noxu.apiserver.registry.deletion import delete_keys
@@ -31,7 +31,7 @@ from noxu.apiserver.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.apiserver.registry.entry import Entry, body_at, key_of, object_at
+from noxu.apiserver.registry.entry import Entry, body_at, check_path_name, key_of, object_at
 from noxu.apiserver.registry.listing import list_entries
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.patch import APPLY_PATCH, BUILT_IN_PATCHES, CUSTOM_PATCHES
@@ -54,7 +54,7 @@ async def get(exchange: Exchange) -> Answer:
 async def stored_entry(exchange: Exchange) -> Entry:
     """The entry that a GET requests, no older than the resourceVersion in its query. Raises ApiError."""
     name, reader = exchange.info.name, exchange.backend.reader
-    check_name(name)
+    check_path_name(name)
     revision = options.parse_revision(first(exchange.query, "resourceVersion"), errors.plain_error)
     if revision:
         await reader.reached(revision)
@@ -172,7 +172,6 @@ async def delete(exchange: Exchange) -> Answer:
     """DELETE of one object."""
     accepted = accept(exchange)
     resource, name = exchange.resource, exchange.info.name
-    check_name(name)
     given, options_sent = await _delete_options(exchange)
     if given.corrupt_too and await _delete_corrupt(exchange, given):
         return _deleted({"name": name, "kind": resource.kind}, accepted, code=200)

@@ -23,6 +23,7 @@ from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_CACHED_AGENT: Final = 256  # characters; longer User-Agents are not cached
 MAX_SELECTOR: Final = 128 * 1024  # characters; upstream only has the limit of a URL, a megabyte
+_MAX_DIGITS: Final = 20  # of 2**64
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
@@ -41,16 +42,21 @@ def boolean(query: Query, name: str) -> bool | None:
 
 
 def integer(query: Query, name: str) -> int | None:
-    """The value of a parameter, None if it is absent or empty. Raises ApiError."""
-    text = first(query, name)
-    if name not in query or text == "":
+    """The value of a parameter, None if it is absent; an empty one is no number. Raises ApiError."""
+    if name not in query:
         return None
+    text = first(query, name)
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
-    if not MIN_INT64 <= int(text) <= MAX_INT64:
+    if _is_long(digits) or not MIN_INT64 <= int(text) <= MAX_INT64:
         raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
     return int(text)
+
+
+def _is_long(digits: str) -> bool:
+    """Whether a number has more digits than any of 64 bits. Python refuses to convert thousands of them."""
+    return len(digits) > _MAX_DIGITS and len(digits.lstrip("0")) > _MAX_DIGITS
 
 
 def request_timeout(query: Query, longest: float) -> float:
@@ -213,7 +219,7 @@ def list_options(resource: Resource, namespace: str | None, name: str, query: Qu
     """The options of a list or a watch. `namespace` None: all namespaces. `name`: of a watch of one object. Raises ApiError."""
     if "shardSelector" in query:
         raise errors.bad_request("shardSelector is not supported: leave it out and filter on your side")
-    limit, timeout = integer(query, "limit") or 0, integer(query, "timeoutSeconds")
+    timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0  # in upstream's order
     for selector in ("labelSelector", "fieldSelector"):
         if len(first(query, selector)) > MAX_SELECTOR:
             raise errors.bad_request(f"{selector}: too long: may not be more than {MAX_SELECTOR} characters")
@@ -300,7 +306,7 @@ def parse_revision(text: str, refuse: Callable[[str], errors.ApiError]) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise refuse(_revision_error(text, "invalid syntax"))
-    if int(text) >= 2**64:
+    if _is_long(text) or int(text) >= 2**64:
         raise refuse(_revision_error(text, "value out of range"))
     return int(text)
 

@@ -1,7 +1,8 @@
 """RequestInfo: the verb, resource and object of a request, from its decoded path (upstream's pkg/endpoints/request).
 
 Like upstream, it first decodes the path and then splits it: `%2F` separates like `/`, so authorization and handlers see
-the same resource however it is encoded. Names and namespaces are checked here and nowhere else.
+the same resource however it is encoded. Namespaces are checked here and nowhere else; names are checked, as in upstream,
+when the key of the object is made (`registry.entry.check_path_name`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 from noxu.apiserver.api.errors import ApiError, bad_request
-from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.go.text import quote
 
 _VERBS: Final = {
@@ -64,6 +64,8 @@ class Target(NamedTuple):
 
 def parse_target(method: str, target: str) -> Target:
     """Parse the target of a request. Raises ApiError for an invalid URL or namespace."""
+    if method == "CONNECT" and not target.startswith("/"):
+        return Target("", {}, target, NO_RESOURCE)  # `host:port`, as proxies get it
     raw_path, raw_query, host = split_target(target)
     path, query = decode_path(raw_path), parse_query(raw_query) if raw_query else {}
     info = resource_info(method, path, query)
@@ -155,10 +157,3 @@ def check_namespace(namespace: str) -> None:
         namespace.encode()
     except UnicodeEncodeError:
         raise bad_request(f"Namespace parameter invalid: {quote(namespace)}: must be UTF-8") from None
-
-
-def check_name(name: str) -> None:
-    """Check the name in a path. Raises ApiError."""
-    complaints = path_segment_name(name)
-    if complaints:
-        raise bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(complaints)}")

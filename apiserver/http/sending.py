@@ -15,6 +15,7 @@ from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http import negotiation, responses
 from noxu.apiserver.http.answer import Answer, text_answer
+from noxu.apiserver.http.connection import SERVER, Connection
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import first, parse_query, split_target
 
@@ -24,6 +25,7 @@ _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
     """The headers of every answer, and those that filters have added."""
     headers = CIMultiDict(exchange.headers)
+    headers["Server"] = SERVER
     headers["Content-Type"] = content_type
     headers["Audit-Id"] = exchange.id
     return headers
@@ -44,9 +46,14 @@ async def send(exchange: Exchange, answer: Answer) -> web_response.StreamRespons
         body = await asyncio.to_thread(_gzip, body)
     reason = _REASONS.get(answer.status, "")
     response = web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
-    if headers.get("Connection") == "close":
+    if headers.get("Connection") == "close" or _is_closing(request):
         response.force_close()
     return response
+
+
+def _is_closing(request: web_request.BaseRequest) -> bool:
+    """Whether the connection closes after this answer, because the rest of the body is not read."""
+    return isinstance(request.protocol, Connection) and request.protocol.is_closing
 
 
 async def _send_chunks(

@@ -10,10 +10,9 @@ from noxu.apiserver.http import negotiation, options, responses
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.handlers import accept, body_format, namespace_of, receive_body
-from noxu.apiserver.http.request import check_name
 from noxu.apiserver.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.apiserver.registry.bodies import decode_body
-from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.entry import check_path_name, object_at
 from noxu.apiserver.values import Object
 
 _EXPECTED = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
@@ -23,7 +22,7 @@ async def create(exchange: Exchange) -> Answer:
     """Issue a token."""
     backend, resource, info = exchange.backend, exchange.resource, exchange.info
     accepted = accept(exchange, negotiation.BUILT_IN)
-    check_name(info.name)
+    check_path_name(info.name)
     media_type = body_format(exchange)
     body = await receive_body(exchange)
     given = options.write_options(exchange.query, "CreateOptions", exchange.request.headers.get("User-Agent", ""))

@@ -21,10 +21,11 @@ from yarl import URL
 
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.http.webhook_failures import failure_text
+from noxu.apiserver.http.webhook_failures import address_failure, failure_text
 from noxu.apiserver.webhook.client import (
     MAX_ANSWER,
     USER_AGENT,
+    BadAnswer,
     CallFailed,
     Endpoint,
     Reply,
@@ -65,8 +66,11 @@ class WebhookClient:
         limit: int = MAX_ANSWER,
     ) -> Reply:
         """POST a review. Raises CallFailed."""
-        url, name, context = self._target(endpoint)
-        headers = {**_HEADERS, "User-Agent": user_agent, "Host": URL(endpoint.url).raw_authority}
+        try:
+            url, name, context = self._target(endpoint)
+            headers = {**_HEADERS, "User-Agent": user_agent, "Host": URL(endpoint.url).raw_authority}
+        except ValueError:  # Go parses more URLs than yarl
+            raise CallFailed(f"{describe(endpoint, timeout)}: {address_failure(endpoint.url)}") from None
         answered = False
         deadline = asyncio.get_running_loop().time() + timeout
         try:
@@ -88,6 +92,8 @@ class WebhookClient:
             why = "context deadline exceeded"
         except _TooLong:
             raise CallFailed(f"{describe(endpoint, timeout)}: the answer has more than {limit} bytes") from None
+        except aiohttp.InvalidURL:
+            why = address_failure(endpoint.url)
         except (aiohttp.ClientError, OSError, zlib.error) as error:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -96,6 +102,10 @@ class WebhookClient:
                 why = "context deadline exceeded"
             if endpoint.service is not None and isinstance(error, aiohttp.ClientConnectorDNSError):
                 why = f"service {quote(endpoint.service.name)} not found"  # as upstream's resolver says
+            if isinstance(error, aiohttp.ClientResponseError):  # the text quotes what the webhook sent
+                raise BadAnswer(f"{describe(endpoint, timeout)}: {why}") from None
+        except ValueError:  # a name that cannot be looked up; some errors of TLS are ValueErrors, too
+            why = address_failure(endpoint.url)
         if answered:
             raise CallFailed(f"unexpected error when reading response body. Please retry. Original error: {why}")
         raise CallFailed(f"{describe(endpoint, timeout)}: {why}")

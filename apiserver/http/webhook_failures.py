@@ -9,12 +9,17 @@ import os
 import socket
 import ssl
 from datetime import UTC, datetime
+from typing import Final
 
 import aiohttp
 from yarl import URL
 
+from noxu.apiserver.go import url as go_url
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.webhook import certificates
+
+_MAX_PORT: Final = 65535
+_PORT_DIGITS: Final = 20  # longer numbers are not parsed; a number may have leading zeros
 
 
 async def failure_text(error: BaseException, url: URL, name: str, ca_bundle: bytes) -> str:
@@ -39,6 +44,16 @@ async def failure_text(error: BaseException, url: URL, name: str, ca_bundle: byt
     return str(error)
 
 
+def address_failure(text: str) -> str:
+    """Go's message for a URL whose host cannot be looked up, or whose port is out of range."""
+    host, colon, port = go_url.parse(text).host.rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = f"{host}{colon}{port}", ""
+    if port and (len(port) > _PORT_DIGITS or int(port) > _MAX_PORT):
+        return f"dial tcp: address {port}: invalid port"
+    return f"dial tcp: lookup {host.strip('[]')}: no such host"
+
+
 def _errno_text(error: OSError) -> str:
     texts = {errno.ECONNRESET: "connection reset by peer", errno.EPIPE: "broken pipe"}
     number = error.errno or errno.ECONNRESET
@@ -54,7 +69,7 @@ async def _address(url: URL) -> str:
     except ValueError:
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError:
+        except (OSError, ValueError):
             return f"{host}:{port}"
         host = str(found[0][4][0])
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -76,6 +91,6 @@ async def _certificate_text(url: URL, name: str, ca_bundle: bytes) -> str:
         _, writer = await asyncio.open_connection(url.host, url.port, ssl=context, server_hostname=name)
         der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         writer.transport.abort()
-    except OSError:
+    except (OSError, ValueError):  # a name that TLS cannot send
         pass
     return certificates.verification_error(der or b"", name, ca_bundle, datetime.now(UTC))

@@ -21,6 +21,8 @@ import re
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api.names import path_segment_name
+from noxu.apiserver.go.text import quote
 from noxu.apiserver.registry import reading
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.values import Object
@@ -66,6 +68,13 @@ class Entry:
         copy = Entry(self.key, self.stored, revision)
         copy.rendering, copy.labels, copy.fields = self.rendering, self.labels, self.fields
         return copy
+
+
+def check_path_name(name: str) -> None:
+    """Check the name in a path before its object is read (upstream's NamespaceKeyFunc). Raises ApiError."""
+    complaints = path_segment_name(name)
+    if complaints:
+        raise errors.bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(complaints)}")
 
 
 def key_of(resource: Resource, namespace: str, name: str) -> Key:

@@ -2,7 +2,8 @@
 
 Without a resourceVersion a list shows the newest state. With one it shows that state or a newer one; with `exact`, and on
 every page after the first, exactly that state, which comes from the store's history. A page starts after the last key of
-the previous page, so objects that are created in between do not shift it.
+the previous page, so objects that are created in between do not shift it. The list of a single object, which a field
+selector names, has one page whatever its limit: it never has a continue token.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final, NamedTuple, Protocol
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.names import label_name, path_segment_name
 from noxu.apiserver.registry import corrupt_objects
 from noxu.apiserver.registry.conversion.entries import entries_at
 from noxu.apiserver.registry.entry import Entry, fields_of, labels_of
@@ -45,6 +47,10 @@ class Fields(Protocol):
     @property
     def cost(self) -> int: ...
 
+    def exact(self, name: str, /) -> str | None:
+        """The value that is required of a field, None if none is."""
+        ...
+
     def matches(self, fields: dict[str, str], /) -> bool: ...
 
 
@@ -61,6 +67,23 @@ class Selection(NamedTuple):
         if not self.resource.namespaced:
             return ""
         return None if self.namespace is None else f"{self.namespace}/"
+
+    @property
+    def single(self) -> Key | None:
+        """The only key that the field selector allows; None if there may be several, or no object can have it.
+
+        The namespace is that of the path or, without one, of the selector (upstream's Store.ListPredicate).
+        """
+        name = None if self.fields is None else self.fields.exact("metadata.name")
+        if self.fields is None or name is None or path_segment_name(name):
+            return None
+        partition = self.partition
+        if partition is None:
+            namespace = self.fields.exact("metadata.namespace") or ""
+            if label_name(namespace):
+                return None
+            partition = f"{namespace}/"
+        return Key(self.resource.collection, partition, name)
 
     @property
     def selects_all(self) -> bool:
@@ -108,6 +131,8 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
     if window.token:
         after, token_revision = decode_token(window.token, selection)
         revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
+    elif window.limit and selection.single is not None:
+        window = window._replace(limit=0)
     collection = await reader.collection(selection.resource)
     if corrupt := collection.corrupt_in(selection.partition):
         raise corrupt_objects.unlistable(selection.resource, corrupt)

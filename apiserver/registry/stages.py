@@ -32,7 +32,7 @@ from noxu.apiserver.registry.bodies import decode_body
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
 from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
 from noxu.apiserver.registry.draft import Action, Draft, Written
-from noxu.apiserver.registry.entry import Entry, key_of, new_entry, object_at, render
+from noxu.apiserver.registry.entry import Entry, check_path_name, key_of, new_entry, object_at, render
 from noxu.apiserver.registry.limits import SIZE_CHECKED, check_size
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
@@ -108,6 +108,7 @@ def refuse_terminating(draft: Draft) -> None:
 async def find(draft: Draft) -> None:
     """Find the stored object, and convert it to the request's version. A replace or apply may become a create."""
     request, reader, resource = draft.request, draft.environment.reader, draft.resource
+    check_path_name(request.name)
     try:
         draft.found = await reader.find(resource, request.namespace, request.name)
     except ApiError as error:

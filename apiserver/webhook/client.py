@@ -40,6 +40,10 @@ class Unusable(CallFailed):
     """The webhook cannot be called: upstream cannot make a REST client for it."""
 
 
+class BadAnswer(CallFailed):
+    """A webhook answered, but not with a review. `text` quotes the answer, so it is for the client and not for the log."""
+
+
 class Service(NamedTuple):
     """The service in a webhook's configuration."""
 

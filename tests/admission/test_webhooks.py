@@ -663,6 +663,54 @@ def test_a_webhook_that_cannot_be_reached(server: Server, kind: str) -> None:
     assert server.send("POST", body=widget("b")).code == 201
 
 
+ANSWERS: list[tuple[str, str, bytes]] = [
+    ("a Status", "500 x", b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"canary"}'),
+    ("text", "503 x", b"canary"),
+    ("no JSON", "200 OK", b"canary"),
+    ("another kind", "200 OK", b'{"kind":"canary","apiVersion":"v1"}'),
+    ("a field of another type", "200 OK",
+     b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"canary","allowed":"canary"}}'),
+    ("another uid", "200 OK",
+     b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"canary","allowed":true}}'),
+    ("no HTTP", "", b"canary"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
+def test_the_log_says_that_a_call_failed_but_not_what_the_webhook_answered(
+    server: Server, caplog: pytest.LogCaptureFixture, status: str, body: bytes
+) -> None:
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nContent-Type: text/plain\r\n\r\n".encode()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            with listener.accept()[0] as peer:
+                peer.recv(65536)
+                peer.sendall(head + body if status else body + b"\r\n\r\n")
+                while peer.recv(65536):
+                    pass
+
+        webhook = threading.Thread(target=answer, daemon=True)
+        webhook.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        server.noxu.apply(configuration(server, "Validating", clientConfig={"url": url}))
+        assert server.send("POST", body=widget()).code == 500
+    [line] = [record.getMessage() for record in caplog.records if "Failed calling" in record.getMessage()]
+    assert line == "Failed calling webhook, failing closed hook.example.com: its answer cannot be used"
+    assert "canary" not in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "https://a..b/", "https://h\u00e9/"])
+def test_an_address_that_cannot_be_used_is_a_call_that_failed(server: Server, kind: str, url: str) -> None:
+    server.noxu.apply(configuration(server, kind, clientConfig={"url": url}))
+    answer = server.send("POST", body=widget())
+    assert answer.code == 500
+    assert 'failed calling webhook "hook.example.com": failed to call webhook: Post "' in answer.body["message"]
+    server.noxu.apply(configuration(server, kind, clientConfig={"url": url}, failurePolicy="Ignore"))
+    assert server.send("POST", body=widget()).code == 201
+
+
 @pytest.mark.parametrize(
     ("hook", "code", "message"),
     [

@@ -257,7 +257,7 @@ async def test_a_write_that_conflicts_with_a_failing_one_succeeds(store: SqliteS
 
 
 async def test_while_the_disk_accepts_no_writes_reads_continue_and_writes_are_refused(
-    store: SqliteStore, disk: Disk
+    store: SqliteStore, disk: Disk, tmp_path: Path
 ) -> None:
     disk.only, disk.lasting, disk.armed = WRITES, True, True
     with pytest.raises((Unavailable, OutcomeUnknown)):
@@ -270,6 +270,7 @@ async def test_while_the_disk_accepts_no_writes_reads_continue_and_writes_are_re
         with pytest.raises(Unavailable):
             await store.compact(2)
         assert "disk is full" in (await store.status()).fault
+        assert str(tmp_path) not in (await store.status()).fault  # clients see it
         await asyncio.sleep(0.002)
     disk.armed = False
     await recovered(store)

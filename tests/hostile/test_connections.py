@@ -245,6 +245,7 @@ SMUGGLED = {
     "Arabic digits": CREATE + "Content-Length: \u0661\r\n\r\n".encode() + BODY,
     "chunks twice": CREATE + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + CHUNKED,
     "chunks not at the end": CREATE + b"Transfer-Encoding: chunked, identity\r\n\r\n" + CHUNKED,
+    "two encodings in two headers": CREATE + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED,
     "another encoding": CREATE + b"Transfer-Encoding: xchunked\r\n\r\n" + CHUNKED,
     "a space before the colon": CREATE + b"Transfer-Encoding : chunked\r\n\r\n" + CHUNKED,
     "a tab before the colon": CREATE + b"Content-Length\t: 4\r\n\r\n" + BODY,
@@ -289,6 +290,107 @@ def test_a_refused_request_closes_the_connection(noxu_session: Noxu) -> None:
     assert answer.count(b" 400 Bad Request") == 1
 
 
+LENGTH = b"Content-Length: %d\r\n" % len(BODY)
+UNSUPPORTED: list[tuple[str, bytes, int]] = [
+    ("packed chunks", CREATE + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + CHUNKED, 501),
+    ("chunks in HTTP/1.0", CREATE.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKED, 400),
+    ("HTTP/2.0 in the request line", CREATE.replace(b"1.1", b"2.0") + LENGTH + b"\r\n" + BODY, 505),
+    ("an unknown expectation", CREATE + LENGTH + b"Expect: x\r\n\r\n" + BODY, 417),
+    ("an expectation like a known one", CREATE + LENGTH + b"Expect: 100-continued\r\n\r\n" + BODY, 417),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "status"), [row[1:] for row in UNSUPPORTED], ids=[row[0] for row in UNSUPPORTED])
+def test_what_the_server_does_not_support_is_refused(noxu_session: Noxu, request_: bytes, status: int) -> None:
+    """As net/http does: the connection closes, so that what follows is not read as another request."""
+    next_request = b"" if b"HTTP/2" in request_ else b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n"
+    target = Target(noxu_session.url)
+    before = len(target.send("GET", MAPS).json["items"])
+    received = target.send_raw(request_ + next_request)
+    [answer] = split_answers(received)
+    assert answer.status == status
+    assert answer.headers["Connection"] == "close" or received.startswith(b"HTTP/1.0 ")
+    assert len(target.send("GET", MAPS).json["items"]) == before
+
+
+@pytest.mark.parametrize("expect", [b"100-continue", b"100-Continue", b"x, 100-continue", b""])
+def test_an_expectation_that_is_met(noxu_session: Noxu, expect: bytes) -> None:
+    received = Target(noxu_session.url).send_raw(CREATE + LENGTH + b"Expect: " + expect + b"\r\n\r\n" + BODY, answers=1)
+    assert status_of(received.replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")) == 201
+
+
+METHODS: list[tuple[str, bytes, int]] = [
+    ("an unknown method", b"FOO %b" % MAPS.encode(), 405),
+    ("a method in small letters", b"get %b" % MAPS.encode(), 405),
+    ("a method that begins as another", b"PATCHED %b" % MAPS.encode(), 405),
+    ("a long method", b"A" * 5000 + b" /version", 405),
+    ("a method of signs", b"!#$%&'*+-.^_`|~ /version", 405),
+    ("a method of WebDAV", b"PROPFIND /version", 405),
+    ("an unknown method of a document", b"FOO /livez", 200),
+    ("an unknown method of no path", b"FOO /nothing", 404),
+    ("options of the server", b"OPTIONS *", 200),
+    ("a tunnel to another host", b"CONNECT a:1", 403),
+    ("a tunnel to this host", b"CONNECT 127.0.0.1:1", 404),
+    ("a tunnel to a path", b"CONNECT /version", 405),
+    ("a URL without a path", b"GET http://127.0.0.1", 404),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "status"), [row[1:] for row in METHODS], ids=[row[0] for row in METHODS])
+def test_a_method_may_be_any_token(noxu_session: Noxu, line: bytes, status: int) -> None:
+    received = Target(noxu_session.url).send_raw(line + b" HTTP/1.1\r\n" + HOST + b"\r\n", answers=1)
+    assert status_of(received) == status, received
+
+
+def test_the_connection_can_be_used_after_an_unknown_method(noxu_session: Noxu) -> None:
+    with Target(noxu_session.url).connect() as peer:
+        for line, status in (
+            (b"FOO /version", 405),
+            (b"GET /livez", 200),
+            (b"BAR /version", 405),
+            (b"BAR /livez", 200),
+        ):
+            peer.sendall(line + b" HTTP/1.1\r\n" + HOST)
+            peer.sendall(b"Content-Length: 2\r\n\r\nhi")
+            assert status_of(receive(peer, answers=1)) == status
+
+
+def test_the_bytes_of_a_body_are_no_methods(noxu_session: Noxu) -> None:
+    """A piece of a body that looks like the beginning of a request is not changed."""
+    text = b'{"metadata":{"name":"foo"},"data":{"a":"'
+    with Target(noxu_session.url).connect() as peer:
+        peer.sendall(CREATE + b"Content-Length: %d\r\n\r\n" % (len(text) + 15))
+        peer.sendall(text)
+        time.sleep(0.1)  # so that the rest arrives by itself
+        peer.sendall(b"FOO /livez " + b'"}}\n')
+        [answer] = split_answers(receive(peer, answers=1))
+        assert answer.json["data"] == {"a": "FOO /livez "}
+
+
+def test_a_body_that_is_too_large_closes_the_connection_and_says_so(noxu_session: Noxu) -> None:
+    for head in (b"Content-Length: 4000000\r\n", b"Transfer-Encoding: chunked\r\n"):
+        with Target(noxu_session.url).connect() as peer:
+            peer.sendall(CREATE + head + b"\r\n")
+            if b"chunked" in head:
+                peer.sendall(b"3d0900\r\n" + b" " * 4_000_000)
+            [answer] = split_answers(receive(peer))
+            assert (answer.status, answer.headers["Connection"]) == (413, "close")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [b"GET /version HTTP/1.1\r\n" + HOST + b"\r\n", b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n", b"GET\r\n\r\n",
+     b"GET %b?watch=1&timeoutSeconds=1 HTTP/1.1\r\n" % MAPS.encode() + HOST + b"\r\n"],
+    ids=["a document", "no path", "no HTTP", "a watch"],
+)  # fmt: skip
+def test_an_answer_does_not_name_the_libraries_of_the_server(noxu_session: Noxu, request_: bytes) -> None:
+    with Target(noxu_session.url).connect() as peer:
+        peer.sendall(request_)
+        head = receive_head(peer)
+    assert b"\r\nServer: noxu\r\n" in head
+    assert b"aiohttp" not in head
+
+
 def test_pipelined_requests_are_answered_in_order(noxu_session: Noxu) -> None:
     paths = [b"/version", b"/livez", b"/api/v1/namespaces/default/configmaps/none", b"/livez"]
     requests = b"".join(b"GET %b HTTP/1.1\r\n" % path + HOST + b"\r\n" for path in paths)
@@ -313,7 +415,12 @@ def test_pipelined_requests_are_answered_in_order(noxu_session: Noxu) -> None:
         ({"Host": "192.168.0.1:{port}"}, 403),
         ({"Host": "127.0.0.1:{port}", "Origin": "http://127.0.0.1:{port}"}, 200),
         ({"Host": "127.0.0.1:{port}", "Origin": "http://evil.example"}, 403),
-        ({"Host": "127.0.0.1:{port}", "Origin": "http://127.0.0.1:1"}, 403),
+        ({"Host": "127.0.0.1:{port}", "Origin": "http://127.0.0.1:8001"}, 200),
+        ({"Host": "127.0.0.1:{port}", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Host": "127.0.0.1:{port}", "Sec-Fetch-Site": "none"}, 200),
+        ({"Host": "[::1]evil.com"}, 403),
+        ({"Host": "[::1].localhost"}, 403),
+        ({"Host": "evil.com:80.localhost"}, 403),
         ({"Host": "127.0.0.1:{port}", "Origin": "null"}, 403),
         ({"Host": "evil.example", "Origin": "http://evil.example"}, 403),
     ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,6 +22,7 @@ SUBRESOURCES = {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "s
 CANARY = "canary-7f3a"
 BASE = f"/apis/{GROUP}/v1"
 DROPS = path_of("drops")
+MAPS_OF_DEFAULT = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +201,68 @@ def test_no_path_below_a_collection_reaches_another_namespace_or_kind(target: Ta
     assert answer.status != 500, answer.body
     assert CANARY in send(target, path_of("drops", "secret", "other")).body.decode()
     assert CANARY in send(target, path_of("lakes", "a", "")).body.decode()
+
+
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+NAMED = json.dumps(custom_resource("Drop", "..")).encode()
+SCALE = json.dumps({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": ".."}}).encode()
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+# name, method, path behind the name, body, media type
+UNNAMEABLE: list[tuple[str, str, str, bytes | None, str]] = [
+    ("a get", "GET", "", None, JSON),
+    ("a get of a status", "GET", "/status", None, JSON),
+    ("a get of a scale", "GET", "/scale", None, JSON),
+    ("a replacement", "PUT", "", NAMED, JSON),
+    ("a replacement of a status", "PUT", "/status", NAMED, JSON),
+    ("a replacement of a scale", "PUT", "/scale", SCALE, JSON),
+    ("a merge patch", "PATCH", "", b"{}", MERGE),
+    ("a JSON patch", "PATCH", "", b"[]", "application/json-patch+json"),
+    ("a merge patch of a status", "PATCH", "/status", b"{}", MERGE),
+    ("a merge patch of a scale", "PATCH", "/scale", b"{}", MERGE),
+    ("an apply", "PATCH", "?fieldManager=m", NAMED, APPLY),
+    ("an apply of a status", "PATCH", "/status?fieldManager=m", NAMED, APPLY),
+    ("a deletion", "DELETE", "", None, JSON),
+    ("a deletion with options", "DELETE", "", b"{}", JSON),
+    ("a deletion of what is corrupt", "DELETE", "?ignoreStoreReadErrorWithClusterBreakingPotential=true", None, JSON),
+]
+
+
+def unnameable() -> Iterator[Any]:
+    """Every request for drops, which have subresources, and those without a body of a drop for other kinds."""
+    for name, method, rest, body, media_type in UNNAMEABLE:
+        yield pytest.param(f"{DROPS}/..{rest}", method, body, media_type, id=name)
+        if not rest.startswith("/") and body is not NAMED:
+            for collection in (f"{BASE}/lakes", MAPS_OF_DEFAULT, DEFINITIONS):
+                yield pytest.param(f"{collection}/..{rest}", method, body, media_type, id=f"{name} of {collection}")
+
+
+@pytest.mark.parametrize(("path", "method", "body", "media_type"), list(unnameable()))
+def test_a_name_that_no_object_can_have_is_refused_before_the_object_is_looked_up(
+    target: Target, path: str, method: str, body: bytes | None, media_type: str
+) -> None:
+    answer = send(target, path, method, body, media_type)
+    assert (answer.status, answer.message) == (400, "Name parameter invalid: \"..\": may not be '..'")
+
+
+LATER: list[tuple[str, str, bytes | None, str, int]] = [
+    ("the Content-Type of a deletion", "DELETE", b"null", "application/cbor", 415),
+    ("the options of a deletion", "DELETE", b'{"dryRun":["x"]}', JSON, 422),
+    ("the Content-Type of a patch", "PATCH", b"{}", JSON, 415),
+    ("a patch that is no JSON", "PATCH", b"{", MERGE, 400),
+    ("the name of the object", "PUT", NAMED.replace(b'".."', b'"a"'), JSON, 400),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "media_type", "status"), [row[1:] for row in LATER], ids=[row[0] for row in LATER]
+)
+def test_what_is_wrong_with_a_request_comes_before_its_name(
+    target: Target, method: str, body: bytes, media_type: str, status: int
+) -> None:
+    answer = send(target, f"{DROPS}/..", method, body, media_type)
+    assert answer.status == status
+    assert "Name parameter" not in answer.message
 
 
 # -- S7: the wrong scope (CVE-2019-11247). Generated: every verb, both wrong scopes, every subresource

@@ -253,5 +253,15 @@ async def test_a_filter_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_deprecated_version_warns(served: ServedApp) -> None:
     definition = widgets("app.example.com", {}, deprecated=True, deprecationWarning="v1 is deprecated")
     assert (await served.send("POST", DEFINITIONS, definition)).code == 201
-    for path in ("/apis/app.example.com/v1/widgets", "/apis/app.example.com/v1/widgets/a"):
-        assert (await served.send("GET", path)).headers.getall("Warning") == ['299 - "v1 is deprecated"']
+    collection = "/apis/app.example.com/v1/widgets"
+    for method, path, code in (
+        ("GET", collection, 200),
+        ("GET", f"{collection}/a", 404),
+        ("GET", f"{collection}/a/status", 404),
+        ("PATCH", f"{collection}/a/nothing", 404),
+        ("GET", f"{collection}/a/scale?watch=1", 404),
+        ("OPTIONS", collection, 405),
+    ):
+        reply = await served.send(method, path)
+        assert (reply.code, reply.headers.getall("Warning")) == (code, ['299 - "v1 is deprecated"'])
+    assert "Warning" not in (await served.send("GET", "/apis/app.example.com/v2/widgets")).headers

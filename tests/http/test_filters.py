@@ -112,6 +112,20 @@ def test_the_target_is_parsed(target: str, path: str, resource: str, host: str) 
     assert (exchange.path, exchange.info.resource, exchange.host) == (path, resource, host)
 
 
+@pytest.mark.parametrize(
+    ("method", "target", "path", "host"),
+    [
+        ("CONNECT", "a:1", "", "a:1"),
+        ("CONNECT", "/version", "/version", "h"),
+        ("OPTIONS", "*", "*", "h"),
+        ("FOO", "/version", "/version", "h"),
+    ],
+)
+def test_a_target_that_need_not_be_a_path(method: str, target: str, path: str, host: str) -> None:
+    exchange = parsed(method, target, Host="h")
+    assert (exchange.path, exchange.info.verb, exchange.host) == (path, "", host)
+
+
 MALFORMED: list[tuple[str, str, HttpVersion, tuple[int, str] | None]] = [
     ("HTTP/0.9", MAPS, HttpVersion(0, 9), (400, "400 Bad Request: malformed HTTP version")),
     ("HTTP/1.0", MAPS, HttpVersion10, None),
@@ -144,7 +158,13 @@ ORIGINS: list[tuple[str, str, str | None, bool]] = [
     ("its own web page", "127.0.0.1:80", "http://127.0.0.1:80", True),
     ("the web page of an own name", "noxu.test:80", "https://noxu.test:80", True),
     ("in other letters", "LOCALHOST:80", "http://localhost:80", True),
-    ("a web page on another port", "127.0.0.1:80", "http://127.0.0.1:81", False),
+    ("a web page of another program", "127.0.0.1:80", "http://127.0.0.1:81", True),
+    ("a web page of kubectl proxy", "127.0.0.1:80", "http://localhost:8001", True),
+    ("an extension of a browser", "127.0.0.1:80", "chrome-extension://localhost", False),
+    ("an origin without a scheme", "127.0.0.1:80", "localhost", False),
+    ("an own name's web page under another name", "127.0.0.1:80", "https://noxu.test:80", False),
+    ("an own name's web page on another port", "noxu.test:80", "https://noxu.test:81", False),
+    ("text behind an address", "127.0.0.1:80", "http://[::1]evil.com", False),
     ("a web page elsewhere", "127.0.0.1:80", "http://evil.example", False),
     ("a web page of no origin", "127.0.0.1:80", "null", False),
     ("an empty origin", "127.0.0.1:80", "", False),
@@ -156,6 +176,14 @@ ORIGINS: list[tuple[str, str, str | None, bool]] = [
 def test_origin(host: str, origin: str | None, passes: bool) -> None:
     exchange = parsed(Host=host, **({} if origin is None else {"Origin": origin}))
     refused = refusal(Origin(frozenset({"noxu.test"})), exchange)
+    assert refused is None if passes else refused is not None and refused[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("site", "passes"), [("same-origin", True), ("same-site", True), ("none", True), ("cross-site", False)]
+)
+def test_requests_that_a_browser_calls_cross_site_are_refused(site: str, passes: bool) -> None:
+    refused = refusal(Origin(frozenset()), parsed(Host="127.0.0.1", Sec_Fetch_Site=site))
     assert refused is None if passes else refused is not None and refused[0] == 403
 
 
@@ -186,9 +214,18 @@ def test_the_deadline_of(target: str, deadline: float) -> None:
     assert exchange.deadline == deadline
 
 
-def test_a_timeout_that_is_no_duration_is_refused() -> None:
-    text = 'invalid timeout specified in the request URL - time: invalid duration "x"'
-    assert refusal(Deadline(), parsed(target=f"{MAPS}?timeout=x")) == (400, text)
+@pytest.mark.parametrize("path", [MAPS, "/version", "/livez", "/apis", "/nothing", "/", "/openapi/v2"])
+@pytest.mark.parametrize(
+    ("timeout", "why"),
+    [("x", 'invalid duration "x"'), ("5", 'missing unit in duration "5"'), ("%20", 'invalid duration " "')],
+)
+def test_a_timeout_that_is_no_duration_is_refused_on_every_path(path: str, timeout: str, why: str) -> None:
+    text = f"invalid timeout specified in the request URL - time: {why}"
+    assert refusal(Deadline(), parsed(target=f"{path}?timeout={timeout}")) == (400, text)
+
+
+def test_a_watch_ignores_a_timeout_that_is_no_duration() -> None:
+    assert refusal(Deadline(), parsed(target=f"{MAPS}?watch=1&timeout=x")) is None
 
 
 # -- Authenticate and Authorize ---------------------------------------------------------------------------------------

@@ -131,3 +131,36 @@ def test_another_version(things: Things) -> None:
     shown = things.ask("GET", f"/apis/{GROUP}/v2/namespaces/default/things").body
     assert (shown["apiVersion"], shown["kind"]) == (f"{GROUP}/v2", "ThingList")
     assert [(item["apiVersion"], item["spec"]) for item in shown["items"]] == [(f"{GROUP}/v2", {"color": "blue"})]
+
+
+LIMITED: list[tuple[str, str, list[str], bool]] = [
+    ("a name in a namespace", "?fieldSelector=metadata.name%3Da&limit=1", ["a"], False),
+    ("a name and labels that match", "?fieldSelector=metadata.name%3Da&labelSelector=!x&limit=1", ["a"], False),
+    ("a name and labels that do not", "?fieldSelector=metadata.name%3Da&labelSelector=x&limit=1", [], False),
+    ("two names", "?fieldSelector=metadata.name%3Da,metadata.name%3Db&limit=1", [], False),
+    ("a name that is excluded", "?fieldSelector=metadata.name!%3Da&limit=1", ["b"], True),
+    ("another field", "?fieldSelector=spec.color%3Dred&limit=1", ["a"], True),
+    ("a name in all namespaces", f"/apis/{GROUP}/v1/things?fieldSelector=metadata.name%3Da&limit=1", ["a"], True),
+    ("a name and a namespace", f"/apis/{GROUP}/v1/things?fieldSelector=metadata.name%3Da,"
+     "metadata.namespace%3Ddefault&limit=1", ["a"], False),
+    ("the name of a built-in object", "/api/v1/namespaces?fieldSelector=metadata.name%3Ddefault&limit=1",
+     ["default"], False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rest", "names", "has_more"), [row[1:] for row in LIMITED], ids=[row[0] for row in LIMITED])
+def test_the_list_of_a_single_object_has_one_page(things: Things, rest: str, names: list[str], has_more: bool) -> None:
+    for name in "abc":
+        things.create(name)
+    page = things.ask("GET", rest).body
+    assert [item["metadata"]["name"] for item in page["items"]] == names
+    assert bool(page["metadata"].get("continue")) == has_more
+
+
+def test_the_list_of_a_single_object_that_continues_another_may_have_more_pages(things: Things) -> None:
+    for name in "abc":
+        things.create(name)
+    token = things.ask("GET", "?limit=1").body["metadata"]["continue"]
+    page = things.ask("GET", f"?limit=1&fieldSelector=metadata.name%3Db&continue={token}").body
+    assert [item["metadata"]["name"] for item in page["items"]] == ["b"]
+    assert page["metadata"]["continue"]

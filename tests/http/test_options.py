@@ -41,7 +41,7 @@ def test_a_boolean(query: str, expected: bool | None) -> None:
 
 INTEGERS: list[tuple[str, int | str | None]] = [
     ("", None),
-    ("n=", None),
+    ("n=", 'strconv.ParseInt: parsing "": invalid syntax'),
     ("n=5", 5),
     ("n=-5", -5),
     ("n=%2B5", 5),
@@ -49,6 +49,9 @@ INTEGERS: list[tuple[str, int | str | None]] = [
     ("n=9223372036854775807", 2**63 - 1),
     ("n=9223372036854775808", 'strconv.ParseInt: parsing "9223372036854775808": value out of range'),
     ("n=-9223372036854775809", 'strconv.ParseInt: parsing "-9223372036854775809": value out of range'),
+    (f"n={'9' * 5000}", f'strconv.ParseInt: parsing "{"9" * 5000}": value out of range'),
+    (f"n=-{'9' * 5000}", f'strconv.ParseInt: parsing "-{"9" * 5000}": value out of range'),
+    (f"n={'0' * 30}7", 7),
     ("n=1.5", 'strconv.ParseInt: parsing "1.5": invalid syntax'),
     ("n=1_000", 'strconv.ParseInt: parsing "1_000": invalid syntax'),
     ("n=%20 1", 'strconv.ParseInt: parsing "  1": invalid syntax'),
@@ -71,6 +74,8 @@ REVISIONS: list[tuple[str, int | str]] = [
     ("12", 12),
     ("18446744073709551615", 2**64 - 1),
     ("18446744073709551616", "value out of range"),
+    ("9" * 5000, "value out of range"),
+    ("0" * 30 + "12", 12),
     ("-1", "invalid syntax"),
     ("+1", "invalid syntax"),
     ("x", "invalid syntax"),

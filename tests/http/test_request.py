@@ -8,7 +8,6 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http.request import (
     NO_RESOURCE,
     RequestInfo,
-    check_name,
     check_namespace,
     decode_path,
     is_watch,
@@ -153,27 +152,6 @@ def test_the_namespace_in_a_path(namespace: str, message: str | None) -> None:
         return
     with pytest.raises(ApiError) as caught:
         check_namespace(namespace)
-    assert (caught.value.code, caught.value.message) == (400, message)
-
-
-NAMES: list[tuple[str, str | None]] = [
-    ("a", None),
-    ("No Name", None),
-    (".", """Name parameter invalid: ".": may not be '.'"""),
-    ("..", """Name parameter invalid: "..": may not be '..'"""),
-    ("a%", """Name parameter invalid: "a%": may not contain '%'"""),
-    ("a/b", """Name parameter invalid: "a/b": may not contain '/'"""),
-    ("/%", """Name parameter invalid: "/%": may not contain '/';may not contain '%'"""),
-]
-
-
-@pytest.mark.parametrize(("name", "message"), NAMES)
-def test_the_name_in_a_path(name: str, message: str | None) -> None:
-    if message is None:
-        check_name(name)
-        return
-    with pytest.raises(ApiError) as caught:
-        check_name(name)
     assert (caught.value.code, caught.value.message) == (400, message)
 
 

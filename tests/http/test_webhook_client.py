@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.http.webhook_client import WebhookClient
-from noxu.apiserver.webhook.client import CallFailed, Endpoint, Reply, Service
+from noxu.apiserver.webhook.client import BadAnswer, CallFailed, Endpoint, Reply, Service, describe
 from tests.optional import needs_program
 from tests.timing import hang_guard
 
@@ -236,6 +236,37 @@ async def test_a_host_that_does_not_exist(client: WebhookClient) -> None:
         text
         == 'Post "https://hook.ns.svc.invalid:443/x?timeout=30s": dial tcp: lookup hook.ns.svc.invalid: no such host'
     )
+
+
+UNUSABLE: list[tuple[str, str, str]] = [
+    ("a port out of range", "http://127.0.0.1:99999/", "dial tcp: address 99999: invalid port"),
+    ("a port out of range, with TLS", "https://127.0.0.1:65536/x", "dial tcp: address 65536: invalid port"),
+    ("a port out of range, over IPv6", "http://[::1]:99999/", "dial tcp: address 99999: invalid port"),
+    ("a port of many digits", f"https://h:{'9' * 5000}/", f"dial tcp: address {'9' * 5000}: invalid port"),
+    ("an empty label", "https://a..b/", "dial tcp: lookup a..b: no such host"),
+    ("a label that is too long", f"https://{'a' * 64}.com/", f"dial tcp: lookup {'a' * 64}.com: no such host"),
+    ("a name that is too long", f"https://{'a.' * 300}a/", f"dial tcp: lookup {'a.' * 300}a: no such host"),
+    ("a dot at the beginning", "https://.a/", "dial tcp: lookup .a: no such host"),
+    ("letters outside ASCII", "https://h\u00e9.invalid/", "dial tcp: lookup h\u00e9.invalid: no such host"),
+    ("bytes that are no text", "https://\udcff/", "dial tcp: lookup \udcff: no such host"),
+    ("Punycode of nothing", "https://xn--/", "dial tcp: lookup xn--: no such host"),
+    ("no host", "https://:80/", "dial tcp: lookup : no such host"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("url", "why"), [row[1:] for row in UNUSABLE], ids=[row[0] for row in UNUSABLE])
+async def test_an_address_that_cannot_be_used(client: WebhookClient, url: str, why: str) -> None:
+    """The validation of configurations accepts these URLs, as upstream's does."""
+    assert await failure(client, Endpoint(url)) == f"{describe(Endpoint(url), 30)}: {why}"
+
+
+async def test_what_is_not_http_is_an_answer() -> None:
+    """So its text is not logged."""
+    async with serving(answering(b"secret\r\n\r\n", once=True)) as port:
+        client = WebhookClient()
+        with pytest.raises(BadAnswer):
+            await client(plain(port), b"{}", timeout=30)
+        await client.close()
 
 
 async def test_a_service_that_does_not_exist(client: WebhookClient) -> None:

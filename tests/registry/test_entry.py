@@ -14,6 +14,7 @@ from noxu.apiserver.registry.entry import (
     Entry,
     body_at,
     body_before_storage,
+    check_path_name,
     converted_entry,
     fields_of,
     is_rendered,
@@ -281,3 +282,24 @@ def test_cluster_scoped_objects_have_no_namespace_for_selectors() -> None:
     resource = widgets(scope="Cluster").storage
     entry = new_entry(key_of(resource, "", "a"), resource, widget(metadata={"uid": UID}))
     assert (entry.namespace, fields_of(entry, resource)) == ("", {"metadata.name": "a"})
+
+
+NAMES: list[tuple[str, str | None]] = [
+    ("a", None),
+    ("No Name", None),
+    (".", """Name parameter invalid: ".": may not be '.'"""),
+    ("..", """Name parameter invalid: "..": may not be '..'"""),
+    ("a%", """Name parameter invalid: "a%": may not contain '%'"""),
+    ("a/b", """Name parameter invalid: "a/b": may not contain '/'"""),
+    ("/%", """Name parameter invalid: "/%": may not contain '/';may not contain '%'"""),
+]
+
+
+@pytest.mark.parametrize(("name", "message"), NAMES)
+def test_the_name_in_a_path(name: str, message: str | None) -> None:
+    if message is None:
+        check_path_name(name)
+        return
+    with pytest.raises(ApiError) as caught:
+        check_path_name(name)
+    assert (caught.value.code, caught.value.message) == (400, message)

@@ -1,0 +1,38 @@
+"""The version and the framing of a request: what aiohttp's parser accepts, and Go's net/http refuses.
+
+Another server in front of this one could understand such a request differently, and see other requests than this server
+does. So it is refused, and the connection closes, because the bytes that follow may not be a request.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import HttpVersion, HttpVersion10, HttpVersion11
+from multidict import CIMultiDictProxy
+
+from noxu.apiserver.api.errors import ApiError
+
+_HTTP_2: Final = HttpVersion(2, 0)
+
+
+def refusal(version: HttpVersion, headers: CIMultiDictProxy[str]) -> ApiError | None:
+    """The error of a request that has to be refused, with net/http's texts; None for any other."""
+    if version < HttpVersion10:
+        return ApiError(400, "", text="400 Bad Request: malformed HTTP version")
+    if version >= _HTTP_2:
+        return ApiError(505, "", text="505 HTTP Version Not Supported: unsupported protocol version")
+    if "Transfer-Encoding" in headers:
+        if version < HttpVersion11:  # Go ignores the header, which RFC 9112, 6.1 calls faulty
+            return ApiError(400, "", text="400 Bad Request")
+        encodings = headers.getall("Transfer-Encoding")
+        if len(encodings) != 1 or encodings[0].lower() != "chunked":
+            return ApiError(501, "", text="Unsupported transfer encoding")
+    if "Expect" in headers and not _expects_continue(headers["Expect"]):
+        return ApiError(417, "", text="")
+    return None
+
+
+def _expects_continue(expect: str) -> bool:
+    """Whether `100-continue` is one of the expectations. Nothing is expected by an empty header."""
+    return not expect or "100-continue" in [part.strip().lower() for part in expect.replace(",", " ").split()]
