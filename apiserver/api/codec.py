@@ -393,6 +393,16 @@ def identify(body: bytes, expected: GroupVersionKind) -> tuple[GroupVersionKind,
     return sent, parsed.value
 
 
+def read_kind(body: bytes, media_type: str, expected: GroupVersionKind) -> tuple[GroupVersionKind, Json]:
+    """(the kind of an object in a request body, the value); what the body does not say is taken from `expected`.
+
+    null is an object without fields. The value may be null or have no fields of `expected`; a number that no float64
+    holds is null. Raises ValueError with Go's message.
+    """
+    parsed = _parse(body, media_type)
+    return _with_defaults(_identity_of(parsed), expected), parsed.value
+
+
 def unidentified(value: Json, text: Callable[[], str], *, typed: bool) -> str:
     """Why a JSON value is not an object of some kind, "" if it is; `text` gives the value's JSON for the message.
 

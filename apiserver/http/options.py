@@ -23,6 +23,7 @@ from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_CACHED_AGENT: Final = 256  # characters of a User-Agent that is remembered
 MAX_SELECTOR: Final = 128 * 1024  # characters; upstream has no limit but that of a URL, a megabyte
+_MAX_DIGITS: Final = len(str(MAX_INT64))
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
@@ -42,14 +43,17 @@ def boolean(query: Query, name: str) -> bool | None:
 
 def integer(query: Query, name: str) -> int | None:
     text = first(query, name)
-    if name not in query or text == "":
+    if name not in query:
         return None
-    digits = text[1:] if text[:1] in "+-" else text
+    digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
-    if not MIN_INT64 <= int(text) <= MAX_INT64:
+    digits = digits.lstrip("0") or "0"
+    number = int(digits) if len(digits) <= _MAX_DIGITS else MAX_INT64 + 1
+    number = -number if text.startswith("-") else number
+    if not MIN_INT64 <= number <= MAX_INT64:
         raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
-    return int(text)
+    return number
 
 
 def request_timeout(query: Query, longest: float) -> float:
@@ -146,12 +150,15 @@ class DeleteBody(NamedTuple):
 
 
 def delete_body_from_query(query: Query) -> DeleteBody:
+    """DeleteOptions in a query, where `uid` and `resourceVersion` are preconditions. Raises ApiError."""
     return DeleteBody(
         query.get("dryRun", []),
         first(query, "propagationPolicy") if "propagationPolicy" in query else None,
         boolean(query, "orphanDependents"),
         integer(query, "gracePeriodSeconds"),
-        corrupt_too=boolean(query, CORRUPT_TOO),
+        first(query, "uid") or None,  # an empty one is no precondition
+        first(query, "resourceVersion") or None,
+        boolean(query, CORRUPT_TOO),
     )
 
 
@@ -159,7 +166,12 @@ def delete_body_as_sent(body: DeleteBody) -> Object:
     """DeleteOptions that came in a query, as an object."""
     sent: Object = {"gracePeriodSeconds": body.grace, "orphanDependents": body.orphan}
     sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None, CORRUPT_TOO: body.corrupt_too}
-    return {name: value for name, value in sent.items() if value is not None}
+    sent["preconditions"] = _without_none({"uid": body.uid, "resourceVersion": body.resource_version}) or None
+    return _without_none(sent)
+
+
+def _without_none(value: Object) -> Object:
+    return {name: item for name, item in value.items() if item is not None}
 
 
 def delete_body_from_object(value: Object) -> DeleteBody:
