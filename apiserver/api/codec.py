@@ -420,15 +420,18 @@ def unidentified(value: Json, text: Callable[[], str], *, typed: bool) -> str:
 _MAX_READ_IN_PYTHON: Final = 64 * 1024  # bytes of a webhook's answer
 
 
-def decode_answer(body: bytes) -> Json:
-    """Decode JSON that a webhook sent. Raises ValueError, with Go's message unless it is too long to be read in Python."""
+def decode_answer(body: bytes, *, raw_numbers: bool = False) -> Json:
+    """Decode JSON that a webhook sent. Raises ValueError, with Go's message unless it is too long to be read in Python.
+
+    A number that no float64 holds is null, or with `raw_numbers` a RawNumber.
+    """
     if len(body) > _MAX_READ_IN_PYTHON:
         try:
             return orjson.loads(body)
         except ValueError as error:
             if "limit" not in str(error):  # of depth, which is a tenth of Go's
                 raise
-    return go_json.read(body).value
+    return go_json.read(body, raw_numbers=raw_numbers).value
 
 
 def _parse_quickly(body: bytes) -> _Parsed:
