@@ -177,9 +177,9 @@ def patched(request: Attributes, resource: Resource, new: Object, operations: Se
         value = apply_operations(new, list(operations))
     except PatchFailed as failed:
         raise errors.internal_error(failed.text) from None
+    if go_json.has_raw_number(list(operations)) and go_json.has_raw_number(value):
+        raise errors.internal_error(go_json.read(codec.encode(value, sort_keys=True)).error)
     try:
-        if go_json.has_raw_number(list(operations)) and go_json.has_raw_number(value):
-            raise ValueError(go_json.read(codec.encode(value, sort_keys=True)).error)
         return _typed(request, resource, value)
     except ValueError as error:
         raise errors.internal_error(str(error)) from None

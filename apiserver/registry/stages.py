@@ -556,21 +556,24 @@ def encode(draft: Draft) -> Awaitable[None] | None:
     key = draft.found.key if draft.found is not None else Key(resource.collection, namespace, new["metadata"]["name"])
     if resource.versions.converter is not None and resource.versions.storage is not resource:
         return _encode_converted(draft, key)
-    draft.entry = _entry(resource, key, new)
+    draft.entry = _entry(resource, key, new, complete=draft.scale is None)
     return None
 
 
 async def _encode_converted(draft: Draft, key: Key) -> None:
     [value], weight = await at_storage_version(draft.new, draft.resource.versions.storage, draft.weight)
-    draft.entry = await offload(weight, _entry, draft.resource, key, value)
+    draft.entry = await offload(weight, _entry, draft.resource, key, value, complete=draft.scale is None)
 
 
-def _entry(resource: Resource, key: Key, value: Object) -> Entry:
-    """The entry of an object that is at the resource's version or already at the storage version."""
+def _entry(resource: Resource, key: Key, value: Object, *, complete: bool) -> Entry:
+    """The entry of an object that is at the resource's version or already at the storage version.
+
+    `complete`: its defaults are filled in. A write to /scale, which may create maps, does not; the next read does.
+    """
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
         value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
-    served_as_stored = storage is resource and resource.serves_as_stored
+    served_as_stored = complete and storage is resource and resource.serves_as_stored
     entry = new_entry(key, storage, value, served_as_stored=served_as_stored)
     if not served_as_stored:
         render(entry, storage.versions)
