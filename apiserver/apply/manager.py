@@ -327,7 +327,9 @@ def _applied(
     merged = merge(live, config, tracker.type)
     new = _without_withdrawn(merged, last, managers, me, versions) if last and last.fields else merged
     if new is not merged and (wrong := _type_errors(new, tracker, duplicates=True)):
-        raise Failed(f"failed to compare objects: {join_errors(wrong)}")  # null items, of which only fields are withdrawn
+        raise Failed(
+            f"failed to compare objects: {join_errors(wrong)}"
+        )  # null items, of which only fields are withdrawn
     change = compare(live, new, tracker.type)
     unchanged = not any(change) and same(live, new)  # the order of lists is not part of the change
     change = change.without(tracker.resets.get(tracker.version))

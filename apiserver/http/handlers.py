@@ -319,7 +319,7 @@ async def receive_body(exchange: Exchange) -> bytes:
 
 async def written_answer(exchange: Exchange, written: Written, accepted: Accepted, status: int) -> Answer:
     """The object that a write left."""
-    if written.entry is not None and written.has_version:
+    if written.entry is not None and written.unstored_version is None:
         return await entry_answer(exchange, written.entry, accepted, status)
     weight = max(exchange.weight, len(written.entry.stored) if written.entry else 0)
     body = await offload(weight, written.body, exchange.resource)

@@ -19,7 +19,8 @@ from noxu.apiserver.api.meta import OBJECT_META, GroupVersionKind, coerce, gener
 from noxu.apiserver.apply import manager
 from noxu.apiserver.apply.tracker import Tracker
 from noxu.apiserver.go import unstructured
-from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.go.strconv import parse_uint
+from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.bodies import decode_body
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
@@ -257,9 +258,7 @@ def address(draft: Draft) -> None:
     if draft.operation == "CREATE":
         for name in _SYSTEM_FIELDS:
             metadata.pop(name, None)
-        if draft.request.action is Action.APPLY:
-            metadata.pop("resourceVersion", None)
-        else:
+        if draft.request.action is not Action.APPLY:
             return
     check_name(metadata, draft.request.name)
 
@@ -394,20 +393,29 @@ def admit(draft: Draft) -> Awaitable[None] | None:
 
 
 def lock(draft: Draft) -> None:
-    """Optimistic locking: compare the resourceVersion in the object with the stored one."""
+    """Optimistic locking: compare the resourceVersion in the object with the stored one.
+
+    A replace or apply that creates the object may have any number.
+    """
+    given = _revision(_metadata(draft))
     if draft.found is None:
         return
     revision = draft.found.revision
-    given = _metadata(draft).get("resourceVersion") or "0"
-    if not (given.isascii() and given.isdigit()):
-        raise errors.plain_error(f"strconv.ParseUint: parsing {quote(given)}: invalid syntax")
-    if int(given) == 0:
+    if given == 0:
         if not draft.resource.behaviour.unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise errors.invalid(draft.resource.group_resource, draft.name, [error])
         _metadata(draft)["resourceVersion"] = str(revision)
-    elif int(given) != revision:
+    elif given != revision:
         raise errors.modified(draft.resource.group_resource, draft.name)
+
+
+def _revision(metadata: Object) -> int:
+    """The resourceVersion of an object as a number, 0 if it has none. Raises ApiError."""
+    try:
+        return parse_uint(metadata.get("resourceVersion") or "0")
+    except ValueError as error:
+        raise errors.plain_error(str(error)) from None
 
 
 def identify(draft: Draft) -> None:
@@ -550,14 +558,24 @@ def encode(draft: Draft) -> Awaitable[None] | None:
     if _is_to_be_removed(draft):
         return None
     resource, new = draft.resource, draft.new
-    if draft.operation == "CREATE" and draft.new["metadata"].get("resourceVersion") not in (None, "", "0"):
-        raise errors.plain_error("resourceVersion should not be set on objects to be created")
+    if draft.request.action is Action.CREATE and not _is_dry_run(draft):
+        _refuse_resource_version(new["metadata"])
     namespace = f"{draft.request.namespace}/" if draft.request.namespace else ""
     key = draft.found.key if draft.found is not None else Key(resource.collection, namespace, new["metadata"]["name"])
     if resource.versions.converter is not None and resource.versions.storage is not resource:
         return _encode_converted(draft, key)
     draft.entry = _entry(resource, key, new, complete=draft.scale is None)
     return None
+
+
+def _refuse_resource_version(metadata: Object) -> None:
+    """Refuse to create an object with a resourceVersion other than 0. As in upstream, a text that is no number is ignored."""
+    try:
+        revision = parse_uint(metadata.get("resourceVersion") or "0")
+    except ValueError:
+        return
+    if revision:
+        raise errors.plain_error("resourceVersion should not be set on objects to be created")
 
 
 async def _encode_converted(draft: Draft, key: Key) -> None:
@@ -610,7 +628,8 @@ async def _create(draft: Draft, entry: Entry) -> None:
         if existing is not None:
             raise _key_exists(draft, existing.stored)
         draft.note(DRY_RUN)
-        draft.written = Written(entry, created=True, has_version=False)
+        version = draft.new["metadata"].get("resourceVersion") or ""
+        draft.written = Written(entry, created=True, unstored_version=version)
         return
     if len(entry.stored) > SIZE_CHECKED:
         check_size(resource, entry, update=False)
