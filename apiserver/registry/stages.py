@@ -439,9 +439,10 @@ def _complete(draft: Draft) -> None:
     metadata.setdefault("uid", old.get("uid", ""))
     for name in ("creationTimestamp", "generation"):
         _restore(metadata, old, name)
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if old.get(name) is not None:
-            metadata[name] = old[name]
+    if old.get("deletionTimestamp") is not None:
+        metadata["deletionTimestamp"] = old["deletionTimestamp"]
+    if old.get("deletionGracePeriodSeconds") is not None and metadata.get("deletionGracePeriodSeconds") is None:
+        metadata["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]  # another value is refused
 
 
 def _restore(metadata: Object, old: Object, name: str) -> None:
