@@ -145,7 +145,7 @@ def _check_uid(draft: Draft, old: Object) -> None:
         resource = draft.resource
         key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
         why = f"Precondition failed: UID in precondition: {sent}, UID in object meta: {metadata.get('uid', '')}"
-        text = storage_error("invalid object", 4, resource, key, why)
+        text = storage_error("invalid object", 4, resource, key, why, dry_run=_is_dry_run(draft))
         raise errors.conflict(resource.group_resource, metadata["name"], text)
 
 

@@ -1,4 +1,4 @@
-"""metadata.resourceVersion in what is sent: of a new object, which has none yet, and of one that exists."""
+"""metadata.resourceVersion and uid in what is sent: of a new object, which has none yet, and of one that exists."""
 
 from __future__ import annotations
 
@@ -105,3 +105,25 @@ def test_an_update_with_a_resource_version_that_is_no_number(
         assert (answer.code, answer.message) == (code, message)
     answer = things.ask("GET", f"?resourceVersion={HUGE}")
     assert answer.code == 400
+
+
+KEYS = [
+    ("an object", "/a", "", f"/registry/apiextensions.kubernetes.io/{GROUP}/things/default/a"),
+    ("in a dry run", "/a", "?dryRun=All", f"/{GROUP}/things/default/a"),
+    ("its status in a dry run", "/a/status", "?dryRun=All", f"/{GROUP}/things/default/a"),
+    ("its Scale in a dry run", "/a/scale", "?dryRun=All", f"/{GROUP}/things/default/a"),
+    ("a built-in kind", f"{CONFIG_MAPS}/a", "", "/registry/configmaps/default/a"),
+    ("a built-in kind in a dry run", f"{CONFIG_MAPS}/a", "?dryRun=All", "/configmaps/default/a"),
+]
+
+
+@pytest.mark.parametrize(("path", "query", "key"), [row[1:] for row in KEYS], ids=[row[0] for row in KEYS])
+def test_the_error_for_another_uid_names_the_key_without_a_prefix_in_a_dry_run(
+    things: Things, path: str, query: str, key: str
+) -> None:
+    things.create("a", replicas=1)
+    things.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
+    stored = things.ask("GET", path).body
+    answer = things.ask("PUT", path + query, stored | {"metadata": stored["metadata"] | {"uid": "wrong"}})
+    assert answer.code == 409
+    assert f": StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, " in answer.message
