@@ -90,15 +90,6 @@ def read_applied(draft: Draft) -> None:
         draft.outcome.warnings += sent.duplicates
 
 
-def refuse_terminating(draft: Draft) -> None:
-    """Refuse to create custom resources while their definition is being deleted."""
-    if draft.resource.versions.terminating:
-        metadata = draft.new.get("metadata")
-        name = draft.request.name or (metadata.get("name", "") if isinstance(metadata, dict) else "")
-        why = "create not allowed while custom resource definition is terminating"
-        raise errors.forbidden(draft.resource.group_resource, name, why)
-
-
 # -- the stored object ------------------------------------------------------------------------------------------------
 
 
@@ -130,7 +121,6 @@ def _may_create(draft: Draft) -> bool:
 
 
 def _become_create(draft: Draft) -> None:
-    refuse_terminating(draft)
     draft.operation = "CREATE"
     if draft.request.action is Action.REPLACE:
         for name in _SYSTEM_FIELDS:
@@ -331,6 +321,18 @@ def own(draft: Draft) -> Awaitable[None] | None:
 
 async def _own_by_converting(draft: Draft, update: Callable[[Tracker], Object]) -> None:
     draft.new = await ownership.run_with_tracker(draft.resource, draft.request.subresource, update, draft.weight)
+
+
+def refuse_terminating(draft: Draft) -> None:
+    """Refuse to create custom resources while their definition is being deleted: before admission, as upstream."""
+    if draft.operation == "CREATE" and draft.resource.versions.terminating:
+        raise _terminating(draft)
+
+
+def _terminating(draft: Draft) -> ApiError:
+    name = draft.request.name or _metadata(draft).get("name", "")
+    why = "create not allowed while custom resource definition is terminating"
+    return errors.forbidden(draft.resource.group_resource, name, why)
 
 
 def mutate(draft: Draft) -> Awaitable[None] | None:
@@ -624,6 +626,8 @@ async def persist(draft: Draft) -> None:
 
 async def _create(draft: Draft, entry: Entry) -> None:
     resource = draft.resource
+    if resource.is_custom and _is_terminating_now(draft):
+        raise _terminating(draft)
     if _is_dry_run(draft):
         existing = (await draft.environment.reader.collection(resource)).entries.get(entry.key)
         if existing is not None:
@@ -644,6 +648,16 @@ async def _create(draft: Draft, entry: Entry) -> None:
     if draft.trace is not None:
         draft.note(f"created at resourceVersion {entry.revision}")
     draft.written = Written(entry, created=True)
+
+
+def _is_terminating_now(draft: Draft) -> bool:
+    """Whether the definition is being deleted or gone, which may have happened since the first stage.
+
+    Nothing waits between this and the write's place in the store's queue, so the finalizer finds every object that passes.
+    """
+    resource = draft.resource
+    versions = draft.environment.catalog.current.defined.get(f"{resource.plural}.{resource.group}")
+    return versions is None or versions.terminating
 
 
 async def _replace(draft: Draft, found: Entry, entry: Entry) -> None:
