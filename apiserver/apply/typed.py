@@ -53,6 +53,18 @@ def _has_key(kind: ListType, value: Json, key: str) -> bool:
     return key in value or kind.defaults.get(key) is not None
 
 
+NO_ELEMENT: Final[Element] = "?"
+"""Stands for an item that cannot be identified, as Go's empty PathElement."""
+
+
+def _element_of(kind: ListType, value: Json) -> Element:
+    """As `item_of`; an item that cannot be identified is NO_ELEMENT. Removing an item's fields may leave a null."""
+    try:
+        return item_of(kind, value)
+    except BadItem:
+        return NO_ELEMENT
+
+
 # --- validation ---
 
 _Location: TypeAlias = "tuple[_Location | None, str | int, Element]"
@@ -202,7 +214,7 @@ def deduced(value: Json) -> FieldSet:
 
 
 def to_set(root: Json, kind: Type) -> FieldSet:
-    """The fields that an applied object claims. The object is of the type."""
+    """The fields that an applied object claims. The object is of the type, except for null items of list-maps."""
     return _claimed(root, kind) or EMPTY
 
 
@@ -229,7 +241,7 @@ def _claimed(value: Json, kind: Type) -> FieldSet | None:
         return MEMBER
     node = {}
     for child in value:
-        element = item_of(kind.list, child)
+        element = _element_of(kind.list, child)
         simple = element in node or not child or type(child) not in _CONTAINERS
         node[element] = MEMBER if simple else _as_member(_claimed(child, kind.list.items))
     return node or None

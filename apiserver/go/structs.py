@@ -207,7 +207,7 @@ def _integer(low: int, high: int) -> Callable[[Json], Json]:
     def read(value: Json) -> Json:
         if type(value) is int and low <= value <= high:
             return value
-        if type(value) in (int, float):
+        if isinstance(value, float) or type(value) is int:
             raise Mismatch(f"number {value if type(value) is int else float_json(value)}")
         raise Mismatch(json_type(value))
 

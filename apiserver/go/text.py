@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Final
+from typing import Final, Self
 
 from noxu.apiserver.go.render import Notation, render
 from noxu.apiserver.values import Json
@@ -56,8 +56,23 @@ def plain(value: Json) -> str:
     return str(value)
 
 
+class RawNumber(float):
+    """A number in a JSON text that no float64 holds. It is infinite, and written as the literal that was read."""
+
+    __slots__ = ("literal",)
+
+    def __new__(cls, literal: str) -> Self:
+        number = super().__new__(cls, literal)
+        number.literal = literal
+        return number
+
+    literal: str
+
+
 def float_json(value: float) -> str:
     """A float64 as encoding/json writes it (ES6's rules): 1e-7, 1e+21, and 1 for 1.0."""
+    if type(value) is RawNumber:
+        return value.literal
     return _float(value, low=-6, high=21, exponent_digits=1)
 
 

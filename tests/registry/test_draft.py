@@ -121,7 +121,7 @@ def entry() -> Any:
 def test_the_body_of_a_result() -> None:
     rows = {
         "a stored object": (Written(entry()), {**VALUE, "metadata": {**VALUE["metadata"], "resourceVersion": "7"}}),
-        "a created object of a dry run": (Written(entry(), has_version=False), VALUE),
+        "a created object of a dry run": (Written(entry(), unstored_version=""), VALUE),
         "a value": (Written(None, {"status": {}}), {"status": {}}),
     }
     for name, (written, expected) in rows.items():

@@ -243,9 +243,16 @@ def before_storage() -> Iterator[Any]:
 @pytest.mark.parametrize(("stored", "shown"), list(before_storage()))
 def test_an_object_that_is_not_stored_has_no_resource_version(stored: Resource, shown: Resource) -> None:
     entry = new_entry(key_of(stored, "default", "a"), stored, object_of(stored, {"uid": UID}))
-    value = codec.decode_stored(body_before_storage(entry, shown))
+    value = codec.decode_stored(body_before_storage(entry, shown, ""))
     assert value["apiVersion"] == shown.api_version
     assert value["metadata"] == {"name": "a", "generation": 1, "uid": UID}
+
+
+@pytest.mark.parametrize(("stored", "shown"), list(before_storage()))
+def test_an_object_that_is_not_stored_has_the_resource_version_that_was_sent(stored: Resource, shown: Resource) -> None:
+    entry = new_entry(key_of(stored, "default", "a"), stored, object_of(stored, {"uid": UID}))
+    value = codec.decode_stored(body_before_storage(entry, shown, "0"))
+    assert value["metadata"] == {"name": "a", "generation": 1, "uid": UID, "resourceVersion": "0"}
 
 
 # -- indexes ----------------------------------------------------------------------------------------------------------
