@@ -352,8 +352,8 @@ def read_object(
     """Decode the object in a request body; `media_type` is JSON or YAML, `expected` the kind of the URL's resource.
 
     Raises ApiError: 413 for a body that is too large, 400 for one that is not an object or has no kind. With `typed` (a
-    built-in kind), kind and apiVersion may be missing. Whether they are right is not checked here. `strict` collects
-    repeated keys, for fieldValidation Strict and Warn.
+    built-in kind), kind and apiVersion may be missing; the value gets them. Whether they are right is not checked here.
+    `strict` collects repeated keys, for fieldValidation Strict and Warn.
     """
     check_size(body)
     if media_type == JSON and (value := decode_fast(body)) is not UNCERTAIN and _has_identity(value):
@@ -372,6 +372,10 @@ def read_object(
             raise _unrecognized(expected.kind, f"Object 'Kind' is missing in '{string_of(body)}'", body)
         text = encode(parsed.value, sort_keys=True) if media_type == YAML else body.strip(b" \t\r\n")
         raise cannot_be_handled(sent, expected.kind, f"Object 'Kind' is missing in '{string_of(text)}'")
+    if typed:
+        if not sent.version:
+            raise cannot_be_handled(sent, expected.kind, f"Object 'apiVersion' is missing in '{string_of(body)}'")
+        value |= {"apiVersion": sent.api_version, "kind": sent.kind}
     return Decoded(value, parsed.duplicates if strict else (), media_type == YAML)
 
 
@@ -487,7 +491,9 @@ def _has_identity(value: Json) -> bool:
     if type(value) is not dict:
         return False
     kind, api_version = value.get("kind"), value.get("apiVersion")
-    if type(kind) is not str or type(api_version) is not str or not kind or api_version.count("/") > 1:
+    if type(kind) is not str or type(api_version) is not str or not kind:
+        return False
+    if api_version.count("/") > 1 or api_version.startswith("/") or api_version.endswith("/"):
         return False
     for name in value:
         if len(name) in _IDENTITY_LENGTHS and name not in _COMMON_NAMES and name.casefold() in _IDENTITY:

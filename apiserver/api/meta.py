@@ -122,7 +122,7 @@ class GroupVersionKind(NamedTuple):
 
 
 def parse_api_version(text: str) -> tuple[str, str]:
-    """`group/version` or `version`; raises ValueError for more than one slash."""
+    """`group/version` or `version`; `/` is empty. Raises ValueError for more than one slash."""
     if text.count("/") > 1:
         raise ValueError(f"unexpected GroupVersion string: {text}")
     group, _, version = text.rpartition("/")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from noxu.apiserver import kinds
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds import Kind, events
+from noxu.apiserver.registry import scheme
 from noxu.apiserver.registry.resource import BUILT_IN, VIRTUAL, Behaviour, Resource, Versions
 from noxu.apiserver.values import Object
 
@@ -16,9 +18,12 @@ class BuiltIn:
 
     sorted_keys = False
 
-    def __init__(self, kind: Kind, adopt: Callable[[Object], Object] = lambda value: value) -> None:
-        """`adopt` converts an object of the kind's other group version to this one."""
+    def __init__(
+        self, kind: Kind, other: Kind | None = None, adopt: Callable[[Object], Object] = lambda value: value
+    ) -> None:
+        """`adopt` converts an object of `other`, the same kind in another group, to this one."""
         self.kind = kind
+        self._decoders = {one.api_version: partial(decode, one.struct) for one in (kind, other) if one is not None}
         self.struct: Struct | None = kind.struct
         self.unconditional_update = kind.unconditional_update
         self.create_on_update = kind.create_on_update
@@ -28,10 +33,7 @@ class BuiltIn:
         return False
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
-        decoded = decode(self.kind.struct, value)
-        if decoded.error:
-            raise ValueError(decoded.error)
-        return decoded.value, decoded.unknown
+        return scheme.decode(resource, value, self._decoders)
 
     def read(self, resource: Resource, value: Object) -> None:
         """Stored objects were decoded when they were written."""
@@ -93,5 +95,8 @@ def built_in_versions() -> list[Versions]:
             resource = resource_of(kind, BuiltIn(kind))
             versions.append(Versions([resource], resource))
     core, other = (kinds.by_group_kind()[version, "Event"] for version in (events.CORE, events.EVENTS))
-    both = [resource_of(core, BuiltIn(core, events.to_core)), resource_of(other, BuiltIn(other, events.from_core))]
+    both = [
+        resource_of(core, BuiltIn(core, other, events.to_core)),
+        resource_of(other, BuiltIn(other, core, events.from_core)),
+    ]
     return [*versions, Versions(both, both[0])]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.apiserver.crd import defaults, types
+from noxu.apiserver.crd import defaults, types, v1beta1
 from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.registry import scheme
 from noxu.apiserver.registry.resource import DEFINITION, Resource, Versions
 from noxu.apiserver.values import Object
 
+_DECODERS: Final = {types.API_VERSION: types.decode, v1beta1.API_VERSION: v1beta1.decode}
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -24,13 +26,14 @@ class DefinitionBehaviour:
         return False
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
-        decoded = types.decode(value)
-        if decoded.error:
-            raise ValueError(decoded.error)
-        return decoded.value, decoded.unknown
+        return scheme.decode(resource, value, _DECODERS)
 
     def read(self, resource: Resource, value: Object) -> None:
-        """Stored definitions were decoded when they were written."""
+        """Convert a definition that another server stored as v1beta1; others were decoded when they were written."""
+        if v1beta1.is_v1beta1(value):
+            upgraded = v1beta1.upgrade(v1beta1.decode(value).value)
+            value.clear()
+            value.update(upgraded)
 
     def prune(self, resource: Resource, value: Object) -> list[str]:
         return []  # done by `decode`
@@ -39,7 +42,7 @@ class DefinitionBehaviour:
         return self.decode(resource, value)[0]
 
     def convert(self, resource: Resource, value: Object) -> Object:
-        return value
+        return v1beta1.upgrade(value) if v1beta1.is_v1beta1(value) else value
 
     def default(self, resource: Resource, value: Object) -> None:
         value.update(defaults.default(value))

@@ -49,7 +49,11 @@ class ObjectPatch:
         if self._media_type == STRATEGIC_MERGE_PATCH:
             assert self._struct is not None, "only kinds with a table offer strategic merge patch"
             duplicates = self._strategic.duplicates if self._checked else ()
-            return codec.Decoded(strategic_patch(old, self._strategic.value, self._struct), duplicates)
+            patched = strategic_patch(old, self._strategic.value, self._struct)
+            identity = {
+                name: old[name] for name in ("kind", "apiVersion") if name in old
+            }  # upstream ignores the patch's
+            return codec.Decoded(patched | identity, duplicates)
         if self._media_type == MERGE_PATCH:
             patch = patch_bodies.merge_patch(self._read(), strict=self._checked)
             return codec.Decoded(merge_patch(old, patch.value), patch.strict)

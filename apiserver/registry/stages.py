@@ -249,9 +249,13 @@ _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "selfLink", "deletionTimest
 def address(draft: Draft) -> None:
     """Compare version, namespace and, except for a POST, name of the object with the URL."""
     api_version, expected = draft.new.get("apiVersion") or "", draft.resource.api_version
-    if api_version != expected and draft.patch is None:
-        text = f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
-        raise errors.bad_request(text)
+    if draft.patch is None:
+        claimed = GroupVersionKind(*meta.parse_api_version(api_version), draft.resource.kind).api_version
+        if claimed != expected:
+            text = f"the API version in the data ({claimed}) does not match the expected API version ({expected})"
+            raise errors.bad_request(text)
+    elif not draft.resource.is_custom:
+        _convert_patched(draft)
     _put_into_namespace(draft)
     metadata = _metadata(draft)
     if draft.operation == "CREATE":
@@ -262,6 +266,14 @@ def address(draft: Draft) -> None:
         else:
             return
     check_name(metadata, draft.request.name)
+
+
+def _convert_patched(draft: Draft) -> None:
+    """Convert a built-in object to the resource's version: a patch may have changed its apiVersion, or removed it."""
+    resource = draft.resource
+    if draft.new["apiVersion"] != resource.api_version:
+        converted = resource.behaviour.convert(resource, draft.new)
+        draft.new = converted | {"kind": resource.kind, "apiVersion": resource.api_version}
 
 
 def _metadata(draft: Draft) -> Object:
