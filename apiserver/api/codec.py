@@ -39,6 +39,7 @@ _MAX_EXACT_DIGITS: Final = 18  # an integer of more digits may be beyond int64
 _ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _zeros: Final = re.compile(b"0*").match
+_minus_zero: Final = re.compile(rb"[:,\[][ \t\r\n]*-0[ \t\r\n]*[,}\]]").search
 
 
 class Decoded(NamedTuple):
@@ -148,6 +149,16 @@ def _may_be_beyond_int64(text: bytes) -> bool:
         run = _zeros(digits, at)
         at = digits.find(_ZEROS, run.end() if run else at + 1)
     return False
+
+
+def decode_literals(body: bytes) -> Json:
+    """Decode JSON that was decoded before, with numbers as they were sent (see `go.json.read`), for errors."""
+    return go_json.read(body, literals=True).value
+
+
+def has_minus_zero(body: bytes) -> bool:
+    """Whether a JSON text may have the number -0, which is an integer unless it is for a float64."""
+    return b"-0" in body and _minus_zero(body) is not None
 
 
 def decode_yaml(body: bytes) -> Decoded:
@@ -356,10 +367,13 @@ def read_object(
     `strict` collects repeated keys, for fieldValidation Strict and Warn.
     """
     check_size(body)
-    if media_type == JSON and (value := decode_fast(body)) is not UNCERTAIN and _has_identity(value):
+    literal = typed and media_type == JSON and has_minus_zero(body)
+    if media_type == JSON and not literal and (value := decode_fast(body)) is not UNCERTAIN and _has_identity(value):
         return Decoded(value)
     try:
         parsed = _parse(body, media_type)
+        if typed and media_type == JSON and (literal or parsed.error):
+            parsed = _parse_literals(body)  # the fields have types
         sent = _identity_of(parsed)
     except ValueError as error:
         raise _unrecognized(expected.kind, str(error), body) from None
@@ -484,6 +498,11 @@ def _parse(body: bytes, media_type: str) -> _Parsed:
     except JsonSyntaxError as error:
         raise ValueError(f"{_NO_KIND}: {error}") from None
     return _Parsed(document.value, duplicate_field_messages(document.duplicates), document.members, document.error)
+
+
+def _parse_literals(body: bytes) -> _Parsed:
+    document = go_json.read(body, literals=True)
+    return _Parsed(document.value, duplicate_field_messages(document.duplicates), document.members)
 
 
 def _has_identity(value: Json) -> bool:

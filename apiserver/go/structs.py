@@ -15,6 +15,7 @@ and `Field.within` has the number of the embedded message (or several, from the 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver.go.base64 import canonical, encode
-from noxu.apiserver.go.text import float_json
+from noxu.apiserver.go.text import MINUS_ZERO, NumberLiteral, number_text
 from noxu.apiserver.go.time import MICRO, SECONDS, parse_time
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
@@ -207,8 +208,10 @@ def _integer(low: int, high: int) -> Callable[[Json], Json]:
     def read(value: Json) -> Json:
         if type(value) is int and low <= value <= high:
             return value
-        if type(value) in (int, float):
-            raise Mismatch(f"number {value if type(value) is int else float_json(value)}")
+        if isinstance(value, NumberLiteral) and value.text == MINUS_ZERO:
+            return 0
+        if isinstance(value, (int, float)) and type(value) is not bool:
+            raise Mismatch(f"number {number_text(value)}")
         raise Mismatch(json_type(value))
 
     return read
@@ -217,6 +220,10 @@ def _integer(low: int, high: int) -> Callable[[Json], Json]:
 def _float(value: Json) -> Json:
     if type(value) in (int, float):
         return value
+    if isinstance(value, NumberLiteral):
+        if math.isinf(value):
+            raise Mismatch(f"number {value.text}")
+        return float(value)
     raise Mismatch(json_type(value))
 
 
@@ -248,7 +255,7 @@ def _bytes(value: Json) -> Json:
         raise Mismatch(json_type(value))
     for item in value:  # Go accepts an array of numbers
         if item is not None and not (type(item) is int and 0 <= item <= 255):
-            raise Mismatch(f"number {item}" if type(item) in (int, float) else json_type(item), "uint8")
+            raise Mismatch(f"number {number_text(item)}" if json_type(item) == "number" else json_type(item), "uint8")
     return encode(bytes(item or 0 for item in value))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Final
+from typing import Final, Self
 
 from noxu.apiserver.go.render import Notation, render
 from noxu.apiserver.values import Json
@@ -59,6 +59,29 @@ def plain(value: Json) -> str:
 def float_json(value: float) -> str:
     """A float64 as encoding/json writes it (ES6's rules): 1e-7, 1e+21, and 1 for 1.0."""
     return _float(value, low=-6, high=21, exponent_digits=1)
+
+
+MINUS_ZERO: Final = "-0"
+
+
+class NumberLiteral(float):
+    """A float64 with the text that was sent for it. Go quotes the text, and reads `-0` as 0 for an integer, else as -0."""
+
+    __slots__ = ("text",)
+
+    def __new__(cls, text: str) -> Self:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    text: str
+
+
+def number_text(value: float) -> str:
+    """A number as encoding/json's errors quote it: as it was sent, if that is known."""
+    if isinstance(value, NumberLiteral):
+        return value.text
+    return str(value) if type(value) is int else float_json(value)
 
 
 def _float(value: float, *, low: int, high: int, exponent_digits: int) -> str:

@@ -106,9 +106,17 @@ def object_at(entry: Entry, resource: Resource) -> Object:
     If a webhook converts the resource, the entry must be the result of `conversion.entries.entry_at`.
     """
     rendering = render(entry, resource.versions)
-    value: Object = codec.decode_stored(rendering.body)
+    value = _decode(rendering)
     value["metadata"]["resourceVersion"] = str(entry.revision)
     return value if rendering.resource is resource else resource.behaviour.convert(resource, value)
+
+
+def _decode(rendering: Rendering) -> Object:
+    resource, body, _ = rendering
+    if resource is not None and not resource.is_custom and codec.has_minus_zero(body):  # of a float64
+        return resource.behaviour.decode(resource, codec.decode_literals(body))[0]
+    value: Object = codec.decode_stored(body)
+    return value
 
 
 def body_at(entry: Entry, resource: Resource) -> bytes:

@@ -190,7 +190,26 @@ def decode(draft: Draft) -> None:
         try:
             draft.new, draft.outcome.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
         except ValueError as error:
-            raise _undecodable(draft, str(error)) from None
+            raise _undecodable(draft, _quoting_numbers(draft, str(error))) from None
+
+
+def _quoting_numbers(draft: Draft, why: str) -> str:
+    """The error of decoding a body, with the number as it was sent: the body is decoded again for this."""
+    content, media_type, _ = draft.request.body
+    if _WRONG_NUMBER not in why or draft.request.action not in _WITH_OBJECT:
+        return why
+    if media_type != codec.JSON or not isinstance(content, bytes):
+        return why
+    value = codec.decode_literals(content) | {name: draft.new[name] for name in ("apiVersion", "kind")}
+    try:
+        draft.resource.behaviour.decode(draft.resource, value)
+    except ValueError as error:
+        return str(error)
+    return why
+
+
+_WRONG_NUMBER: Final = "cannot unmarshal number"
+_WITH_OBJECT: Final = (Action.CREATE, Action.REPLACE, Action.REVIEW)
 
 
 def prune(draft: Draft) -> None:
