@@ -90,7 +90,7 @@ def upgrade(crd: Object) -> Object:
 def _version(version: Object, spec: Object) -> Object:
     upgraded = dict(version)
     for name, top in _FOR_ALL.items():
-        if spec.get(top):
+        if spec.get(top) is not None:
             upgraded[name] = spec[top]
     if columns := upgraded.get("additionalPrinterColumns"):
         upgraded["additionalPrinterColumns"] = [

@@ -30,10 +30,9 @@ class DefinitionBehaviour:
 
     def read(self, resource: Resource, value: Object) -> None:
         """Convert a definition that another server stored as v1beta1; others were decoded when they were written."""
-        if v1beta1.is_v1beta1(value):
-            upgraded = v1beta1.upgrade(v1beta1.decode(value).value)
+        if v1beta1.is_v1beta1(value) and (decoded := v1beta1.decode(value).value) is not None:
             value.clear()
-            value.update(upgraded)
+            value.update(v1beta1.upgrade(decoded))
 
     def prune(self, resource: Resource, value: Object) -> list[str]:
         return []  # done by `decode`
