@@ -14,6 +14,7 @@ from noxu.apiserver.apply.patch import json_patch, merge_patch
 from noxu.apiserver.apply.strategic import strategic_patch
 from noxu.apiserver.go.fmt import default_format
 from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.registry.entry import in_declared_order
 from noxu.apiserver.values import Json, Object, copy
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -78,6 +79,8 @@ class ObjectPatch:
             return default_format(self._strategic.value)
         if self._struct is None:
             old = codec.decode_stored(codec.encode(old, sort_keys=True))  # as the library gets it
+        elif "metadata" in old:
+            old = in_declared_order(old)
         value = copy(self._apply(old).value)
         for path in self._paths():
             _sort_along(value, path)

@@ -54,6 +54,12 @@ def test_a_patch_can_be_applied_again_whatever_became_of_its_first_result(
     assert patch.apply(OLD).value == OLD | expected
 
 
+def test_the_quoted_object_has_its_resource_version_after_the_uid() -> None:
+    old = {"kind": "ConfigMap", "metadata": {"name": "c", "uid": "u", "labels": {}, "resourceVersion": "7"}}
+    assert '"name":"c","uid":"u","resourceVersion":"7","labels":{}' in change(MERGE_PATCH, {}, CONFIG_MAP).text(old)
+    assert '"labels":{},"name":"c","resourceVersion":"7","uid":"u"' in change(MERGE_PATCH, {}).text(old)
+
+
 def test_what_a_patch_must_leave_is_an_object_that_says_what_it_is() -> None:
     with pytest.raises(ApiError) as refused:
         change(MERGE_PATCH, {"kind": None}).apply(OLD)
