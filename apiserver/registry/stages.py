@@ -17,7 +17,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.field import Verbatim
 from noxu.apiserver.api.meta import OBJECT_META, GroupVersionKind, coerce, generate_name
 from noxu.apiserver.apply import manager
-from noxu.apiserver.apply.tracker import Tracker
+from noxu.apiserver.apply.tracker import Tracker, group_version_kind, named
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.registry import ownership
@@ -228,12 +228,26 @@ def _is_clean(draft: Draft) -> bool:
 def retype(draft: Draft) -> None:
     """Decode a merged object again: the metadata, and for built-in kinds all fields, so that nulls are dropped."""
     if not draft.resource.is_custom:
-        decode(draft)
+        try:
+            draft.new, _ = draft.resource.behaviour.decode(draft.resource, draft.new)
+        except ValueError as error:
+            raise _not_converted(draft, str(error)) from None
         return
     draft.clean = _is_clean(draft)
     if not draft.clean:
         with suppress(ValueError):  # reported by validation
             draft.new["metadata"] = coerce(draft.new.get("metadata")).metadata
+
+
+def _not_converted(draft: Draft, why: str) -> ApiError:
+    """The error for an applied built-in object that cannot be converted to its Go type."""
+    content, struct = draft.request.body.content, draft.resource.behaviour.struct
+    assert isinstance(content, bytes)
+    config = read_configuration(content, field_validation="Ignore").value
+    why = (unstructured.mismatch(struct, draft.new) if struct else "") or why
+    kind = group_version_kind(draft.new)
+    text = f"unable to convert unstructured object to {kind}: {why}"
+    return errors.plain_error(f"failed to convert new object ({named(config)}) to proper version: {text}")
 
 
 def refuse_unknown(draft: Draft) -> None:
