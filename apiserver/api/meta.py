@@ -270,7 +270,7 @@ def _validate_change(new: Object, old: Object, path: Path) -> list[FieldError]:
     if generation < (old.get("generation") or 0):
         errors.append(invalid(child(path, "generation"), generation, "must not be decremented"))
     for name, zero in _IMMUTABLE_FIELDS.items():
-        if new.get(name) != old.get(name):
+        if new.get(name, zero) != old.get(name, zero):
             errors.append(invalid(child(path, name), new.get(name, zero), IMMUTABLE))
     return errors
 

@@ -473,7 +473,8 @@ def _complete(draft: Draft) -> None:
         metadata["generation"] = 1
         return
     old = draft.old["metadata"]
-    metadata.setdefault("uid", old.get("uid", ""))
+    if old.get("uid"):
+        metadata.setdefault("uid", old["uid"])
     for name in ("creationTimestamp", "generation"):
         _restore(metadata, old, name)
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
