@@ -15,6 +15,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
 from noxu.apiserver.apply.patch import PatchFailed, apply_operations
 from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, json_type, named
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
@@ -129,7 +130,7 @@ def _check(review: Object, response: Object, uid: str, *, mutating: bool) -> Non
 def _operations(patch: bytes) -> Sequence[Object]:
     """The operations of a patch. Raises CallFailed."""
     try:
-        operations = codec.decode_answer(patch)
+        operations = codec.decode_answer(patch, raw_numbers=True)
     except ValueError as error:
         raise _undecodable(str(error)) from None
     if operations is None:
@@ -176,6 +177,8 @@ def patched(request: Attributes, resource: Resource, new: Object, operations: Se
         value = apply_operations(new, list(operations))
     except PatchFailed as failed:
         raise errors.internal_error(failed.text) from None
+    if go_json.has_raw_number(list(operations)) and go_json.has_raw_number(value):
+        raise errors.internal_error(go_json.read(codec.encode(value, sort_keys=True)).error)
     try:
         return _typed(request, resource, value)
     except ValueError as error:

@@ -411,6 +411,16 @@ def identify(body: bytes, expected: GroupVersionKind) -> tuple[GroupVersionKind,
     return sent, parsed.value
 
 
+def read_kind(body: bytes, media_type: str, expected: GroupVersionKind) -> tuple[GroupVersionKind, Json]:
+    """(the kind of an object in a request body, the value); what the body does not say is taken from `expected`.
+
+    null is an object without fields. The value may be null or have no fields of `expected`; a number that no float64
+    holds is null. Raises ValueError with Go's message.
+    """
+    parsed = _parse(body, media_type)
+    return _with_defaults(_identity_of(parsed), expected), parsed.value
+
+
 def unidentified(value: Json, text: Callable[[], str], *, typed: bool) -> str:
     """Why a JSON value is not an object of some kind, "" if it is; `text` gives the value's JSON for the message.
 
@@ -428,15 +438,18 @@ def unidentified(value: Json, text: Callable[[], str], *, typed: bool) -> str:
 _MAX_READ_IN_PYTHON: Final = 64 * 1024  # bytes of a webhook's answer
 
 
-def decode_answer(body: bytes) -> Json:
-    """Decode JSON that a webhook sent. Raises ValueError, with Go's message unless it is too long to be read in Python."""
+def decode_answer(body: bytes, *, raw_numbers: bool = False) -> Json:
+    """Decode JSON that a webhook sent. Raises ValueError, with Go's message unless it is too long to be read in Python.
+
+    A number that no float64 holds is null, or with `raw_numbers` a RawNumber.
+    """
     if len(body) > _MAX_READ_IN_PYTHON:
         try:
             return orjson.loads(body)
         except ValueError as error:
             if "limit" not in str(error):  # of depth, which is a tenth of Go's
                 raise
-    return go_json.read(body).value
+    return go_json.read(body, raw_numbers=raw_numbers).value
 
 
 def _parse_quickly(body: bytes) -> _Parsed:

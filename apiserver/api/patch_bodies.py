@@ -44,14 +44,18 @@ class Patch(NamedTuple):
     strict: Sequence[str]
 
 
-def read_patch(body: bytes) -> PatchBody:
-    """Parse the body of a JSON or merge patch. Raises ApiError."""
+def read_patch(body: bytes, *, strict: bool = True) -> PatchBody:
+    """Parse the body of a JSON or merge patch. Raises ApiError.
+
+    Without `strict` (fieldValidation=Ignore) numbers that no float64 holds are RawNumbers: only the patched object is
+    decoded, in which they may not occur.
+    """
     check_size(body)
     value = decode_fast(body)
     if value is not UNCERTAIN:
         return PatchBody(value, "", ())
     try:
-        document = go_json.read(body)
+        document = go_json.read(body, raw_numbers=not strict)
     except JsonSyntaxError:
         raise bad_request("invalid JSON patch") from None
     return PatchBody(document.value, document.error, document.duplicates)

@@ -326,6 +326,10 @@ def _applied(
     managers[me] = Owned(claimed, tracker.version, last.time if last else "")
     merged = merge(live, config, tracker.type)
     new = _without_withdrawn(merged, last, managers, me, versions) if last and last.fields else merged
+    if new is not merged and (wrong := _type_errors(new, tracker, duplicates=True)):
+        raise Failed(
+            f"failed to compare objects: {join_errors(wrong)}"
+        )  # null items, of which only fields are withdrawn
     change = compare(live, new, tracker.type)
     unchanged = not any(change) and same(live, new)  # the order of lists is not part of the change
     change = change.without(tracker.resets.get(tracker.version))
@@ -414,14 +418,16 @@ def _with_owned(merged: Object, pruned: Object, first: str, managers: Managers, 
     for one in managers.values():
         owned[one.version] = union(owned.get(one.version, EMPTY), one.fields)
     for version in sorted(owned, key=lambda one: (one != first, one)):
+        what = "merged"
         try:
-            merged, pruned = versions.at(merged, version), versions.at(pruned, version)
+            merged = versions.at(merged, version)
+            what = "pruned"
+            pruned = versions.at(pruned, version)
         except MissingVersion:
             continue
         except (Failed, ApiError) as error:
-            raise _prune_failure(
-                f"failed add back owned items: failed to convert merged object at version {version}", error
-            ) from None
+            where = f"failed add back owned items: failed to convert {what} object at version {version}"
+            raise _prune_failure(where, error) from None
         kind = versions.tracker.types[version]
         keep = union(ensure_named(to_set(pruned, kind), kind), ensure_named(owned[version], kind))
         pruned = _without(merged, difference(ensure_named(to_set(merged, kind), kind), keep), versions)

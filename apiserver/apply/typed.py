@@ -48,6 +48,18 @@ def item_of(kind: ListType, one: Json) -> Element:
     return item(present)
 
 
+NO_ELEMENT: Final[Element] = "?"
+"""Stands for an item that cannot be identified, as Go's empty PathElement."""
+
+
+def _element_of(kind: ListType, one: Json) -> Element:
+    """As `item_of`; an item that cannot be identified is NO_ELEMENT. Removing an item's fields may leave a null."""
+    try:
+        return item_of(kind, one)
+    except BadItem:
+        return NO_ELEMENT
+
+
 def _given(kind: ListType, one: Json, key: str) -> bool:
     return key in one or kind.defaults.get(key) is not None
 
@@ -201,7 +213,7 @@ def deduced(one: Json) -> FieldSet:
 
 
 def to_set(root: Json, kind: Type) -> FieldSet:
-    """The fields that an applied object claims. The object is of the type."""
+    """The fields that an applied object claims. The object is of the type, except for null items of list-maps."""
     return _claimed(root, kind) or EMPTY
 
 
@@ -228,7 +240,7 @@ def _claimed(one: Json, kind: Type) -> FieldSet | None:
         return MEMBER
     node = {}
     for child in one:
-        element = item_of(kind.list, child)
+        element = _element_of(kind.list, child)
         simple = element in node or not child or type(child) not in _CONTAINERS
         node[element] = MEMBER if simple else _as_member(_claimed(child, kind.list.items))
     return node or None

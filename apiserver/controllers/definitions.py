@@ -141,7 +141,9 @@ class DefinitionController(Controller[str]):
             self._served[name] = served
             self.catalog.current = self.catalog.current.with_definition(name, versions)
             self.reader.cache.end_watches(versions.collection)
-        self.catalog.current.defined[name].terminating = conditions.is_true(crd, conditions.TERMINATING)
+        current = self.catalog.current.defined[name]
+        current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
+        current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
 
     def _withdraw(self, name: str) -> None:
         """Serve a definition no longer."""

@@ -37,7 +37,7 @@ def storage_version_hash(resource: Resource) -> str:
 
 
 def _verbs(resource: Resource) -> list[str]:
-    return list(TERMINATING_VERBS if resource.versions.terminating else resource.verbs)
+    return list(TERMINATING_VERBS if resource.versions.deletes_instances else resource.verbs)
 
 
 def _subresources(resource: Resource) -> list[str]:

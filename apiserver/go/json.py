@@ -18,7 +18,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # the C scann
 from typing import Final, NamedTuple, NoReturn
 
 from noxu.apiserver.go.structs import MAX_STRICT_ERRORS
-from noxu.apiserver.go.text import MINUS_ZERO, NumberLiteral, quote
+from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, quote
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
 
 MAX_DEPTH: Final = 10_000  # Go's decoder refuses more
@@ -29,7 +29,7 @@ class JsonSyntaxError(ValueError):
 
 
 class Document(NamedTuple):
-    """`error` is about the first number that no float64 holds, "" if all fit; the value is null there.
+    """`error` is about the first number that no float64 holds, "" if all fit; the value there is null or a RawNumber.
 
     `duplicates` are the paths of repeated keys (`spec.a[0].b`). `members` are the root object's keys and values in
     document order, repetitions included.
@@ -61,13 +61,25 @@ _OPENING: Final = 4
 _LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 
 
-def read(body: bytes, *, literals: bool = False) -> Document:
+def read(body: bytes, *, raw_numbers: bool = False, literals: bool = False) -> Document:
     """Read one JSON text. Raises JsonSyntaxError.
 
-    With `literals`, -0 and all numbers beyond int64 or with a fraction are `NumberLiteral`s, also those that no float64
-    holds: for a Go struct, whose fields have types.
+    `raw_numbers`: numbers that no float64 holds are RawNumbers, not null. `literals`: so are -0 and all numbers beyond
+    int64 or with a fraction, and none is an error, for a Go struct, whose fields have types.
     """
-    return _Reader(body.decode("utf-8", "surrogateescape"), literals=literals).read()
+    return _Reader(body.decode("utf-8", "surrogateescape"), raw_numbers=raw_numbers, literals=literals).read()
+
+
+def has_raw_number(value: Json) -> bool:
+    """Whether there is a RawNumber in a value."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if type(item) is RawNumber:
+            return True
+        if isinstance(item, (dict, list)):
+            todo += item.values() if isinstance(item, dict) else item
+    return False
 
 
 def string_of(body: bytes) -> str:
@@ -87,8 +99,9 @@ class _Reader:
         repeated  {(2, "b"): None}                  printed as `a[0].b`
     """
 
-    def __init__(self, text: str, *, literals: bool = False) -> None:
+    def __init__(self, text: str, *, raw_numbers: bool, literals: bool) -> None:
         self.text = text
+        self.raw_numbers = raw_numbers
         self.literals = literals
         self.stack: list[Json] = []
         self.places: list[int] = []
@@ -185,17 +198,17 @@ class _Reader:
         return Document(root, self.error, self.duplicates(), members)
 
     def number(self, literal: str) -> Json:
-        """An integer literal within int64 as int, any other number as float; null and an error for what no float64 holds."""
+        """An integer literal within int64 as int, any other number as float. What no float64 holds is an error."""
         if len(literal) <= _LONGEST_INT64 and not ("." in literal or "e" in literal or "E" in literal):
             integer = int(literal)
             if MIN_INT64 <= integer <= MAX_INT64 and not (self.literals and literal == MINUS_ZERO):
                 return integer
         if self.literals:
-            return NumberLiteral(literal)
+            return RawNumber(literal)
         value = float(literal)
         if value in (math.inf, -math.inf):
             self.error = self.error or f"json: cannot unmarshal number {literal} into Go value of type float64"
-            return None
+            return RawNumber(literal) if self.raw_numbers else None
         return value
 
     def unusual_key(self, position: int) -> tuple[str, int]:

@@ -24,7 +24,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver.go.base64 import canonical, encode
-from noxu.apiserver.go.text import MINUS_ZERO, NumberLiteral, number_text
+from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, number_text
 from noxu.apiserver.go.time import MICRO, SECONDS, parse_time
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
@@ -208,7 +208,7 @@ def _integer(low: int, high: int) -> Callable[[Json], Json]:
     def read(value: Json) -> Json:
         if type(value) is int and low <= value <= high:
             return value
-        if isinstance(value, NumberLiteral) and value.text == MINUS_ZERO:
+        if isinstance(value, RawNumber) and value.literal == MINUS_ZERO:
             return 0
         if isinstance(value, (int, float)) and type(value) is not bool:
             raise Mismatch(f"number {number_text(value)}")
@@ -220,9 +220,9 @@ def _integer(low: int, high: int) -> Callable[[Json], Json]:
 def _float(value: Json) -> Json:
     if type(value) in (int, float):
         return value
-    if isinstance(value, NumberLiteral):
+    if isinstance(value, RawNumber):
         if math.isinf(value):
-            raise Mismatch(f"number {value.text}")
+            raise Mismatch(f"number {value.literal}")
         return float(value)
     raise Mismatch(json_type(value))
 

@@ -56,31 +56,31 @@ def plain(value: Json) -> str:
     return str(value)
 
 
+class RawNumber(float):
+    """A number with the literal that was read, which is how it is written. It is infinite if no float64 holds it."""
+
+    __slots__ = ("literal",)
+
+    def __new__(cls, literal: str) -> Self:
+        number = super().__new__(cls, literal)
+        number.literal = literal
+        return number
+
+    literal: str
+
+
 def float_json(value: float) -> str:
     """A float64 as encoding/json writes it (ES6's rules): 1e-7, 1e+21, and 1 for 1.0."""
+    if type(value) is RawNumber:
+        return value.literal
     return _float(value, low=-6, high=21, exponent_digits=1)
 
 
 MINUS_ZERO: Final = "-0"
 
 
-class NumberLiteral(float):
-    """A float64 with the text that was sent for it. Go quotes the text, and reads `-0` as 0 for an integer, else as -0."""
-
-    __slots__ = ("text",)
-
-    def __new__(cls, text: str) -> Self:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-    text: str
-
-
 def number_text(value: float) -> str:
     """A number as encoding/json's errors quote it: as it was sent, if that is known."""
-    if isinstance(value, NumberLiteral):
-        return value.text
     return str(value) if type(value) is int else float_json(value)
 
 

@@ -6,8 +6,10 @@ Which of them a request gets is `routing`'s business; what a write does is `regi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.go.structs import decode
 from noxu.apiserver.http import negotiation, options, responses
 from noxu.apiserver.http.answer import Answer
@@ -180,7 +182,9 @@ async def delete(exchange: Exchange) -> Answer:
     entry = written.entry
     assert entry is not None
     if not written.deleted or resource.collection == "/namespaces":
-        return await entry_answer(exchange, entry, accepted)
+        # Upstream: 202 only for clients that cascade with orphanDependents=false; others expect 200.
+        status = 202 if not written.deleted and options_sent.get("orphanDependents") is False else 200
+        return await entry_answer(exchange, entry, accepted, status)
     metadata = (await offload(len(entry.stored), object_at, entry, resource))["metadata"]
     details = {"name": entry.key.name, "group": resource.group, "kind": resource.plural, "uid": metadata.get("uid", "")}
     return _deleted(details, accepted)
@@ -227,17 +231,19 @@ def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Ob
         sent: Object = decode_body(body, media_type, resource.gvk, strict=False, typed=True).value
         return sent
     try:
-        value = (codec.decode_yaml if media_type == negotiation.YAML else codec.decode_json)(body).value
+        sent_kind, value = codec.read_kind(body, media_type, _DELETE_OPTIONS)
     except ValueError as error:
-        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+        raise errors.bad_request(str(error)) from None
+    if sent_kind.kind != _DELETE_OPTIONS.kind:
+        raise errors.bad_request(errors.no_kind_registered(sent_kind.kind, sent_kind.api_version))
     decoded = decode(option_kinds.DELETE_OPTIONS, value)
-    kind, api_version = (value.get("kind"), value.get("apiVersion")) if isinstance(value, dict) else (None, None)
-    if kind not in (None, "", "DeleteOptions"):
-        raise errors.bad_request(errors.no_kind_registered(kind, api_version or "meta.k8s.io/v1"))
     if decoded.error:
         raise errors.bad_request(decoded.error)
-    found: Object = decoded.value
+    found: Object = decoded.value or {}  # null is DeleteOptions without fields
     return found
+
+
+_DELETE_OPTIONS: Final = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
 
 
 def _deleted(details: Object, accepted: Accepted, **more: int) -> Answer:
@@ -313,7 +319,7 @@ async def receive_body(exchange: Exchange) -> bytes:
 
 async def written_answer(exchange: Exchange, written: Written, accepted: Accepted, status: int) -> Answer:
     """The object that a write left."""
-    if written.entry is not None and written.has_version:
+    if written.entry is not None and written.unstored_version is None:
         return await entry_answer(exchange, written.entry, accepted, status)
     weight = max(exchange.weight, len(written.entry.stored) if written.entry else 0)
     body = await offload(weight, written.body, exchange.resource)

@@ -13,13 +13,14 @@ from typing import Final, NamedTuple
 from noxu.apiserver.api import errors, field, meta, selectors
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.go.strconv import parse_int, parse_uint
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.go.time import parse_duration
 from noxu.apiserver.http.request import Query, first
 from noxu.apiserver.registry.draft import DeleteOptions, Options, Preconditions
 from noxu.apiserver.registry.listing import Selection, Window, decode_token
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
+from noxu.apiserver.values import Json, Object
 
 MAX_CACHED_AGENT: Final = 256  # characters of a User-Agent that is remembered
 MAX_SELECTOR: Final = 128 * 1024  # characters; upstream has no limit but that of a URL, a megabyte
@@ -41,15 +42,12 @@ def boolean(query: Query, name: str) -> bool | None:
 
 
 def integer(query: Query, name: str) -> int | None:
-    text = first(query, name)
-    if name not in query or text == "":
+    if name not in query:
         return None
-    digits = text[1:] if text[:1] in "+-" else text
-    if not (digits.isascii() and digits.isdigit()):
-        raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
-    if not MIN_INT64 <= int(text) <= MAX_INT64:
-        raise errors.bad_request(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
-    return int(text)
+    try:
+        return parse_int(first(query, name))
+    except ValueError as error:
+        raise errors.bad_request(str(error)) from None
 
 
 def request_timeout(query: Query, longest: float) -> float:
@@ -146,12 +144,15 @@ class DeleteBody(NamedTuple):
 
 
 def delete_body_from_query(query: Query) -> DeleteBody:
+    """DeleteOptions in a query, where `uid` and `resourceVersion` are preconditions. Raises ApiError."""
     return DeleteBody(
         query.get("dryRun", []),
         first(query, "propagationPolicy") if "propagationPolicy" in query else None,
         boolean(query, "orphanDependents"),
         integer(query, "gracePeriodSeconds"),
-        corrupt_too=boolean(query, CORRUPT_TOO),
+        first(query, "uid") or None,  # an empty one is no precondition
+        first(query, "resourceVersion") or None,
+        boolean(query, CORRUPT_TOO),
     )
 
 
@@ -159,7 +160,12 @@ def delete_body_as_sent(body: DeleteBody) -> Object:
     """DeleteOptions that came in a query, as an object."""
     sent: Object = {"gracePeriodSeconds": body.grace, "orphanDependents": body.orphan}
     sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None, CORRUPT_TOO: body.corrupt_too}
-    return {name: value for name, value in sent.items() if value is not None}
+    sent["preconditions"] = _without_none({"uid": body.uid, "resourceVersion": body.resource_version}) or None
+    return _without_none(sent)
+
+
+def _without_none(value: Object) -> Object:
+    return {name: item for name, item in value.items() if item is not None}
 
 
 def delete_body_from_object(value: Object) -> DeleteBody:
@@ -297,15 +303,10 @@ def parse_revision(text: str, refuse: Callable[[str], errors.ApiError]) -> int:
     """A resourceVersion as a revision; "" is 0. `refuse` makes the error: upstream's differ between list and get."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
-        raise refuse(_revision_error(text, "invalid syntax"))
-    if int(text) >= 2**64:
-        raise refuse(_revision_error(text, "value out of range"))
-    return int(text)
-
-
-def _revision_error(text: str, why: str) -> str:
-    return f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: {why}"
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise refuse(f"resourceVersion: Invalid value: {quote(text)}: {error}") from None
 
 
 def window(options: ListOptions) -> Window:

@@ -19,17 +19,16 @@ from noxu.storage.types import Key, Revision
 MAX_ERRORS: Final = 100  # upstream's maximum of errors of one list
 
 
-def storage_key(resource: Resource, key: Key) -> str:
-    """The key of an object in etcd, for error messages."""
-    collection = (
-        f"apiextensions.kubernetes.io/{resource.group}/{resource.plural}" if resource.group else resource.plural
-    )
-    return f"/registry/{collection}/{key.partition}{key.name}"
+def storage_key(resource: Resource, key: Key, *, dry_run: bool = False) -> str:
+    """The key of an object in etcd, for error messages. A dry run does not know the prefix of all keys."""
+    collection = f"/{resource.group}/{resource.plural}" if resource.group else f"/{resource.plural}"
+    prefix = "/registry/apiextensions.kubernetes.io" if resource.group else "/registry"
+    return f"{'' if dry_run else prefix}{collection}/{key.partition}{key.name}"
 
 
-def storage_error(kind: str, code: int, resource: Resource, key: Key, why: str) -> str:
+def storage_error(kind: str, code: int, resource: Resource, key: Key, why: str, *, dry_run: bool = False) -> str:
     """The message of an error of the storage layer, which upstream passes on."""
-    where = storage_key(resource, key)
+    where = storage_key(resource, key, dry_run=dry_run)
     return f"StorageError: {kind}, Code: {code}, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.draft import Action, Outcome, WriteRequest
+from noxu.apiserver.registry.draft import Action, Outcome, Preconditions, WriteRequest
 from noxu.apiserver.registry.entry import render
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.persistence import Persistence
@@ -24,7 +24,8 @@ async def delete_keys(
 ) -> None:
     """Delete objects as specified by `request`, several at a time; objects that no longer exist are skipped.
 
-    Raises the first ApiError or StoreError.
+    With preconditions, which other objects may not meet, it stops at the first error, as upstream. Raises the first
+    ApiError or StoreError.
     """
 
     async def delete(key: Key) -> None:
@@ -38,8 +39,9 @@ async def delete_keys(
             if outcome is not None:
                 outcome.warnings += own.warnings
 
-    for start in range(0, len(keys), BATCH_SIZE):
-        results = await asyncio.gather(*map(delete, keys[start : start + BATCH_SIZE]), return_exceptions=True)
+    size = BATCH_SIZE if request.delete_options.preconditions == Preconditions() else 1
+    for start in range(0, len(keys), size):
+        results = await asyncio.gather(*map(delete, keys[start : start + size]), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result

@@ -233,19 +233,22 @@ class Written:
     """The result of a write. `entry` is the stored entry, that of a dry run, or the last one of a deleted object.
 
     `value` is the object if there is no entry for it: an answered review, or an object whose last finalizer was removed.
-    `has_version`: the entry has a resourceVersion; an object that a dry run creates has none.
+    `unstored_version`: the resourceVersion of an object that a dry run creates, which is the one that was sent, or "";
+    None for a stored entry.
     """
 
     entry: Entry | None
     value: Object | None = None
     created: bool = False
     deleted: bool = False
-    has_version: bool = True
+    unstored_version: str | None = None
 
     def body(self, resource: Resource) -> bytes:
         """The object as JSON at `resource`'s version."""
         if self.entry is not None:
-            return body_at(self.entry, resource) if self.has_version else body_before_storage(self.entry, resource)
+            if self.unstored_version is None:
+                return body_at(self.entry, resource)
+            return body_before_storage(self.entry, resource, self.unstored_version)
         return codec.encode(resource.behaviour.written(self.value or {}), sort_keys=resource.sorted_keys)
 
 

@@ -131,13 +131,17 @@ def body_at(entry: Entry, resource: Resource) -> bytes:
     return b'%b,"resourceVersion":"%d"%b' % (body[:offset], entry.revision, body[offset:])
 
 
-def body_before_storage(entry: Entry, resource: Resource) -> bytes:
-    """Like `body_at`, for an object that is not stored and has no resourceVersion (a dry run)."""
+def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes:
+    """Like `body_at`, for an object that is not stored (a dry run). `version` is its resourceVersion, "" if it has none."""
     own, body, _ = render(entry, resource.versions)
-    if resource is own:
+    if resource is own and not version:
         return body
     value = object_at(entry, resource)
-    del value["metadata"]["resourceVersion"]
+    if version:
+        value["metadata"]["resourceVersion"] = version
+        value = _insert_resource_version(value, resource)
+    else:
+        del value["metadata"]["resourceVersion"]
     return codec.encode(value, sort_keys=resource.sorted_keys)
 
 

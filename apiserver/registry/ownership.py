@@ -100,11 +100,14 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
     """The tracker of a subresource, with two peculiarities of upstream.
 
     Custom resources are not converted for a comparison at another version, so that ownership cannot be determined if that
-    version lacks a field. The reset fields of the main resource are those of its own version only.
+    version lacks a field. The reset fields of the main resource are those of its own version only, those of a custom
+    resource's subresource are those of the versions that have it.
     """
     versions = resource.versions
     struct = resource.behaviour.struct
-    reset = versions.all if subresource else (resource,)
+    reset = [resource]
+    if subresource:
+        reset = [version for version in versions.all if struct is not None or subresource in version.subresources]
     return Tracker(
         resource.api_version,
         resource.kind,

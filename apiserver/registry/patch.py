@@ -12,8 +12,9 @@ from typing import Final
 from noxu.apiserver.api import codec, errors, field, patch_bodies
 from noxu.apiserver.apply.patch import json_patch, merge_patch
 from noxu.apiserver.apply.strategic import strategic_patch
+from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.fmt import default_format
-from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.registry.entry import in_declared_order
 from noxu.apiserver.values import Json, Object, copy
 
@@ -34,17 +35,35 @@ class ObjectPatch:
         self._struct = struct
         self._checked = field_validation != "Ignore"
         self._bytes = body
+        self._may_hold_raw_numbers = False
         self._body: patch_bodies.PatchBody | None = None  # until it is used: what it holds becomes part of an object
         if media_type != STRATEGIC_MERGE_PATCH:
-            self._body = patch_bodies.read_patch(body)
+            self._body = patch_bodies.read_patch(body, strict=self._checked)
+            self._may_hold_raw_numbers = bool(self._body.error) and not self._checked
 
     def apply(self, old: Object) -> codec.Decoded:
         """The patched object, which shares with `old` what it leaves alone, and the decoder's complaints. Raises ApiError."""
         patched = self._apply(old)
-        why = codec.unidentified(patched.value, lambda: self.text(old), typed=self._struct is not None)
+        typed = self._struct is not None
+        why = ""
+        if self._may_hold_raw_numbers:
+            why = codec.unidentified(patched.value, str, typed=True) or self._raw_number_error(patched.value, old)
+        why = why or codec.unidentified(patched.value, lambda: self.text(old), typed=typed)
         if why:
             raise invalid_patch(self.text(old), why)
         return patched
+
+    def _raw_number_error(self, value: Json, old: Object) -> str:
+        """The decoding error of a patched object with numbers that no float64 holds, "" if it has none of them.
+
+        Go decodes them only where a struct has a field for them.
+        """
+        if self._struct is not None:
+            decoded = decode(self._struct, value)
+            if decoded.error:
+                return decoded.error
+            value = decoded.value
+        return go_json.read(self.text(old).encode()).error if go_json.has_raw_number(value) else ""
 
     def _apply(self, old: Object) -> codec.Decoded:
         if self._media_type == STRATEGIC_MERGE_PATCH:
@@ -64,7 +83,7 @@ class ObjectPatch:
     def _read(self) -> patch_bodies.PatchBody:
         """The patch as it was sent, to be used up."""
         body, self._body = self._body, None
-        return patch_bodies.read_patch(self._bytes) if body is None else body
+        return patch_bodies.read_patch(self._bytes, strict=self._checked) if body is None else body
 
     @cached_property
     def _strategic(self) -> codec.Decoded:

@@ -251,7 +251,8 @@ class Versions:
     """All versions of one resource.
 
     `since` is the revision at which the resource began to be served in this form; no watch starts before it.
-    `terminating`: its definition is being deleted, and no object may be created. `converter` converts objects to another
+    `terminating`: its definition is being deleted, and no object may be created. `deletes_instances`: the condition
+    Terminating is true, and discovery lists fewer verbs. `converter` converts objects to another
     version through a webhook; None if the behaviours convert.
     """
 
@@ -261,6 +262,7 @@ class Versions:
         self.storage = storage
         self.since = since
         self.terminating = False
+        self.deletes_instances = False
         self.collection = f"{storage.group}/{storage.plural}"
         self._by_api_version = {one.api_version: one for one in resources}
         for one in resources:

@@ -27,7 +27,7 @@ _UNDECODABLE: Final = 'no kind is registered for the type v1.Scale in scheme "pk
 
 
 def read_scale(draft: Draft) -> None:
-    """The Scale in the request's body."""
+    """The Scale in the request's body. Its kind, apiVersion and managedFields may be absent; its name may not."""
     content, media_type, _ = draft.request.body
     assert isinstance(content, bytes)
     codec.check_size(content)
@@ -35,7 +35,7 @@ def read_scale(draft: Draft) -> None:
         sent = codec.read_object(content, media_type, _EXPECTED, typed=True)
     except errors.ApiError:
         raise errors.bad_request(_UNDECODABLE) from None
-    if sent.value.get("kind", "Scale") != "Scale" or sent.value.get("apiVersion", _API_VERSION) != _API_VERSION:
+    if not _is_scale(sent.value):
         raise errors.bad_request(_UNDECODABLE)
     decoded = decode(SCALE, sent.value)
     complaints = _complaints(draft, sent, decoded.unknown)
@@ -43,6 +43,21 @@ def read_scale(draft: Draft) -> None:
         raise errors.bad_request(_UNDECODABLE)
     draft.outcome.warnings += complaints
     draft.scale = decoded.value
+    _address(draft, decoded.value["metadata"])
+
+
+def _is_scale(value: Object) -> bool:
+    """Whether an object is a Scale, or does not say what it is."""
+    return (value.get("kind") or "Scale") == "Scale" and (value.get("apiVersion") or _API_VERSION) == _API_VERSION
+
+
+def _address(draft: Draft, metadata: Object) -> None:
+    """Compare the namespace and name of a Scale with the URL. Raises ApiError."""
+    request = draft.request
+    check_namespace(metadata, request.namespace)
+    if request.namespace:
+        metadata["namespace"] = request.namespace
+    check_name(metadata, request.name)
 
 
 def _complaints(draft: Draft, sent: codec.Decoded, unknown: list[str]) -> list[str]:
@@ -72,8 +87,8 @@ def patch_scale(draft: Draft) -> None:
     stored = _stored(draft)
     shown = ownership.owned_scale(stored, draft.resource)
     patched = patch.apply(shown)
-    kind, api_version = patched.value.get("kind") or "Scale", patched.value.get("apiVersion") or _API_VERSION
-    if (kind, api_version) != ("Scale", _API_VERSION):
+    if not _is_scale(patched.value):
+        kind, api_version = patched.value.get("kind") or "Scale", patched.value.get("apiVersion") or _API_VERSION
         raise invalid_patch(patch.text(shown), errors.no_kind_registered(kind, api_version))
     decoded = decode(SCALE, patched.value)
     complaints = _complaints(draft, patched, decoded.unknown)
@@ -82,6 +97,7 @@ def patch_scale(draft: Draft) -> None:
     if complaints and draft.request.options.field_validation == "Strict":
         raise invalid_patch(patch.text(shown), codec.strict_decoding_error(complaints))
     draft.outcome.warnings += complaints
+    _address(draft, decoded.value["metadata"])
     _put(draft, stored, decoded.value)
 
 
@@ -91,9 +107,14 @@ def merge_scale(draft: Draft) -> None:
     assert config is not None
     stored, options = _stored(draft), draft.request.options
     live = ownership.owned_scale(stored, draft.resource)
-    new = manager.apply(
+    merged = manager.apply(
         live, config, ownership.SCALE, manager=options.field_manager, force=options.force, now=draft.now
     )
+    decoded = decode(SCALE, merged)  # a configuration may leave out or withdraw every field
+    if decoded.error:
+        raise errors.plain_error(decoded.error)
+    new = decoded.value
+    _address(draft, new["metadata"])
     _put(draft, stored, new, new["metadata"].get("managedFields"))
 
 
@@ -106,10 +127,6 @@ def _stored(draft: Draft) -> Object:
 def _put(draft: Draft, stored: Object, new: Object, owners: list[Object] | None = None) -> None:
     """Write the replicas of a Scale and their owners into the stored object. An apply passes `owners`. Raises ApiError."""
     request, resource, metadata = draft.request, draft.resource, new["metadata"]
-    check_namespace(metadata, request.namespace)
-    if request.namespace:
-        metadata["namespace"] = request.namespace
-    check_name(metadata, request.name)
     if owners is None:
         live = ownership.owned_scale(stored, resource)
         by = request.options.field_manager

@@ -19,7 +19,8 @@ from noxu.apiserver.api.meta import OBJECT_META, GroupVersionKind, coerce, gener
 from noxu.apiserver.apply import manager
 from noxu.apiserver.apply.tracker import Tracker, group_version_kind, named
 from noxu.apiserver.go import unstructured
-from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.go.strconv import parse_uint
+from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.bodies import decode_body
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
@@ -89,15 +90,6 @@ def read_applied(draft: Draft) -> None:
         draft.outcome.warnings += sent.duplicates
 
 
-def refuse_terminating(draft: Draft) -> None:
-    """Refuse to create custom resources while their definition is being deleted."""
-    if draft.resource.versions.terminating:
-        metadata = draft.new.get("metadata")
-        name = draft.request.name or (metadata.get("name", "") if isinstance(metadata, dict) else "")
-        why = "create not allowed while custom resource definition is terminating"
-        raise errors.forbidden(draft.resource.group_resource, name, why)
-
-
 # -- the stored object ------------------------------------------------------------------------------------------------
 
 
@@ -129,7 +121,6 @@ def _may_create(draft: Draft) -> bool:
 
 
 def _become_create(draft: Draft) -> None:
-    refuse_terminating(draft)
     draft.operation = "CREATE"
     if draft.request.action is Action.REPLACE:
         for name in _SYSTEM_FIELDS:
@@ -144,7 +135,7 @@ def _check_uid(draft: Draft, old: Object) -> None:
         resource = draft.resource
         key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
         why = f"Precondition failed: UID in precondition: {sent}, UID in object meta: {metadata.get('uid', '')}"
-        text = storage_error("invalid object", 4, resource, key, why)
+        text = storage_error("invalid object", 4, resource, key, why, dry_run=_is_dry_run(draft))
         raise errors.conflict(resource.group_resource, metadata["name"], text)
 
 
@@ -294,9 +285,7 @@ def address(draft: Draft) -> None:
     if draft.operation == "CREATE":
         for name in _SYSTEM_FIELDS:
             metadata.pop(name, None)
-        if draft.request.action is Action.APPLY:
-            metadata.pop("resourceVersion", None)
-        else:
+        if draft.request.action is not Action.APPLY:
             return
     check_name(metadata, draft.request.name)
 
@@ -379,6 +368,18 @@ async def _own_by_converting(draft: Draft, update: Callable[[Tracker], Object]) 
     draft.new = await ownership.run_with_tracker(draft.resource, draft.request.subresource, update, draft.weight)
 
 
+def refuse_terminating(draft: Draft) -> None:
+    """Refuse to create custom resources while their definition is being deleted: before admission, as upstream."""
+    if draft.operation == "CREATE" and draft.resource.versions.terminating:
+        raise _terminating(draft)
+
+
+def _terminating(draft: Draft) -> ApiError:
+    name = draft.request.name or _metadata(draft).get("name", "")
+    why = "create not allowed while custom resource definition is terminating"
+    return errors.forbidden(draft.resource.group_resource, name, why)
+
+
 def mutate(draft: Draft) -> Awaitable[None] | None:
     """Mutating admission."""
     return None if draft.request.internal else draft.environment.admission.mutate(draft)
@@ -439,20 +440,29 @@ def admit(draft: Draft) -> Awaitable[None] | None:
 
 
 def lock(draft: Draft) -> None:
-    """Optimistic locking: compare the resourceVersion in the object with the stored one."""
+    """Optimistic locking: compare the resourceVersion in the object with the stored one.
+
+    A replace or apply that creates the object may have any number.
+    """
+    given = _revision(_metadata(draft))
     if draft.found is None:
         return
     revision = draft.found.revision
-    given = _metadata(draft).get("resourceVersion") or "0"
-    if not (given.isascii() and given.isdigit()):
-        raise errors.plain_error(f"strconv.ParseUint: parsing {quote(given)}: invalid syntax")
-    if int(given) == 0:
+    if given == 0:
         if not draft.resource.behaviour.unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise errors.invalid(draft.resource.group_resource, draft.name, [error])
         _metadata(draft)["resourceVersion"] = str(revision)
-    elif int(given) != revision:
+    elif given != revision:
         raise errors.modified(draft.resource.group_resource, draft.name)
+
+
+def _revision(metadata: Object) -> int:
+    """The resourceVersion of an object as a number, 0 if it has none. Raises ApiError."""
+    try:
+        return parse_uint(metadata.get("resourceVersion") or "0")
+    except ValueError as error:
+        raise errors.plain_error(str(error)) from None
 
 
 def identify(draft: Draft) -> None:
@@ -477,9 +487,10 @@ def _complete(draft: Draft) -> None:
         metadata.setdefault("uid", old["uid"])
     for name in ("creationTimestamp", "generation"):
         _restore(metadata, old, name)
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if old.get(name) is not None:
-            metadata[name] = old[name]
+    if old.get("deletionTimestamp") is not None:
+        metadata["deletionTimestamp"] = old["deletionTimestamp"]
+    if old.get("deletionGracePeriodSeconds") is not None and metadata.get("deletionGracePeriodSeconds") is None:
+        metadata["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]  # another value is refused
 
 
 def _restore(metadata: Object, old: Object, name: str) -> None:
@@ -596,27 +607,40 @@ def encode(draft: Draft) -> Awaitable[None] | None:
     if _is_to_be_removed(draft):
         return None
     resource, new = draft.resource, draft.new
-    if draft.operation == "CREATE" and draft.new["metadata"].get("resourceVersion") not in (None, "", "0"):
-        raise errors.plain_error("resourceVersion should not be set on objects to be created")
+    if draft.request.action is Action.CREATE and not _is_dry_run(draft):
+        _refuse_resource_version(new["metadata"])
     namespace = f"{draft.request.namespace}/" if draft.request.namespace else ""
     key = draft.found.key if draft.found is not None else Key(resource.collection, namespace, new["metadata"]["name"])
     if resource.versions.converter is not None and resource.versions.storage is not resource:
         return _encode_converted(draft, key)
-    draft.entry = _entry(resource, key, new)
+    draft.entry = _entry(resource, key, new, complete=draft.scale is None)
     return None
+
+
+def _refuse_resource_version(metadata: Object) -> None:
+    """Refuse to create an object with a resourceVersion other than 0. As in upstream, a text that is no number is ignored."""
+    try:
+        revision = parse_uint(metadata.get("resourceVersion") or "0")
+    except ValueError:
+        return
+    if revision:
+        raise errors.plain_error("resourceVersion should not be set on objects to be created")
 
 
 async def _encode_converted(draft: Draft, key: Key) -> None:
     [value], weight = await at_storage_version(draft.new, draft.resource.versions.storage, draft.weight)
-    draft.entry = await offload(weight, _entry, draft.resource, key, value)
+    draft.entry = await offload(weight, _entry, draft.resource, key, value, complete=draft.scale is None)
 
 
-def _entry(resource: Resource, key: Key, value: Object) -> Entry:
-    """The entry of an object that is at the resource's version or already at the storage version."""
+def _entry(resource: Resource, key: Key, value: Object, *, complete: bool) -> Entry:
+    """The entry of an object that is at the resource's version or already at the storage version.
+
+    `complete`: its defaults are filled in. A write to /scale, which may create maps, does not; the next read does.
+    """
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
         value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
-    served_as_stored = storage is resource and resource.serves_as_stored
+    served_as_stored = complete and storage is resource and resource.serves_as_stored
     entry = new_entry(key, storage, value, served_as_stored=served_as_stored)
     if not served_as_stored:
         render(entry, storage.versions)
@@ -648,12 +672,15 @@ async def persist(draft: Draft) -> None:
 
 async def _create(draft: Draft, entry: Entry) -> None:
     resource = draft.resource
+    if resource.is_custom and _is_terminating_now(draft):
+        raise _terminating(draft)
     if _is_dry_run(draft):
         existing = (await draft.environment.reader.collection(resource)).entries.get(entry.key)
         if existing is not None:
             raise _key_exists(draft, existing.stored)
         draft.note(DRY_RUN)
-        draft.written = Written(entry, created=True, has_version=False)
+        version = draft.new["metadata"].get("resourceVersion") or ""
+        draft.written = Written(entry, created=True, unstored_version=version)
         return
     if len(entry.stored) > SIZE_CHECKED:
         check_size(resource, entry, update=False)
@@ -667,6 +694,16 @@ async def _create(draft: Draft, entry: Entry) -> None:
     if draft.trace is not None:
         draft.note(f"created at resourceVersion {entry.revision}")
     draft.written = Written(entry, created=True)
+
+
+def _is_terminating_now(draft: Draft) -> bool:
+    """Whether the definition is being deleted or gone, which may have happened since the first stage.
+
+    Nothing waits between this and the write's place in the store's queue, so the finalizer finds every object that passes.
+    """
+    resource = draft.resource
+    versions = draft.environment.catalog.current.defined.get(f"{resource.plural}.{resource.group}")
+    return versions is None or versions.terminating
 
 
 async def _replace(draft: Draft, found: Entry, entry: Entry) -> None:

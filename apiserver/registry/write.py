@@ -70,12 +70,13 @@ _DECIDE: Final[tuple[Stage, ...]] = (lock, identify, prepare, validate, admit, k
 _STORE: Final[tuple[Stage, ...]] = (encode, persist, settle)
 
 CREATE: Final = (
-    read_body, refuse_terminating, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, identify, prepare, validate, admit, *_STORE
+    read_body, *_ARRIVE, drop_duplicate_owners, own, refuse_terminating, *_MUTATE, identify, prepare, validate, admit, *_STORE
 )  # fmt: skip
 REPLACE: Final = (read_body, *_ARRIVE, find, drop_duplicate_owners, own, *_MUTATE, *_DECIDE, *_STORE)
 PATCH: Final = (read_patch, find, patch, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, *_DECIDE, *_STORE)
 APPLY: Final = (
-    read_applied, find, merge, retype, address, default, drop_duplicate_owners, *_MUTATE, *_DECIDE, prune_applied, *_STORE
+    read_applied, find, merge, retype, address, default, drop_duplicate_owners, refuse_terminating, *_MUTATE, *_DECIDE,
+    prune_applied, *_STORE
 )  # fmt: skip
 REPLACE_SCALE: Final = (read_scale, find, set_scale, drop_duplicate_owners, *_MUTATE, *_DECIDE, prune_applied, *_STORE)
 PATCH_SCALE: Final = (

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.admission import reviews
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
 from noxu.apiserver.webhook.client import CallFailed, Reply
 
@@ -139,3 +140,14 @@ def test_a_denial_passes_on_the_given_status() -> None:
 
 def test_a_success_is_no_denial() -> None:
     assert reviews.denial("h", {"status": "Success"}).outcome == "Failure"
+
+
+NO_ATTRIBUTES: Any = None
+NO_RESOURCE: Any = None
+
+
+def test_a_patch_whose_number_no_float64_holds_is_refused() -> None:
+    response = read({"patch": b64('[{"op": "add", "path": "/a", "value": 1e309}]'), "patchType": "JSONPatch"})
+    with pytest.raises(ApiError, match="json: cannot unmarshal number 1e309 into Go value of type float64") as refused:
+        reviews.patched(NO_ATTRIBUTES, NO_RESOURCE, {"apiVersion": "g/v1", "kind": "Thing"}, response.operations)
+    assert refused.value.code == 500

@@ -590,3 +590,53 @@ def test_an_object_of_the_greatest_depth() -> None:
     again = apply(value, widget({"any": {"y": 2}}), MAIN, manager="me", now=NOW)
     assert again["spec"] == {"any": {"y": 2}}
     assert owners(again) == {"apply me": {"f:spec": {"f:any": {"f:y": {}}}}}
+
+
+# --- items of which only the key is known, from its default ---
+
+DEFAULT_KEY = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["k"],
+    "items": {"type": "object", "properties": {"k": {"type": "string", "default": "d"}, "v": STRING}},
+}
+BY_DEFAULT = tracker(types={V1: of_schema(schema(items=DEFAULT_KEY)), V2: of_schema(schema(items=DEFAULT_KEY))})
+ITEM_D = {"f:spec": {"f:items": {'k:{"k":"d"}': {}}}}
+WITHDRAWN_ITEMS: list[tuple[str, list[Any], Any, Any]] = [
+    ("the only item: the list becomes null", [{"k": "d"}], {}, {"items": None}),
+    ("with an empty list", [{"k": "d"}], {"items": []}, {"items": None}),
+    ("next to another item, which remains", [{"k": "d"}, {"k": "e"}], {}, {"items": [{"k": "e"}]}),
+]
+
+
+@pytest.mark.parametrize(
+    ("items", "config", "left"), [row[1:] for row in WITHDRAWN_ITEMS], ids=[row[0] for row in WITHDRAWN_ITEMS]
+)
+def test_an_item_of_two_appliers_whose_fields_none_of_them_owns_is_removed_by_the_first_that_withdraws_it(
+    items: list[Any], config: Any, left: Any
+) -> None:
+    """As upstream, where the item without its fields is null for a moment, and then cannot be told from no item."""
+    managers = [owns("apply me", ITEM_D, time=BEFORE), owns("apply you", ITEM_D, time=BEFORE)]
+    value = applied(live({"items": items}, managers=managers), widget(config), to=BY_DEFAULT)
+    assert value["spec"] == left
+
+
+def test_an_item_that_is_null_for_a_moment_cannot_be_compared_at_another_version() -> None:
+    managers = [owns("apply me", ITEM_D, time=BEFORE), owns("apply you", ITEM_D), owns("update she", A, version=V2)]
+    error = refused(live({"items": [{"k": "d"}], "a": 1}, managers=managers), widget({}), to=BY_DEFAULT)
+    assert (error.code, error.message) == (
+        500,
+        f"failed to prune fields: failed add back owned items: failed to convert pruned object at version {V2}: "
+        ".spec.items: element 0: associative list with keys may not have a null element",
+    )
+
+
+def test_an_item_of_which_only_the_fields_are_withdrawn_cannot_be_compared() -> None:
+    """Only managedFields that a client has written claim an item's fields without the item."""
+    fields = {"f:spec": {"f:items": {'k:{"k":"d"}': {"f:k": {}}}}}
+    managers = [owns("apply me", fields, time=BEFORE), owns("apply you", ITEM_D)]
+    error = refused(live({"items": [{"k": "d"}]}, managers=managers), widget({}), to=BY_DEFAULT)
+    assert (error.code, error.message) == (
+        500,
+        "failed to compare objects: .spec.items: element 0: associative list with keys may not have a null element",
+    )

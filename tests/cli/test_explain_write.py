@@ -119,7 +119,7 @@ def test_on_a_server_the_objects_are_written_with_an_option(
 def test_json_output_contains_the_steps(run: Make) -> None:
     (one,) = run("explain-write -f crd.json -f bad.json --output json").json
     assert (one["kind"], one["name"], one["result"], one["status"]["code"]) == ("Widget", "bad", "refused", 422)
-    assert [step["stage"] for step in one["steps"]][:4] == ["read_body", "refuse_terminating", "decode", "prune"]
+    assert [step["stage"] for step in one["steps"]][:4] == ["read_body", "decode", "prune", "refuse_unknown"]
     assert one["steps"][-1]["notes"][0]["values"] == {"self.low": "10", "self.high": "9"}
 
 

@@ -166,7 +166,11 @@ async def test_objects_that_are_being_deleted_are_left_alone(world: World) -> No
 
 async def test_definitions_come_and_go(world: World) -> None:
     await world.apply(widget("a", size=0))
-    await world.delete(world.resource(GROUP, RESOURCE), "", "widgets.example.com")
+    definitions = world.resource(GROUP, RESOURCE)
+    await world.delete(definitions, "", "widgets.example.com")
+    key = key_of(definitions, "", "widgets.example.com")
+    collection = await world.plane.reader.collection(definitions)
+    await eventually_async(lambda: key not in collection.entries)
     await world.apply(LOOSE, widget("a", size=0))
     await world.apply(TIGHT)
     assert await world.mark("a") == TOO_SMALL

@@ -104,9 +104,10 @@ class Things:
         self._client = client
 
     def ask(self, method: str, rest: str = "", body: Any = None, content: str = "json", **headers: str) -> Told:
-        """A `rest` that starts with /api is a whole path. A `body` that is text is sent as it is."""
+        """A `rest` that starts with /api is a whole path. A `body` of text or bytes is sent unchanged."""
         path = rest if rest.startswith("/api") else THINGS + rest
-        data = body.encode() if isinstance(body, str) else None if body is None else json.dumps(body).encode()
+        data = body.encode() if isinstance(body, str) else body
+        data = data if data is None or isinstance(data, bytes) else json.dumps(data).encode()
         sent = {
             "Accept": "application/json",
             **({"Content-Type": f"application/{content}"} if data is not None else {}),

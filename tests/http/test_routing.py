@@ -14,6 +14,7 @@ from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.testing.handle import Noxu
+from tests.timing import eventually
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -104,6 +105,7 @@ def test_the_status_of_a_definition_is_no_table(client: Client) -> None:
     metadata = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
     assert client.exchange("GET", f"{CRDS}/kepts.example.com/status", None, metadata)[0] == 200
     assert client.send("DELETE", f"{CRDS}/kepts.example.com").code == 200
+    eventually(lambda: client.send("GET", f"{CRDS}/kepts.example.com").code == 404)
 
 
 def test_items_of_a_built_in_list_do_not_say_what_they_are(client: Client) -> None:

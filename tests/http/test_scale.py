@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from conformance.client import Client
 from noxu.apiserver.registry import reader
-from tests.http.conftest import Things
+from noxu.apiserver.testing.handle import Noxu
+from tests.http.conftest import Things, widgets
 
 UNREADABLE = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 NO_NAME = "the name of the object (a based on URL) was undeterminable: name must be provided"
@@ -60,6 +62,9 @@ def test_a_resource_version_is_the_oldest_state_that_may_be_shown(
     [
         ("PUT", scale(7), "json"),
         ("PUT", {"metadata": {"name": "a"}, "spec": {"replicas": 7}}, "json"),
+        ("PUT", scale(7, kind="", apiVersion=""), "json"),
+        ("PUT", scale(7, kind=""), "json"),
+        ("PUT", scale(7, apiVersion=None), "json"),
         ("PATCH", {"spec": {"replicas": 7}}, "merge-patch+json"),
         ("PATCH", [{"op": "replace", "path": "/spec/replicas", "value": 7}], "json-patch+json"),
         ("PATCH", scale(7), "apply-patch+yaml"),
@@ -127,10 +132,14 @@ ADDRESSES = [
 ]
 
 
+@pytest.mark.parametrize("name", ["a", "missing"])
 @pytest.mark.parametrize(("body", "message"), [row[1:] for row in ADDRESSES], ids=[row[0] for row in ADDRESSES])
-def test_a_scale_of_something_else(things: Things, body: Any, message: str) -> None:
-    told = things.ask("PUT", "/a/scale", body)
-    assert (told.code, told.message) == (400, message)
+def test_a_scale_of_another_object_is_refused_before_the_object_is_looked_up(
+    things: Things, body: Any, message: str, name: str
+) -> None:
+    answer = things.ask("PUT", f"/{name}/scale", body)
+    expected = message.replace("(a based", f"({name} based").replace("URL (a)", f"URL ({name})")
+    assert (answer.code, answer.message) == (400, expected)
 
 
 def test_a_patch_may_not_take_the_name(things: Things) -> None:
@@ -184,3 +193,80 @@ def test_an_object_without_replicas_has_no_scale(things: Things) -> None:
 
 def test_it_is_not_there_at_a_version_without_it(things: Things) -> None:
     assert things.ask("GET", "/apis/http.example.com/v2/namespaces/default/things/a/scale").code == 404
+
+
+# -- replicas that are withdrawn --------------------------------------------------------------------------------------
+
+WITHDRAWN: list[tuple[str, dict[str, Any]]] = [
+    ("spec is null", {"spec": None}),
+    ("no spec", {}),
+    ("an empty spec", {"spec": {}}),
+    ("replicas are null", {"spec": {"replicas": None}}),
+    ("status is null, too", {"status": None}),
+]
+
+
+@pytest.mark.parametrize("body", [row[1] for row in WITHDRAWN], ids=[row[0] for row in WITHDRAWN])
+@pytest.mark.parametrize("query", ["?fieldManager=m", "?fieldManager=m&force=true"])
+def test_an_apply_that_withdraws_the_replicas_sets_them_to_zero(things: Things, body: Any, query: str) -> None:
+    """As a typed Scale without replicas; so does a merge patch with null."""
+    apply = "apply-patch+yaml"
+    assert things.ask("PATCH", "/a/scale?fieldManager=m&force=true", scale(7), apply).code == 200
+    sent = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, **body}
+    answer = things.ask("PATCH", f"/a/scale{query}", sent, apply)
+    assert (answer.code, answer.body["spec"]) == (200, {})
+    assert replicas(things) == 0
+
+
+@pytest.mark.parametrize("body", [row[1] for row in WITHDRAWN[:3]], ids=[row[0] for row in WITHDRAWN[:3]])
+def test_an_apply_without_replicas_does_not_create_them(things: Things, body: Any) -> None:
+    things.create("b")
+    sent = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "b"}, **body}
+    answer = things.ask("PATCH", "/b/scale?fieldManager=m&force=true", sent, "apply-patch+yaml")
+    assert (answer.code, answer.message) == (400, 'the spec replicas field ".spec.replicas" cannot be empty')
+
+
+# -- defaults ---------------------------------------------------------------------------------------------------------
+
+_SIZED = {
+    "type": "object",
+    "properties": {
+        "replicas": {"type": "integer"},
+        "color": {"type": "string", "default": "red"},
+        "deep": {"type": "object", "default": {}, "properties": {"x": {"type": "integer", "default": 5}}},
+    },
+}
+_PATHS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+_STATUS = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+DEFAULTED = widgets(
+    "defaulted.example.com", {"spec": _SIZED, "status": _STATUS}, subresources={"scale": _PATHS, "status": {}}
+)
+WRITES: list[tuple[str, Any, str]] = [
+    ("PUT", {"metadata": {"name": "w"}, "spec": {"replicas": 3}}, "application/json"),
+    ("PATCH", {"spec": {"replicas": 3}}, "application/merge-patch+json"),
+    ("PATCH", [{"op": "add", "path": "/spec/replicas", "value": 3}], "application/json-patch+json"),
+    ("PATCH", scale(3, metadata={"name": "w"}), "application/apply-patch+yaml"),
+]
+
+
+@pytest.mark.parametrize(("method", "body", "content"), WRITES)
+def test_a_map_that_a_write_to_scale_creates_is_read_with_its_defaults(
+    noxu: Noxu, method: str, body: Any, content: str
+) -> None:
+    """They are stored by the next write, though nothing else changes."""
+    noxu.apply(DEFAULTED)
+    collection = "/apis/defaulted.example.com/v1/widgets"
+    query = "?fieldManager=m&force=true" if "apply" in content else ""
+    with Client(noxu.url) as client:
+        client.send(
+            "POST", collection, {"apiVersion": "defaulted.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        )
+        assert client.send(method, f"{collection}/w/scale{query}", body, content).code == 200
+        first = client.send("GET", f"{collection}/w").body
+        assert first["spec"] == {"color": "red", "deep": {"x": 5}, "replicas": 3}
+        assert client.send("GET", collection).body["items"][0]["spec"] == first["spec"]
+        again = client.send("PATCH", f"{collection}/w", {}, "application/merge-patch+json").body
+        assert again["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"], "now they are stored"
+        assert again["metadata"]["generation"] == first["metadata"]["generation"]
+        unchanged = client.send("PATCH", f"{collection}/w", {}, "application/merge-patch+json").body
+        assert unchanged == again

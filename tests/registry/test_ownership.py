@@ -265,3 +265,50 @@ def test_objects_without_owners_get_them_when_somebody_applies(client: Client) -
         "apply one": {"f:spec": {"f:a": {}}},
         "update before-first-apply": {"f:spec": {".": {}, "f:a": {}, "f:b": {}}},
     }
+
+
+# -- a subresource of one version -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def status_of_v2(noxu: Noxu) -> Iterator[Client]:
+    """Version v1 has no /status, v2 has one."""
+    crd = definition(a=INTEGER, b=INTEGER)
+    [v1] = crd["spec"]["versions"]
+    crd["spec"]["versions"] = [v1 | {"subresources": {}}, v1 | {"name": "v2", "storage": False}]
+    noxu.apply(crd)
+    with Client(noxu.url) as client:
+        yield client
+
+
+V2_STATUS = f"/apis/{GROUP}/v2/widgets/w/status"
+
+
+def test_a_write_to_status_may_take_what_is_owned_at_a_version_without_status(status_of_v2: Client) -> None:
+    """Only versions with the subresource have its reset fields. What it takes remains unchanged, without an owner."""
+    patch_body = [{"op": "add", "path": "/spec", "value": {"a": 2}}]
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": 1, "b": 1}}
+    created = status_of_v2.send("POST", f"/apis/{GROUP}/v1/widgets", body).body
+    assert owners(created) == {"update unknown": {"f:spec": {".": {}, "f:a": {}, "f:b": {}}}}
+    answer = status_of_v2.send("PATCH", V2_STATUS, patch_body, "application/json-patch+json")
+    assert (answer.code, answer.body["spec"]) == (200, {"a": 1, "b": 1})
+    assert owners(answer.body) == {"update unknown": {"f:spec": {}}}
+
+
+def test_an_apply_to_status_conflicts_with_owners_at_a_version_without_status(status_of_v2: Client) -> None:
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": 1, "b": 1}}
+    status_of_v2.send("POST", f"/apis/{GROUP}/v1/widgets", body)
+    config = {"apiVersion": f"{GROUP}/v2", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": 3}}
+    answer = status_of_v2.send("PATCH", f"{V2_STATUS}?fieldManager=m", config, APPLY)
+    assert (answer.code, answer.body["message"]) == (
+        409,
+        f'Apply failed with 1 conflict: conflict with "unknown" using {GROUP}/v1: .spec.a',
+    )
+
+
+def test_a_write_to_status_takes_nothing_at_a_version_with_status(status_of_v2: Client) -> None:
+    body = {"apiVersion": f"{GROUP}/v2", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": 1}}
+    created = status_of_v2.send("POST", f"/apis/{GROUP}/v2/widgets", body).body
+    config = body | {"spec": {"a": 3}}
+    answer = status_of_v2.send("PATCH", f"{V2_STATUS}?fieldManager=m", config, APPLY)
+    assert (answer.code, answer.body["spec"], owners(answer.body)) == (200, {"a": 1}, owners(created))

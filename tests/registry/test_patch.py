@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.kinds.autoscaling import SCALE
 from noxu.apiserver.kinds.core import CONFIG_MAP
 from noxu.apiserver.registry.patch import (
     JSON_PATCH,
@@ -58,6 +59,53 @@ def test_the_quoted_object_has_its_resource_version_after_the_uid() -> None:
     old = {"kind": "ConfigMap", "metadata": {"name": "c", "uid": "u", "labels": {}, "resourceVersion": "7"}}
     assert '"name":"c","uid":"u","resourceVersion":"7","labels":{}' in change(MERGE_PATCH, {}, CONFIG_MAP).text(old)
     assert '"labels":{},"name":"c","resourceVersion":"7","uid":"u"' in change(MERGE_PATCH, {}).text(old)
+
+
+CUSTOM = {"apiVersion": "g/v1", "kind": "Thing", "metadata": {"name": "a"}}
+SCALE_OBJECT = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {}}
+FLOAT64 = "json: cannot unmarshal number {} into Go value of type float64"
+BEYOND_FLOAT64: list[tuple[str, str, str, Any, Any, str, str]] = [
+    ("in a list of a merge patch", MERGE_PATCH, '{"spec":{"b":2,"a":[1e309]}}', CUSTOM, None, FLOAT64.format("1e309"), '"spec":{"a":[1e309],"b":2}'),
+    ("in a JSON patch", JSON_PATCH, '[{"op":"add","path":"/spec","value":{"a":-1e999}}]', CUSTOM, None, FLOAT64.format("-1e999"), '"spec":{"a":-1e999}'),
+    ("copied by a JSON patch", JSON_PATCH, '[{"op":"add","path":"/a","value":1e309},{"op":"move","from":"/a","path":"/b"}]', CUSTOM, None, FLOAT64.format("1e309"), '"b":1e309'),
+    ("the first of several", MERGE_PATCH, '{"b":2e309,"a":1e309}', CUSTOM, None, FLOAT64.format("1e309"), '"a":1e309,"apiVersion"'),
+    ("in the metadata", MERGE_PATCH, '{"metadata":{"generation":1e309}}', CUSTOM, None, FLOAT64.format("1e309"), '"generation":1e309'),
+    ("as the kind", MERGE_PATCH, '{"kind":1e309}', CUSTOM, None, "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string", '"kind":1e309'),
+    ("in a string of a built-in kind", MERGE_PATCH, '{"data":{"k":1e309}}', OLD, CONFIG_MAP, "json: cannot unmarshal number into Go struct field ConfigMap.data of type string", '"data":{"k":1e309}'),
+    ("in an integer of a built-in kind", MERGE_PATCH, '{"spec":{"replicas":1e309}}', SCALE_OBJECT, SCALE, "json: cannot unmarshal number 1e309 into Go struct field ScaleSpec.spec.replicas of type int32", '"replicas":1e309'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "old", "struct", "why", "quoted"),
+    [row[1:] for row in BEYOND_FLOAT64],
+    ids=[row[0] for row in BEYOND_FLOAT64],
+)
+def test_a_number_that_no_float64_holds_is_refused_if_the_patched_object_has_it(
+    media_type: str, body: str, old: Any, struct: Any, why: str, quoted: str
+) -> None:
+    with pytest.raises(ApiError) as refused:
+        change(media_type, body, struct, "Ignore").apply(old)
+    [cause] = refused.value.status["details"]["causes"]
+    assert refused.value.status["code"] == 422
+    assert cause["message"].endswith(f'": {why}')
+    assert json.dumps(quoted)[1:-1] in cause["message"]
+
+
+UNUSED = [
+    ("removed again", JSON_PATCH, '[{"op":"add","path":"/a","value":1e309},{"op":"remove","path":"/a"}]', CUSTOM, None),
+    ("overwritten", JSON_PATCH, '[{"op":"replace","path":"/kind","value":1e309},{"op":"replace","path":"/kind","value":"Thing"}]', CUSTOM, None),
+    ("in an unknown field of an operation", JSON_PATCH, '[{"op":"test","path":"/kind","value":"Thing","x":1e309}]', CUSTOM, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "old", "struct"), [row[1:] for row in UNUSED], ids=[row[0] for row in UNUSED]
+)
+def test_a_number_that_no_float64_holds_is_ignored_if_the_patched_object_does_not_have_it(
+    media_type: str, body: str, old: Any, struct: Any
+) -> None:
+    assert change(media_type, body, struct, "Ignore").apply(old).value == old
 
 
 def test_what_a_patch_must_leave_is_an_object_that_says_what_it_is() -> None:

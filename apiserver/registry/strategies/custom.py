@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.api import field, meta
-from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.api.field import FieldError, Verbatim
+from noxu.apiserver.go import unstructured
+from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry import scale
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
-from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.draft import Action, Draft
 from noxu.apiserver.registry.resource import Resource, ScalePaths
 from noxu.apiserver.schema import embedded, listtype, ratcheting, validation
 from noxu.apiserver.schema.structural import Structural
@@ -67,7 +69,7 @@ def validate(draft: Draft) -> None:
         if not meta.is_sound(new["metadata"], namespaced=resource.namespaced):
             of_metadata = meta.validate_object_meta(new["metadata"], namespaced=resource.namespaced)
     else:
-        generic, of_metadata = meta.validate_update(new["metadata"], old["metadata"], namespaced=resource.namespaced)
+        generic, of_metadata = _metadata_update_errors(draft, old["metadata"])
     clean = draft.clean and _stays_clean(draft)
     found = _type_errors(resource, new) or of_metadata + _content_errors(draft, status=status, clean=clean)
     if schema is not None:
@@ -81,6 +83,18 @@ def validate(draft: Draft) -> None:
     draft.outcome.errors += generic + found
     if not draft.outcome.errors and not draft.request.subresource and "finalizers" in new["metadata"]:
         draft.outcome.warnings += meta.finalizer_warnings(new["metadata"], old["metadata"] if old else None)
+
+
+def _metadata_update_errors(draft: Draft, old: Object) -> meta.UpdateErrors:
+    """The errors in the metadata of an update. An apply may leave fields that cannot be decoded, which others ignore."""
+    metadata, namespaced = draft.new["metadata"], draft.resource.namespaced
+    is_applied = draft.request.action is Action.APPLY and not draft.clean
+    why = unstructured.mismatch(meta.OBJECT_META, metadata) if is_applied else ""
+    if not why:
+        return meta.validate_update(metadata, old, namespaced=namespaced)
+    decodable = meta.coerce(metadata, drop_malformed=True).metadata
+    errors = meta.validate_update(decodable, old, namespaced=namespaced)
+    return errors._replace(own=[field.invalid("metadata", Verbatim(compact_json(metadata)), why)])
 
 
 def _stays_clean(draft: Draft) -> bool:
