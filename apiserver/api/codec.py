@@ -39,6 +39,7 @@ _MAX_EXACT_DIGITS: Final = 18  # an integer of more digits may be beyond int64
 _ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _zeros: Final = re.compile(b"0*").match
+_minus_zero: Final = re.compile(rb"[:,\[][ \t\r\n]*-0[ \t\r\n]*[,}\]]").search
 
 
 class Decoded(NamedTuple):
@@ -148,6 +149,16 @@ def _may_be_beyond_int64(text: bytes) -> bool:
         run = _zeros(digits, at)
         at = digits.find(_ZEROS, run.end() if run else at + 1)
     return False
+
+
+def decode_literals(body: bytes) -> Json:
+    """Decode JSON that was decoded before, with numbers as they were sent (see `go.json.read`), for errors."""
+    return go_json.read(body, literals=True).value
+
+
+def has_minus_zero(body: bytes) -> bool:
+    """Whether a JSON text may have the number -0, which is an integer unless it is for a float64."""
+    return b"-0" in body and _minus_zero(body) is not None
 
 
 def decode_yaml(body: bytes) -> Decoded:
@@ -352,14 +363,17 @@ def read_object(
     """Decode the object in a request body; `media_type` is JSON or YAML, `expected` the kind of the URL's resource.
 
     Raises ApiError: 413 for a body that is too large, 400 for one that is not an object or has no kind. With `typed` (a
-    built-in kind), kind and apiVersion may be missing. Whether they are right is not checked here. `strict` collects
-    repeated keys, for fieldValidation Strict and Warn.
+    built-in kind), kind and apiVersion may be missing; the value gets them. Whether they are right is not checked here.
+    `strict` collects repeated keys, for fieldValidation Strict and Warn.
     """
     check_size(body)
-    if media_type == JSON and (value := decode_fast(body)) is not UNCERTAIN and _has_identity(value):
+    literal = typed and media_type == JSON and has_minus_zero(body)
+    if media_type == JSON and not literal and (value := decode_fast(body)) is not UNCERTAIN and _has_identity(value):
         return Decoded(value)
     try:
         parsed = _parse(body, media_type)
+        if typed and media_type == JSON and (literal or parsed.error):
+            parsed = _parse_literals(body)  # the fields have types
         sent = _identity_of(parsed)
     except ValueError as error:
         raise _unrecognized(expected.kind, str(error), body) from None
@@ -372,6 +386,10 @@ def read_object(
             raise _unrecognized(expected.kind, f"Object 'Kind' is missing in '{string_of(body)}'", body)
         text = encode(parsed.value, sort_keys=True) if media_type == YAML else body.strip(b" \t\r\n")
         raise cannot_be_handled(sent, expected.kind, f"Object 'Kind' is missing in '{string_of(text)}'")
+    if typed:
+        if not sent.version:
+            raise cannot_be_handled(sent, expected.kind, f"Object 'apiVersion' is missing in '{string_of(body)}'")
+        value |= {"apiVersion": sent.api_version, "kind": sent.kind}
     return Decoded(value, parsed.duplicates if strict else (), media_type == YAML)
 
 
@@ -495,12 +513,19 @@ def _parse(body: bytes, media_type: str) -> _Parsed:
     return _Parsed(document.value, duplicate_field_messages(document.duplicates), document.members, document.error)
 
 
+def _parse_literals(body: bytes) -> _Parsed:
+    document = go_json.read(body, literals=True)
+    return _Parsed(document.value, duplicate_field_messages(document.duplicates), document.members)
+
+
 def _has_identity(value: Json) -> bool:
     """Whether a value is an object whose kind and apiVersion are certainly what `_identity_of` would find."""
     if type(value) is not dict:
         return False
     kind, api_version = value.get("kind"), value.get("apiVersion")
-    if type(kind) is not str or type(api_version) is not str or not kind or api_version.count("/") > 1:
+    if type(kind) is not str or type(api_version) is not str or not kind:
+        return False
+    if api_version.count("/") > 1 or api_version.startswith("/") or api_version.endswith("/"):
         return False
     for name in value:
         if len(name) in _IDENTITY_LENGTHS and name not in _COMMON_NAMES and name.casefold() in _IDENTITY:

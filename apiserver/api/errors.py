@@ -72,7 +72,9 @@ def _details(resource: Qualified | None, name: str = "", **more: object) -> Obje
 
 def no_kind_registered(kind: str, api_version: str) -> str:
     """Upstream's message about a kind that it does not know."""
-    return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+    group, _, version = api_version.rpartition("/")
+    where = f'the internal version of group "{group}"' if version == "__internal" else f'version "{api_version}"'
+    return f'no kind "{kind}" is registered for {where} in scheme "pkg/runtime/scheme.go:111"'
 
 
 def page_not_found() -> ApiError:

@@ -17,7 +17,11 @@ NIL: Final[Path] = "<nil>"
 
 
 def child(path: Path, *names: str) -> Path:
-    """`spec` + `a` → `spec.a`."""
+    """`spec` + `a` → `spec.a`; as upstream prints it, `spec` + `` → `spec[]`."""
+    if "" in names:
+        for name in names:
+            path = child(path, name) if name else f"{path}[]"
+        return path
     return ".".join((path, *names)) if path else ".".join(names)
 
 

@@ -121,7 +121,7 @@ class GroupVersionKind(NamedTuple):
 
 
 def parse_api_version(text: str) -> tuple[str, str]:
-    """`group/version` or `version`; raises ValueError for more than one slash."""
+    """`group/version` or `version`; `/` is empty. Raises ValueError for more than one slash."""
     if text.count("/") > 1:
         raise ValueError(f"unexpected GroupVersion string: {text}")
     group, _, version = text.rpartition("/")
@@ -269,7 +269,7 @@ def _validate_change(new: Object, old: Object, path: Path) -> list[FieldError]:
     if generation < (old.get("generation") or 0):
         errors.append(invalid(child(path, "generation"), generation, "must not be decremented"))
     for name, zero in _IMMUTABLE_FIELDS.items():
-        if new.get(name) != old.get(name):
+        if new.get(name, zero) != old.get(name, zero):
             errors.append(invalid(child(path, name), new.get(name, zero), IMMUTABLE))
     return errors
 

@@ -15,6 +15,8 @@ from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.definition_status import now, with_status
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.crd.conditions import Condition
+from noxu.apiserver.crd.internal import same
+from noxu.apiserver.crd.types import NAMES
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.converters import Conversions
@@ -58,6 +60,7 @@ class DefinitionController(Controller[str]):
         self.conversions = conversions
         self._served: dict[str, Object] = {}  # by definition: `_Parsed.served` of what the catalog has
         self._names: dict[str, Object] = {}  # by definition: its group and accepted names
+        self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
         self._to_read: dict[str, None] = {}  # definitions whose accepted names are not in `_names` yet
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -83,10 +86,20 @@ class DefinitionController(Controller[str]):
             entry, crd = read
             group = crd["spec"]["group"]
             others = [names for other, names in self._names.items() if other != name and names["group"] == group]
-            if not advance(crd, others, now(self.clock)):
+            if not advance(crd, others, now(self.clock)) and not await self._set_structure(name, entry, crd):
                 return
             updated = await offload(len(entry.stored), with_status, entry, self.resource, crd, self.clock)
             await self.persistence.replace(entry, updated)  # after a conflict, the newest state is read
+
+    async def _set_structure(self, name: str, entry: Entry, crd: Object) -> bool:
+        """Update the condition NonStructuralSchema, in place, once for each generation; whether it changed."""
+        generation = crd["metadata"].get("generation", 0)
+        if generation <= self._structure_seen.get(name, -1):
+            return False
+        changed = await offload(len(entry.stored), set_structure, crd, now(self.clock))
+        if changed:
+            self._structure_seen[name] = generation
+        return changed
 
     async def _read(self, name: str) -> tuple[Entry, Object] | None:
         """Read the newest state of a definition and update the catalog; None: the definition does not exist."""
@@ -96,6 +109,7 @@ class DefinitionController(Controller[str]):
                 self._to_read.pop(name, None)
                 self._withdraw(name)
                 self._names.pop(name, None)
+                self._structure_seen.pop(name, None)
                 return None
             parsed = await offload(len(entry.stored), self._parse, entry)
             if self.collection.entries.get(entry.key) is entry:
@@ -140,24 +154,45 @@ class DefinitionController(Controller[str]):
             self.reader.cache.end_watches(collection)
 
 
+def set_structure(crd: Object, time: str) -> bool:
+    """Set or remove the condition NonStructuralSchema, in place; whether it changed.
+
+    Only what an older server stored, which preserves unknown fields, can have a schema that is not structural.
+    """
+    old = conditions.find(crd, conditions.NON_STRUCTURAL)
+    if old is None and not crd["spec"].get("preserveUnknownFields"):
+        return False
+    found = conditions.non_structural(crd)
+    if found is None:
+        conditions.remove_condition(crd, conditions.NON_STRUCTURAL)
+        return old is not None
+    if conditions.is_set(crd, found):
+        return False
+    conditions.set_condition(crd, found, time)
+    return True
+
+
 def advance(crd: Object, others: Iterable[Object], time: str) -> bool:
     """Set the next conditions, in place; False if all are set. `others`: the other definitions of the group.
 
     The conditions that depend on names come first, then Established. Each step is an event, as upstream.
     """
-    naming = conditions.names_conditions(crd, others)
-    changed: list[Condition] = []
-    if not conditions.is_set(crd, naming.names_accepted) or naming.accepted != crd["status"]["acceptedNames"]:
-        changed += [naming.names_accepted, naming.established]
+    status = crd["status"]
+    due: list[Condition] = []
+    accepted = status["acceptedNames"]
+    if not same(NAMES, crd["spec"]["names"], accepted):  # else upstream's naming controller leaves the conditions alone
+        naming = conditions.names_conditions(crd, others)
+        if not conditions.is_set(crd, naming.names_accepted) or naming.accepted != accepted:
+            due, accepted = [naming.names_accepted, naming.established], naming.accepted
     if conditions.find(crd, conditions.APPROVED) is None and (approved := conditions.approved(crd)):
-        changed.append(approved)
-    changed = [condition for condition in changed if not conditions.is_set(crd, condition)]
-    if changed or naming.accepted != crd["status"]["acceptedNames"]:
-        crd["status"]["acceptedNames"] = naming.accepted
+        due.append(approved)
+    changed = [condition for condition in due if not conditions.is_set(crd, condition)]
+    if changed or accepted != status["acceptedNames"]:
+        status["acceptedNames"] = accepted
         for condition in changed:
             conditions.set_condition(crd, condition, time)
         return True
-    if naming.names_accepted.status != "True" or conditions.is_true(crd, conditions.ESTABLISHED):
+    if not conditions.is_true(crd, conditions.NAMES_ACCEPTED) or conditions.is_true(crd, conditions.ESTABLISHED):
         return False
     established = conditions.established(crd)
     if conditions.is_set(crd, established):

@@ -11,17 +11,21 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api.errors import aggregate
+from noxu.apiserver.api.field import FieldError, invalid
 from noxu.apiserver.crd.types import CONDITION, NAMES
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import pem
 from noxu.apiserver.go import url as go_url
 from noxu.apiserver.go.structs import arrange
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.schema.lint import structural_errors
+from noxu.apiserver.schema.structural import NoStructuralForm, parse
 from noxu.apiserver.values import Object
 
 NAMES_ACCEPTED: Final = "NamesAccepted"
 ESTABLISHED: Final = "Established"
 TERMINATING: Final = "Terminating"
+NON_STRUCTURAL: Final = "NonStructuralSchema"
 APPROVED: Final = "KubernetesAPIApprovalPolicyConformant"
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -66,6 +70,13 @@ def set_condition(crd: Object, condition: Condition, now: str) -> None:
             conditions[n] = arrange(CONDITION, {**old, **condition._asdict(), "lastTransitionTime": time})
             return
     conditions.append(arrange(CONDITION, {**condition._asdict(), "lastTransitionTime": now}))
+
+
+def remove_condition(crd: Object, type_: str) -> None:
+    """Remove a condition, in place."""
+    crd["status"]["conditions"] = [
+        condition for condition in crd["status"]["conditions"] or [] if condition["type"] != type_
+    ]
 
 
 class Naming(NamedTuple):
@@ -194,3 +205,21 @@ NEVER_ESTABLISHED: Final = Condition(TERMINATING, "False", "NeverEstablished", "
 def deletion_failed(why: str) -> Condition:
     """The condition Terminating after an error."""
     return Condition(TERMINATING, "True", "InstanceDeletionFailed", f"could not issue all deletes: {why}")
+
+
+def non_structural(crd: Object) -> Condition | None:
+    """The condition NonStructuralSchema of a stored CRD, None if all schemas are structural."""
+    errors: list[FieldError] = []
+    if crd["spec"].get("preserveUnknownFields"):
+        errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+    for n, version in enumerate(crd["spec"]["versions"] or []):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        try:
+            structural = parse(schema)
+        except NoStructuralForm as error:
+            message = f"failed to check validation schema for version {version['name']}: {error}"
+            return Condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
+        errors += structural_errors(structural, f"spec.versions[{n}].schema.openAPIV3Schema")
+    return Condition(NON_STRUCTURAL, "True", "Violations", aggregate(map(str, errors))) if errors else None

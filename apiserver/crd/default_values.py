@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.api.field import FieldError, Path, child, invalid, key
+from noxu.apiserver.schema.default_pruning import ITEM, Steps, surround
 from noxu.apiserver.schema.embedded import Malformed, coerce
 from noxu.apiserver.schema.embedded import validate as validate_embedded
 from noxu.apiserver.schema.lint import structural_errors
@@ -23,9 +24,6 @@ from noxu.apiserver.values import Json, Object, copy, equal
 
 CheckRules: TypeAlias = Callable[[Structural, Json, Path, bool], list[FieldError]]
 """(schema, default, path, whether it is the root or an embedded resource) → errors of the schema's CEL rules."""
-
-_ITEM: Final = 0  # a step into a list; other steps are names
-_Steps: TypeAlias = tuple[str | int, ...]
 
 
 def default_errors(
@@ -49,7 +47,7 @@ class _Defaults:
         self.may_have_unknown = may_have_unknown
         self.check_rules = check_rules
 
-    def check(self, s: Structural, path: Path, root: Structural, steps: _Steps, *, in_meta: bool) -> None:
+    def check(self, s: Structural, path: Path, root: Structural, steps: Steps, *, in_meta: bool) -> None:
         """`steps` lead from the resource `root` to `s`; `in_meta`: through apiVersion, kind or metadata."""
         if s.embedded_resource:
             root, steps, in_meta = s, (), False
@@ -58,15 +56,15 @@ class _Defaults:
             found = self.meta_errors(s, where, root, steps) if in_meta else self.value_errors(s, where)
             self.errors += found or self.schema_errors(s, where, is_root=s is root)
         if s.items is not None:
-            self.check(s.items, child(path, "items"), root, (*steps, _ITEM), in_meta=in_meta)
+            self.check(s.items, child(path, "items"), root, (*steps, ITEM), in_meta=in_meta)
         if s.properties:
             below = child(path, "properties")
             for name, inner in s.properties.items():
                 meta = in_meta or (s.embedded_resource and name in META)
                 self.check(inner, key(below, name), root, (*steps, name), in_meta=meta)
 
-    def meta_errors(self, s: Structural, path: Path, root: Structural, steps: _Steps) -> list[FieldError]:
-        resource = _TYPE_META | _surround(copy(s.default), steps)
+    def meta_errors(self, s: Structural, path: Path, root: Structural, steps: Steps) -> list[FieldError]:
+        resource = _TYPE_META | surround(copy(s.default), steps)
         try:
             coerce(resource, root, drop_malformed=False)
         except Malformed as malformed:
@@ -106,18 +104,18 @@ def has_unknown_fields(schema: Object) -> bool:
         return False
 
 
-def _defaults(s: Structural, steps: _Steps) -> Iterator[tuple[Json, _Steps]]:
+def _defaults(s: Structural, steps: Steps) -> Iterator[tuple[Json, Steps]]:
     if s.default is not MISSING:
         yield s.default, steps
-    below: list[tuple[Structural | None, str | int]] = [(s.values, "*"), (s.items, _ITEM)]
+    below: list[tuple[Structural | None, str | int]] = [(s.values, "*"), (s.items, ITEM)]
     for inner, step in (*below, *((inner, name) for name, inner in s.properties.items())):
         if inner is not None:
             yield from _defaults(inner, (*steps, step))
 
 
-def _is_pruned(default: Json, steps: _Steps, root: Structural) -> bool:
+def _is_pruned(default: Json, steps: Steps, root: Structural) -> bool:
     """Whether pruning a resource with the default in it changes the default."""
-    resource = _surround(copy(default), steps)
+    resource = surround(copy(default), steps)
     if not isinstance(resource, dict):
         raise ValueError("object root default value must be of object type")
     coerce(resource, replace(root, embedded_resource=True), drop_malformed=True)
@@ -128,10 +126,3 @@ def _is_pruned(default: Json, steps: _Steps, root: Structural) -> bool:
 
 
 _TYPE_META: Final = {"kind": "Validation", "apiVersion": "validation/v1"}
-
-
-def _surround(value: Json, steps: _Steps) -> Json:
-    """The smallest value with `value` at the end of `steps`: {"a": [value]} for ("a", 0)."""
-    for step in reversed(steps):
-        value = [value] if step == _ITEM else {step: value}
-    return value

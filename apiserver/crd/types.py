@@ -6,12 +6,14 @@ with empty lists and maps, because validation distinguishes nil and empty. `writ
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.go.structs import (
     BOOL,
     BYTES,
+    FLOAT64,
     INT32,
     INT64,
     STRING,
@@ -19,6 +21,7 @@ from noxu.apiserver.go.structs import (
     Decoded,
     Field,
     List,
+    Malformed,
     Map,
     Mismatch,
     Scalar,
@@ -31,8 +34,8 @@ from noxu.apiserver.go.structs import (
     named,
 )
 from noxu.apiserver.go.structs import decode as decode_struct
-from noxu.apiserver.go.text import float_json
-from noxu.apiserver.values import Json, Object
+from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, float_json
+from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 GROUP: Final = "apiextensions.k8s.io"
 VERSION: Final = "v1"
@@ -44,14 +47,16 @@ _EXACT: Final = 1e21  # encoding/json writes smaller whole floats without an exp
 
 
 def _number(value: Json) -> Json:
-    """A float64. Whole numbers become int, as Go prints them."""
-    if type(value) not in (int, float):
-        raise Mismatch(json_type(value))
+    """A float64. Whole numbers are int, as they are read from what is written, except -0."""
+    number = FLOAT64.read(value)
     try:
-        number = float(value)
+        number = float(number)
     except OverflowError:
         raise Mismatch(f"number {value}") from None
-    return int(float_json(number)) if number.is_integer() and abs(number) < _EXACT else number  # Go's digits
+    if not number.is_integer() or abs(number) >= _EXACT or (number == 0 and math.copysign(1, number) < 0):
+        return number
+    integer = int(float_json(number))  # Go's digits
+    return integer if MIN_INT64 <= integer <= MAX_INT64 else number
 
 
 def _any(value: Json) -> Json:
@@ -61,8 +66,6 @@ def _any(value: Json) -> Json:
 
 def sort_keys(value: Json) -> Json:
     """A copy of a JSON value with the keys of all maps sorted. Clients choose its depth: no recursion."""
-    if not isinstance(value, (dict, list)):
-        return value
     top: list[Json] = [None]
     todo: list[tuple[Json, Json, Json]] = [(value, top, 0)]  # (source, container of the copy, key there)
     while todo:
@@ -74,8 +77,15 @@ def sort_keys(value: Json) -> Json:
             container[key] = items = [None] * len(source)
             todo += [(item, items, n) for n, item in enumerate(source)]
         else:
-            container[key] = source
+            container[key] = _plain(source) if isinstance(source, RawNumber) else source
     return top[0]
+
+
+def _plain(number: RawNumber) -> Json:
+    """The number in a value without a Go type. One that no float64 holds is an error of the conversion."""
+    if math.isinf(number):
+        raise Malformed(f"json: cannot unmarshal number {number.literal} into Go value of type float64")
+    return 0 if number.literal == MINUS_ZERO else float(number)
 
 
 NUMBER: Final = Scalar("float64", _number, 0, Wire.DOUBLE)

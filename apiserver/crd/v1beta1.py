@@ -14,6 +14,7 @@ from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.go.structs import INT32, STRING, Decoded, Field, List, Struct, Write, arrange, named
 from noxu.apiserver.go.structs import decode as decode_struct
 from noxu.apiserver.schema.completion import PRESERVE, Note, complete
+from noxu.apiserver.schema.structural import NoStructuralForm, parse
 from noxu.apiserver.values import Json, Object
 
 API_VERSION: Final = f"{types.GROUP}/v1beta1"
@@ -90,7 +91,7 @@ def upgrade(crd: Object) -> Object:
 def _version(version: Object, spec: Object) -> Object:
     upgraded = dict(version)
     for name, top in _FOR_ALL.items():
-        if spec.get(top):
+        if spec.get(top) is not None:
             upgraded[name] = spec[top]
     if columns := upgraded.get("additionalPrinterColumns"):
         upgraded["additionalPrinterColumns"] = [
@@ -114,6 +115,23 @@ def _conversion(conversion: Object | None) -> Object | None:
 def convert(crd: Object) -> tuple[Object, list[Note]]:
     """(a decoded v1beta1 CRD as v1 with completed schemas, the changes)."""
     return complete_schemas(upgrade(crd))
+
+
+def preserving(schema: Object | None) -> Object:
+    """The schema by which objects of a CRD with preserveUnknownFields are served: nothing is pruned anywhere."""
+    completed, _ = complete(schema or {}, preserve=True)
+    try:
+        parse(completed)
+    except NoStructuralForm:
+        completed = {"type": "object"}
+    todo = [completed]
+    while todo:
+        node = todo.pop()
+        if node.get("type") == "object" and node.get("additionalProperties") is None:
+            node[PRESERVE] = True
+        below = [*(node.get("properties") or {}).values(), node.get("items"), node.get("additionalProperties")]
+        todo += [inner for inner in below if isinstance(inner, dict)]
+    return completed
 
 
 def complete_schemas(crd: Object) -> tuple[Object, list[Note]]:

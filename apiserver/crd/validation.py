@@ -33,7 +33,7 @@ from noxu.apiserver.crd.schemas import RuleCheckers, schema_errors
 from noxu.apiserver.crd.strictness import MAX_SELECTABLE_FIELDS, Strictness, has_schema
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.schema import patterns
-from noxu.apiserver.schema.fieldpath import resolve
+from noxu.apiserver.schema.fieldpath import NOT_A_FIELD, resolve
 from noxu.apiserver.schema.structural import NoStructuralForm, Structural, parse
 from noxu.apiserver.values import Json, Object
 
@@ -339,7 +339,7 @@ def _selectable_field_errors(
     fields: list[Object], schema: Object | None, path: Path, *, limited: bool
 ) -> Iterator[FieldError]:
     structural: Structural | None = None
-    no_form = False  # there is no schema to look up paths in: upstream panics
+    no_form = False  # upstream panics when it follows a path, so only paths that it cannot read are errors
     try:
         structural = parse(schema) if schema is not None else None
     except NoStructuralForm as error:
@@ -352,11 +352,11 @@ def _selectable_field_errors(
         if not json_path:
             yield required(where)
             continue
-        if no_form:
-            continue
         try:
             found = resolve(json_path, structural, brackets=False)
         except ValueError as error:
+            if no_form and str(error) == NOT_A_FIELD:
+                continue
             yield invalid(where, json_path, f"is an invalid path: {error}")
             continue
         if found.root == "metadata":

@@ -18,7 +18,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # the C scann
 from typing import Final, NamedTuple, NoReturn
 
 from noxu.apiserver.go.structs import MAX_STRICT_ERRORS
-from noxu.apiserver.go.text import RawNumber, quote
+from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, quote
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
 
 MAX_DEPTH: Final = 10_000  # Go's decoder refuses more
@@ -61,9 +61,13 @@ _OPENING: Final = 4
 _LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 
 
-def read(body: bytes, *, raw_numbers: bool = False) -> Document:
-    """Read one JSON text. `raw_numbers`: numbers that no float64 holds are RawNumbers, not null. Raises JsonSyntaxError."""
-    return _Reader(body.decode("utf-8", "surrogateescape"), raw_numbers=raw_numbers).read()
+def read(body: bytes, *, raw_numbers: bool = False, literals: bool = False) -> Document:
+    """Read one JSON text. Raises JsonSyntaxError.
+
+    `raw_numbers`: numbers that no float64 holds are RawNumbers, not null. `literals`: so are -0 and all numbers beyond
+    int64 or with a fraction, and none is an error, for a Go struct, whose fields have types.
+    """
+    return _Reader(body.decode("utf-8", "surrogateescape"), raw_numbers=raw_numbers, literals=literals).read()
 
 
 def has_raw_number(value: Json) -> bool:
@@ -95,9 +99,10 @@ class _Reader:
         repeated  {(2, "b"): None}                  printed as `a[0].b`
     """
 
-    def __init__(self, text: str, *, raw_numbers: bool) -> None:
+    def __init__(self, text: str, *, raw_numbers: bool, literals: bool) -> None:
         self.text = text
         self.raw_numbers = raw_numbers
+        self.literals = literals
         self.stack: list[Json] = []
         self.places: list[int] = []
         self.numbered: dict[tuple[int, str | int], int] = {}
@@ -196,8 +201,10 @@ class _Reader:
         """An integer literal within int64 as int, any other number as float. What no float64 holds is an error."""
         if len(literal) <= _LONGEST_INT64 and not ("." in literal or "e" in literal or "E" in literal):
             integer = int(literal)
-            if MIN_INT64 <= integer <= MAX_INT64:
+            if MIN_INT64 <= integer <= MAX_INT64 and not (self.literals and literal == MINUS_ZERO):
                 return integer
+        if self.literals:
+            return RawNumber(literal)
         value = float(literal)
         if value in (math.inf, -math.inf):
             self.error = self.error or f"json: cannot unmarshal number {literal} into Go value of type float64"

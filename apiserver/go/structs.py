@@ -15,6 +15,7 @@ and `Field.within` has the number of the embedded message (or several, from the 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver.go.base64 import canonical, encode
-from noxu.apiserver.go.text import float_json
+from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, number_text
 from noxu.apiserver.go.time import MICRO, SECONDS, parse_time
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
@@ -207,11 +208,23 @@ def _integer(low: int, high: int) -> Callable[[Json], Json]:
     def read(value: Json) -> Json:
         if type(value) is int and low <= value <= high:
             return value
-        if isinstance(value, float) or type(value) is int:
-            raise Mismatch(f"number {value if type(value) is int else float_json(value)}")
+        if isinstance(value, RawNumber) and value.literal == MINUS_ZERO:
+            return 0
+        if isinstance(value, (int, float)) and type(value) is not bool:
+            raise Mismatch(f"number {number_text(value)}")
         raise Mismatch(json_type(value))
 
     return read
+
+
+def _float(value: Json) -> Json:
+    if type(value) in (int, float):
+        return value
+    if isinstance(value, RawNumber):
+        if math.isinf(value):
+            raise Mismatch(f"number {value.literal}")
+        return float(value)
+    raise Mismatch(json_type(value))
 
 
 def _time(digits: int) -> Callable[[Json], Json]:
@@ -242,7 +255,7 @@ def _bytes(value: Json) -> Json:
         raise Mismatch(json_type(value))
     for item in value:  # Go accepts an array of numbers
         if item is not None and not (type(item) is int and 0 <= item <= 255):
-            raise Mismatch(f"number {item}" if type(item) in (int, float) else json_type(item), "uint8")
+            raise Mismatch(f"number {number_text(item)}" if json_type(item) == "number" else json_type(item), "uint8")
     return encode(bytes(item or 0 for item in value))
 
 
@@ -256,6 +269,7 @@ UID: Final = named("types.UID")
 BOOL: Final = Scalar("bool", _bool, False, Wire.BOOL)
 INT32: Final = Scalar("int32", _integer(-(2**31), 2**31 - 1), 0, Wire.INT32)
 INT64: Final = Scalar("int64", _integer(MIN_INT64, MAX_INT64), 0, Wire.INT64)
+FLOAT64: Final = Scalar("float64", _float, 0, Wire.DOUBLE)
 BYTES: Final = Scalar("[]uint8", _bytes, None, Wire.BYTES)
 TIME: Final = Scalar("v1.Time", _time(SECONDS), None, Wire.TIME)
 MICRO_TIME: Final = Scalar("v1.MicroTime", _time(MICRO), None, Wire.MICRO_TIME)

@@ -57,7 +57,7 @@ def plain(value: Json) -> str:
 
 
 class RawNumber(float):
-    """A number in a JSON text that no float64 holds. It is infinite, and written as the literal that was read."""
+    """A number with the literal that was read, which is how it is written. It is infinite if no float64 holds it."""
 
     __slots__ = ("literal",)
 
@@ -74,6 +74,14 @@ def float_json(value: float) -> str:
     if type(value) is RawNumber:
         return value.literal
     return _float(value, low=-6, high=21, exponent_digits=1)
+
+
+MINUS_ZERO: Final = "-0"
+
+
+def number_text(value: float) -> str:
+    """A number as encoding/json's errors quote it: as it was sent, if that is known."""
+    return str(value) if type(value) is int else float_json(value)
 
 
 def _float(value: float, *, low: int, high: int, exponent_digits: int) -> str:

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -238,7 +239,7 @@ class _Reader:
         self.flows = 0  # open brackets
         self.flow_work = 0
         self.bad_key = ""
-        self.bad_value = ""
+        self.may_be_unsupported = False  # there was an infinity or NaN, which a later key may have replaced
 
     def read(self) -> YamlDocument:
         while not isinstance(event := self.next(), DocumentStartEvent):
@@ -251,8 +252,9 @@ class _Reader:
         except _Failure as caught:
             failure = caught.error
         self.finish()
-        if failure or self.bad_key or self.bad_value:
-            raise failure or YamlError(self.bad_key or self.bad_value)
+        unsupported = _unsupported(value) if self.may_be_unsupported else ""
+        if failure or self.bad_key or unsupported:
+            raise failure or YamlError(self.bad_key or unsupported)
         return YamlDocument(value, self.duplicates)
 
     def finish(self) -> None:
@@ -453,9 +455,9 @@ class _Reader:
     def as_json(self, value: Json) -> Json:
         try:
             return as_json(value)
-        except ValueError as error:  # reported only if there is no other error
-            self.bad_value = self.bad_value or str(error)
-            return None
+        except ValueError:
+            self.may_be_unsupported = True
+            return value
 
     def put(self, frame: _Frame, key: Json, value: Json, line: int) -> None:
         if key is _MERGE:
@@ -473,6 +475,20 @@ class _Reader:
         frame.items[text] = value
         if frame.lines is not None:
             frame.lines.append((key, line))
+
+
+def _unsupported(root: Json) -> str:
+    """encoding/json's error about the first infinity or NaN in a value, in the order of sorted keys; "" if there is none."""
+    todo = [root]
+    while todo:
+        item = todo.pop()
+        if type(item) is dict:
+            todo += [item[name] for name in sorted(item, reverse=True)]
+        elif type(item) is list:
+            todo += reversed(item)
+        elif type(item) is float and not math.isfinite(item):
+            return f"json: unsupported value: {plain(item)}"
+    return ""
 
 
 def _text_length(value: Json) -> int:

@@ -19,12 +19,7 @@ def decode_body(
     """
     if media_type == PROTOBUF:
         return codec.Decoded(_from_protobuf(content, expected))
-    decoded = codec.read_object(content, media_type, expected, strict=strict, typed=typed)
-    if typed:
-        for name, value in (("apiVersion", expected.api_version), ("kind", expected.kind)):
-            if not decoded.value.get(name):
-                decoded.value[name] = value
-    return decoded
+    return codec.read_object(content, media_type, expected, strict=strict, typed=typed)
 
 
 def _from_protobuf(content: bytes, expected: GroupVersionKind) -> Object:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
+from noxu.apiserver.go.structs import decode
 from noxu.apiserver.kinds import events, scheme
 from noxu.apiserver.kinds.kind import Kind, selected, written
 from noxu.apiserver.registry.resource import BUILT_IN, VIRTUAL, Behaviour, Resource, Versions
@@ -14,9 +16,12 @@ from noxu.apiserver.values import Object
 class BuiltIn(TypedObjects):
     """The behaviour of one built-in kind."""
 
-    def __init__(self, kind: Kind, adopt: Callable[[Object], Object] = lambda value: value) -> None:
-        """`adopt` converts an object of the kind's other group version to this one."""
-        super().__init__(kind.struct)
+    def __init__(
+        self, kind: Kind, other: Kind | None = None, adopt: Callable[[Object], Object] = lambda value: value
+    ) -> None:
+        """`adopt` converts an object of `other`, the same kind in another group, to this one."""
+        versions = [kind] if other is None else [kind, other]
+        super().__init__(kind.struct, {version.api_version: partial(decode, version.struct) for version in versions})
         self.kind = kind
         self.unconditional_update = kind.unconditional_update
         self.create_on_update = kind.create_on_update
@@ -73,5 +78,8 @@ def built_in_versions() -> list[Versions]:
             resource = resource_of(kind, BuiltIn(kind))
             versions.append(Versions([resource], resource))
     core, other = (scheme.by_group_kind()[version, "Event"] for version in (events.CORE, events.EVENTS))
-    both = [resource_of(core, BuiltIn(core, events.to_core)), resource_of(other, BuiltIn(other, events.from_core))]
+    both = [
+        resource_of(core, BuiltIn(core, other, events.to_core)),
+        resource_of(other, BuiltIn(other, core, events.from_core)),
+    ]
     return [*versions, Versions(both, both[0])]

@@ -8,6 +8,7 @@ from typing import Final
 from noxu.apiserver.api import meta
 from noxu.apiserver.api.errors import TOO_LARGE, plain_error
 from noxu.apiserver.api.field import Path
+from noxu.apiserver.crd import v1beta1
 from noxu.apiserver.crd.versions import deprecation_warning, storage_version
 from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.go.text import plain
@@ -162,6 +163,9 @@ def _resource(crd: Object, version: Object) -> Resource:
     spec, names = crd["spec"], crd["status"]["acceptedNames"]
     subresources = version.get("subresources") or {}
     paths = subresources.get("scale")
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    if spec.get("preserveUnknownFields"):
+        schema = v1beta1.preserving(schema)
     return Resource(
         type=CUSTOM,
         group=spec["group"],
@@ -182,5 +186,5 @@ def _resource(crd: Object, version: Object) -> Resource:
         deprecation_text=deprecation_warning(crd, version["name"]),
         columns=version.get("additionalPrinterColumns"),
         selectable_fields=tuple(field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()),
-        raw_schema=(version.get("schema") or {}).get("openAPIV3Schema"),
+        raw_schema=schema,
     )

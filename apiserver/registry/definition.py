@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.apiserver.crd import defaults, types
+from noxu.apiserver.crd import defaults, types, v1beta1
 from noxu.apiserver.registry.resource import DEFINITION, Resource, Versions
 from noxu.apiserver.registry.typed import TypedObjects
 from noxu.apiserver.values import Object
 
+_DECODERS: Final = {types.API_VERSION: types.decode, v1beta1.API_VERSION: v1beta1.decode}
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -19,10 +20,16 @@ class DefinitionBehaviour(TypedObjects):
     create_on_update = False
 
     def __init__(self) -> None:
-        super().__init__(types.CRD)
+        super().__init__(types.CRD, _DECODERS)
+
+    def read(self, resource: Resource, value: Object) -> None:
+        """Convert a definition that another server stored as v1beta1; others were decoded when they were written."""
+        if v1beta1.is_v1beta1(value) and (decoded := v1beta1.decode(value).value) is not None:
+            value.clear()
+            value.update(v1beta1.upgrade(decoded))
 
     def convert(self, resource: Resource, value: Object) -> Object:
-        return value
+        return v1beta1.upgrade(value) if v1beta1.is_v1beta1(value) else value
 
     def default(self, resource: Resource, value: Object) -> None:
         value.update(defaults.default(value))

@@ -115,9 +115,17 @@ def object_at(entry: Entry, resource: Resource) -> Object:
     If a webhook converts the resource, the entry must be the result of `conversion.entries.entry_at`.
     """
     rendering = render(entry, resource.versions)
-    value: Object = codec.decode_stored(rendering.body)
+    value = _decode(rendering)
     value["metadata"]["resourceVersion"] = str(entry.revision)
     return value if rendering.resource is resource else resource.behaviour.convert(resource, value)
+
+
+def _decode(rendering: Rendering) -> Object:
+    resource, body, _ = rendering
+    if resource is not None and not resource.is_custom and codec.has_minus_zero(body):  # of a float64
+        return resource.behaviour.decode(resource, codec.decode_literals(body))[0]
+    value: Object = codec.decode_stored(body)
+    return value
 
 
 def body_at(entry: Entry, resource: Resource) -> bytes:
@@ -147,17 +155,22 @@ def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes
 
 
 def _insert_resource_version(value: Object, resource: Resource) -> Object:
-    """Move the resourceVersion to its place in the order of declaration: after the uid."""
-    if not resource.sorted_keys:
-        metadata = value["metadata"]
-        version = metadata.pop("resourceVersion")
-        value["metadata"] = {}
-        for name, item in metadata.items():
-            value["metadata"][name] = item
-            if name == "uid":
-                value["metadata"]["resourceVersion"] = version
-        value["metadata"].setdefault("resourceVersion", version)
-    return value
+    return value if resource.sorted_keys else in_declared_order(value)
+
+
+def in_declared_order(value: Object) -> Object:
+    """An object with its resourceVersion in its place in the order of declaration: after the uid."""
+    metadata = dict(value["metadata"])
+    version = metadata.pop("resourceVersion", None)
+    if version is None:
+        return value
+    ordered: Object = {}
+    for name, item in metadata.items():
+        ordered[name] = item
+        if name == "uid":
+            ordered["resourceVersion"] = version
+    ordered.setdefault("resourceVersion", version)
+    return {name: ordered if name == "metadata" else item for name, item in value.items()}
 
 
 def is_rendered(entry: Entry, resource: Resource) -> bool:

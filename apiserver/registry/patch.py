@@ -15,6 +15,7 @@ from noxu.apiserver.apply.strategic import strategic_patch
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.fmt import default_format
 from noxu.apiserver.go.structs import Struct, decode
+from noxu.apiserver.registry.entry import in_declared_order
 from noxu.apiserver.values import Json, Object, copy
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -68,7 +69,11 @@ class ObjectPatch:
         if self._media_type == STRATEGIC_MERGE_PATCH:
             assert self._struct is not None, "only kinds with a table offer strategic merge patch"
             duplicates = self._strategic.duplicates if self._checked else ()
-            return codec.Decoded(strategic_patch(old, self._strategic.value, self._struct), duplicates)
+            patched = strategic_patch(old, self._strategic.value, self._struct)
+            identity = {
+                name: old[name] for name in ("kind", "apiVersion") if name in old
+            }  # upstream ignores the patch's
+            return codec.Decoded(patched | identity, duplicates)
         if self._media_type == MERGE_PATCH:
             patch = patch_bodies.merge_patch(self._read(), strict=self._checked)
             return codec.Decoded(merge_patch(old, patch.value), patch.strict)
@@ -93,6 +98,8 @@ class ObjectPatch:
             return default_format(self._strategic.value)
         if self._struct is None:
             old = codec.decode_stored(codec.encode(old, sort_keys=True))  # as the library gets it
+        elif "metadata" in old:
+            old = in_declared_order(old)
         value = copy(self._apply(old).value)
         for path in self._paths():
             _sort_along(value, path)

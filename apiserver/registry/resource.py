@@ -20,6 +20,7 @@ from noxu.apiserver.apply.tracker import Tracker
 from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.kinds.kind import Kind
 from noxu.apiserver.schema.compiled import Compiled
+from noxu.apiserver.schema.default_pruning import prune_defaults
 from noxu.apiserver.schema.defaulting import has_null_default
 from noxu.apiserver.schema.embedded import has_embedded
 from noxu.apiserver.schema.structural import MISSING, Structural, has_rules, parse
@@ -198,8 +199,8 @@ class Resource:
 
     @cached_property
     def schema(self) -> Structural | None:
-        """The structural schema, parsed on first use; None if there is none."""
-        return None if self.raw_schema is None else parse(self.raw_schema)
+        """The structural schema with pruned defaults, parsed on first use; None if there is none."""
+        return None if self.raw_schema is None else prune_defaults(parse(self.raw_schema))
 
     @cached_property
     def compiled(self) -> Compiled | None:

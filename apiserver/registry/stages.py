@@ -24,7 +24,7 @@ from noxu.apiserver.api.meta import (
     generate_name,
 )
 from noxu.apiserver.apply import manager
-from noxu.apiserver.apply.tracker import Tracker
+from noxu.apiserver.apply.tracker import Tracker, group_version_kind, named
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.go.strconv import parse_uint
 from noxu.apiserver.go.text import compact_json
@@ -186,7 +186,26 @@ def decode(draft: Draft) -> None:
         try:
             draft.new, draft.outcome.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
         except ValueError as error:
-            raise _undecodable(draft, str(error)) from None
+            raise _undecodable(draft, _quoting_numbers(draft, str(error))) from None
+
+
+def _quoting_numbers(draft: Draft, why: str) -> str:
+    """The error of decoding a body, with the number as it was sent: the body is decoded again for this."""
+    content, media_type, _ = draft.request.body
+    if _WRONG_NUMBER not in why or draft.request.action not in _WITH_OBJECT:
+        return why
+    if media_type != codec.JSON or not isinstance(content, bytes) or not content:
+        return why
+    value = codec.decode_literals(content) | {name: draft.new[name] for name in ("apiVersion", "kind")}
+    try:
+        draft.resource.behaviour.decode(draft.resource, value)
+    except ValueError as error:
+        return str(error)
+    return why
+
+
+_WRONG_NUMBER: Final = "cannot unmarshal number"
+_WITH_OBJECT: Final = (Action.CREATE, Action.REPLACE, Action.REVIEW)
 
 
 def prune(draft: Draft) -> None:
@@ -205,12 +224,26 @@ def _is_clean(draft: Draft) -> bool:
 def retype(draft: Draft) -> None:
     """Decode a merged object again: the metadata, and for built-in kinds all fields, so that nulls are dropped."""
     if not draft.resource.is_custom:
-        decode(draft)
+        try:
+            draft.new, _ = draft.resource.behaviour.decode(draft.resource, draft.new)
+        except ValueError as error:
+            raise _not_converted(draft, str(error)) from None
         return
     draft.clean = _is_clean(draft)
     if not draft.clean:
         with suppress(ValueError):  # reported by validation
             draft.new["metadata"] = coerce(draft.new.get("metadata")).metadata
+
+
+def _not_converted(draft: Draft, why: str) -> ApiError:
+    """The error for an applied built-in object that cannot be converted to its Go type."""
+    content, struct = draft.request.body.content, draft.resource.behaviour.struct
+    assert isinstance(content, bytes)
+    config = read_configuration(content, field_validation="Ignore").value
+    why = (unstructured.mismatch(struct, draft.new) if struct else "") or why
+    kind = group_version_kind(draft.new)
+    text = f"unable to convert unstructured object to {kind}: {why}"
+    return errors.plain_error(f"failed to convert new object ({named(config)}) to proper version: {text}")
 
 
 def refuse_unknown(draft: Draft) -> None:
@@ -245,9 +278,13 @@ _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "selfLink", "deletionTimest
 def address(draft: Draft) -> None:
     """Compare version, namespace and, except for a POST, name of the object with the URL."""
     api_version, expected = draft.new.get("apiVersion") or "", draft.resource.api_version
-    if api_version != expected and draft.patch is None:
-        text = f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
-        raise errors.bad_request(text)
+    if draft.patch is None:
+        claimed = GroupVersionKind(*meta.parse_api_version(api_version), draft.resource.kind).api_version
+        if claimed != expected:
+            text = f"the API version in the data ({claimed}) does not match the expected API version ({expected})"
+            raise errors.bad_request(text)
+    elif not draft.resource.is_custom:
+        _convert_patched(draft)
     _put_into_namespace(draft)
     metadata = _metadata(draft)
     if draft.operation == "CREATE":
@@ -256,6 +293,14 @@ def address(draft: Draft) -> None:
         if draft.request.action is not Action.APPLY:
             return
     check_name(metadata, draft.request.name)
+
+
+def _convert_patched(draft: Draft) -> None:
+    """Convert a built-in object to the resource's version: a patch may have changed its apiVersion, or removed it."""
+    resource = draft.resource
+    if draft.new["apiVersion"] != resource.api_version:
+        converted = resource.behaviour.convert(resource, draft.new)
+        draft.new = converted | {"kind": resource.kind, "apiVersion": resource.api_version}
 
 
 def _metadata(draft: Draft) -> Object:
@@ -443,7 +488,8 @@ def _complete(draft: Draft) -> None:
         metadata["generation"] = 1
         return
     old = draft.old["metadata"]
-    metadata.setdefault("uid", old.get("uid", ""))
+    if old.get("uid"):
+        metadata.setdefault("uid", old["uid"])
     for name in ("creationTimestamp", "generation"):
         _restore(metadata, old, name)
     if old.get("deletionTimestamp") is not None:

@@ -6,28 +6,29 @@ need no pruning. There is no fast path.
 
 from __future__ import annotations
 
-from noxu.apiserver.go.structs import Struct, decode
+from collections.abc import Mapping
+
+from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.registry.claimed_kind import Decoder, decode
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 
 
 class TypedObjects:
-    """Objects that are decoded into `struct`."""
+    """Objects that are decoded into structs. `struct` is that of the resource's own version."""
 
     sorted_keys = False
 
-    def __init__(self, struct: Struct) -> None:
+    def __init__(self, struct: Struct, decoders: Mapping[str, Decoder]) -> None:
+        """`decoders`: by apiVersion, those of all versions that can be converted to the resource's."""
         self.struct: Struct | None = struct
+        self._decoders = decoders
 
     def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
         return False
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
-        assert self.struct is not None
-        decoded = decode(self.struct, value)
-        if decoded.error:
-            raise ValueError(decoded.error)
-        return decoded.value, decoded.unknown
+        return decode(resource, value, self._decoders)
 
     def prune(self, resource: Resource, value: Object) -> list[str]:
         return []  # done by `decode`

@@ -17,6 +17,8 @@ _PART: Final = re.compile(r"[.\[\]]|'(?:.*?(?<!\\)'|.*)|[^.\[\]]+", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)")
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
+NOT_A_FIELD: Final = "does not refer to a valid field"
+
 
 class Resolved(NamedTuple):
     """A field. `path` has no leading dot, and keys of maps in brackets; `root` is the path of its first step.
@@ -43,10 +45,10 @@ def resolve(json_path: str, schema: Structural | None, *, brackets: bool = True)
         else:
             raise ValueError(f"expected [ or . but got: {part}")
         if schema is None or not (schema.properties or schema.additional_properties is not None):
-            raise ValueError("does not refer to a valid field")
+            raise ValueError(NOT_A_FIELD)
         if schema.properties:
             if name not in schema.properties:
-                raise ValueError("does not refer to a valid field")
+                raise ValueError(NOT_A_FIELD)
             path, schema = child(path, name), schema.properties[name]
         else:
             path, schema = key(path, name), schema.values

@@ -213,6 +213,7 @@ def _is_int_or_string(branches: tuple[NestedValueValidation, ...]) -> bool:
         or branch.properties
         or branch.additional_properties
         or branch.validation is not NO_VALIDATION
+        or branch.empty
         for branch in branches
     )
 

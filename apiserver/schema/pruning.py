@@ -30,11 +30,13 @@ def prune(value: Json, schema: Structural | None, *, root: bool = False) -> list
         removed = _prune_map(value, schema, embedded=True, keep=schema.preserve_unknown_fields)
     else:
         removed = _prune(value, schema)
-    removed.sort()
-    return removed
+    paths = [path.removeprefix(".") for path in removed]
+    paths.sort()
+    return paths
 
 
 def _prune(value: Json, schema: Structural) -> list[str]:
+    """The paths begin with a point or a bracket: `.spec.l[0].y`; a name may be empty, or look like an index."""
     if isinstance(value, dict):
         return _prune_map(value, schema, embedded=schema.embedded_resource, keep=schema.preserve_unknown_fields)
     if isinstance(value, list):
@@ -58,10 +60,10 @@ def _prune_map(value: Object, schema: Structural, *, embedded: bool, keep: bool)
             inner = known or (additional if isinstance(additional, Structural) else None)
             below = _prune_undescribed(item) if inner is None else _prune(item, inner)
             if below:
-                removed += [_join(name, path) for path in below]
+                removed += [f".{name}{path}" for path in below]
     for name in unknown:
         del value[name]
-    return removed + unknown if unknown else removed
+    return removed + [f".{name}" for name in unknown] if unknown else removed
 
 
 def _prune_list(value: list[Json], schema: Structural, *, keep: bool) -> list[str]:
@@ -76,7 +78,7 @@ def _prune_list(value: list[Json], schema: Structural, *, keep: bool) -> list[st
             below = _prune_preserving(item, items)
         else:
             below = _prune(item, items)
-        removed += [_join(f"[{n}]", path) for path in below]
+        removed += [f"[{n}]{path}" for path in below]
     return removed
 
 
@@ -97,15 +99,9 @@ def _prune_undescribed(value: Json, meta: frozenset[str] = frozenset()) -> list[
         path, item = todo.pop()
         if isinstance(item, dict):
             unknown = [name for name in item if name not in meta]
-            removed += [_join(path, name) for name in unknown]
+            removed += [f"{path}.{name}" for name in unknown]
             for name in unknown:
                 del item[name]
         else:
             todo += [(f"{path}[{n}]", inner) for n, inner in enumerate(item) if isinstance(inner, (dict, list))]
     return removed
-
-
-def _join(head: str, tail: str) -> str:
-    if not head:
-        return tail
-    return head + tail if tail.startswith("[") else f"{head}.{tail}"

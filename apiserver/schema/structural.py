@@ -88,6 +88,8 @@ class NestedValueValidation:
     properties: dict[str, NestedValueValidation] = field(default_factory=dict)
     additional_properties: NestedValueValidation | None = None
     forbidden: Object = field(default_factory=dict)
+    empty: tuple[str, ...] = ()
+    """The keywords with an empty list or map, which Go distinguishes from missing ones when it compares schemas."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +117,8 @@ class Structural:
 
     rules: tuple[Rule, ...] = ()
     validation: ValueValidation = NO_VALIDATION
+    empty: tuple[str, ...] = ()
+    """As in NestedValueValidation; without `properties`, because upstream drops empty ones here."""
 
     @property
     def values(self) -> Structural | None:
@@ -140,7 +144,16 @@ def parse(schema: Object) -> Structural:
     `x-kubernetes-preserve-unknown-fields: false`.
     """
     _refuse_unsupported(schema)
-    return Structural(**_read(schema, _SPINE), validation=_value_validation(schema))
+    return Structural(
+        **_read(schema, _SPINE), validation=_value_validation(schema), empty=_empty(schema, _LISTS_OF_EXTENSIONS)
+    )
+
+
+_LISTS_OF_EXTENSIONS: Final = ("x-kubernetes-list-map-keys", "x-kubernetes-validations")
+
+
+def _empty(schema: Object, keywords: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in keywords if name in schema and schema[name] is not None and not schema[name])
 
 
 def _read(schema: Object, fields: _Fields) -> dict[str, Any]:
@@ -231,7 +244,9 @@ _FORBIDDEN_IN_NESTED: Final = (
     "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
 )  # fmt: skip
 
-_FORBIDDEN_EVEN_IF_ZERO: Final = frozenset({"default", "example", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+_FORBIDDEN_EVEN_IF_ZERO: Final = frozenset(
+    {"default", "externalDocs", "example", "x-kubernetes-list-type", "x-kubernetes-map-type"}
+)
 
 
 def _nested(schema: Object) -> NestedValueValidation:
@@ -250,6 +265,7 @@ def _nested(schema: Object) -> NestedValueValidation:
             for name in _FORBIDDEN_IN_NESTED
             if (given := schema.get(name)) or (given is not None and name in _FORBIDDEN_EVEN_IF_ZERO)
         },
+        empty=_empty(schema, ("properties", *_LISTS_OF_EXTENSIONS)),
     )
 
 

@@ -363,8 +363,9 @@ def test_repeated_keys_are_reported_only_on_request(media_type: str, body: str, 
 
 
 def test_built_in_objects_may_omit_their_api_version_and_kind() -> None:
-    assert codec.read_object(b'{"a":1}', JSON, FOO, typed=True).value == {"a": 1}
-    assert codec.read_object(b"null", JSON, FOO, typed=True).value == {}
+    value = {"a": 1, "apiVersion": "g.example.com/v1", "kind": "Foo"}
+    assert codec.read_object(b'{"a":1}', JSON, FOO, typed=True).value == value
+    assert codec.read_object(b"null", JSON, FOO, typed=True).value == {"apiVersion": "g.example.com/v1", "kind": "Foo"}
     with pytest.raises(ApiError, match="cannot unmarshal array"):
         codec.read_object(b"[]", JSON, FOO, typed=True)
 

@@ -44,3 +44,9 @@ def test_paths() -> None:
     assert child("spec", "a", "b") == "spec.a.b"
     assert index("spec.a", 3) == "spec.a[3]"
     assert key("metadata.labels", "a.b/c") == "metadata.labels[a.b/c]"
+
+
+def test_an_empty_name_is_printed_as_an_index() -> None:
+    assert field.child("spec", "") == "spec[]"
+    assert field.child("", "", "a") == "[].a"
+    assert field.child("spec", "a", "", "b") == "spec.a[].b"

@@ -305,6 +305,13 @@ def test_an_update_is_validated(old: Object, new: Object, errors: list[str]) -> 
     assert messages(own) == errors
 
 
+@pytest.mark.parametrize("old", [{}, {"uid": ""}])
+@pytest.mark.parametrize("new", [{}, {"uid": ""}])
+def test_a_missing_uid_is_an_empty_one(old: Object, new: Object) -> None:
+    before, after = ({**{k: v for k, v in OLD.items() if k != "uid"}, **one} for one in (old, new))
+    assert meta.validate_object_meta_update(after, before) == []
+
+
 @pytest.mark.parametrize(
     ("new", "generic", "own"),
     [

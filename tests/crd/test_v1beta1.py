@@ -153,3 +153,39 @@ def test_conversion(spec: Object, schema: Object, notes: list[str]) -> None:
     decoded = types.decode(types.written(crd))
     assert (decoded.error, decoded.unknown) == ("", [])
     assert validate(prepare_for_create(decoded.value)) == []
+
+
+NOTHING_PRUNED: list[tuple[str, Object | None, Object]] = [
+    ("no schema", None, {"type": "object", PRESERVE: True}),
+    ("a schema that is not structural", {"patternProperties": {"x": {}}}, {"type": "object", PRESERVE: True}),
+    (
+        "nested objects",
+        {"properties": {"a": {"type": "array", "items": {"properties": {"b": {"type": "string"}}}}}},
+        {
+            "type": "object",
+            PRESERVE: True,
+            "properties": {
+                "a": {
+                    "type": "array",
+                    "items": {"type": "object", PRESERVE: True, "properties": {"b": {"type": "string"}}},
+                }
+            },
+        },
+    ),
+    (
+        "a map",
+        {"properties": {"a": {"additionalProperties": {"type": "string"}}}},
+        {
+            "type": "object",
+            PRESERVE: True,
+            "properties": {"a": {"type": "object", "additionalProperties": {"type": "string"}}},
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "served"), [row[1:] for row in NOTHING_PRUNED], ids=[row[0] for row in NOTHING_PRUNED]
+)
+def test_schemas_that_prune_nothing(schema: Object | None, served: Object) -> None:
+    assert v1beta1.preserving(schema) == served

@@ -164,6 +164,17 @@ def test_selectable_fields(build: Build, messages: Messages, paths: list[str], e
     assert messages(build(FIELDS, version={"selectableFields": fields})) == errors
 
 
+def test_selectable_fields_of_a_schema_that_is_not_structural(build: Build, messages: Messages) -> None:
+    schema = {"type": "object", "additionalItems": {}}
+    paths = ["", "spec.a", ".spec.a", ".", ".['a']"]
+    found = messages(build(schema, version={"selectableFields": [{"jsonPath": path} for path in paths]}))
+    assert found[2:] == [
+        "spec.selectableFields[0].jsonPath: Required value",
+        'spec.selectableFields[1].jsonPath: Invalid value: "spec.a": is an invalid path: expected [ or . but got: spec',
+        'spec.selectableFields[3].jsonPath: Invalid value: ".": is an invalid path: unexpected end of JSON path',
+    ]
+
+
 def test_selectable_fields_without_a_schema_of_their_own(build: Build, messages: Messages) -> None:
     fields = [{"jsonPath": ".spec.a"}]
     assert messages(build(version={"schema": None, "selectableFields": fields})) == [

@@ -1,4 +1,4 @@
-"""Upstream's messages for metadata that is not an ObjectMeta. Its converter gave the expected ones."""
+"""Upstream's messages for maps that are no Go structs. Its converter gave those for ObjectMeta."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import json
 import pytest
 
 from noxu.apiserver.api.meta import OBJECT_META
+from noxu.apiserver.crd.types import CLIENT_CONFIG, COLUMN, SCHEMA
+from noxu.apiserver.go.structs import Type
 from noxu.apiserver.go.unstructured import mismatch
+from noxu.apiserver.values import Json
 
 WRONG = [
     ('{"name":5}', "cannot convert int64 to string"),
@@ -76,3 +79,24 @@ def test_well_typed_metadata_is_accepted(metadata: str) -> None:
 def test_how_deep_labels_are_does_not_matter() -> None:
     deep = json.loads("[" * 900 + "]" * 900)
     assert mismatch(OBJECT_META, {"labels": {"a": deep}}) == "unrecognized type: string"
+
+
+OTHER_TYPES: list[tuple[str, Type, Json, str]] = [
+    ("a fraction for an int32", COLUMN, {"priority": 1.5}, "cannot convert float64 to int32"),
+    ("a whole float for an int32", COLUMN, {"priority": 1.0}, ""),
+    ("an integer for a float64", SCHEMA, {"maximum": 1, "minimum": 1.5}, ""),
+    ("a text for a float64", SCHEMA, {"maximum": "x"}, "unrecognized type: float64"),
+    ("bytes", CLIENT_CONFIG, {"caBundle": "eHg="}, ""),
+    ("bytes that are no base64", CLIENT_CONFIG, {"caBundle": "%"}, "error decoding from json: illegal base64 data at input byte 0"),
+    ("bytes that are a number", CLIENT_CONFIG, {"caBundle": 1}, "cannot restore slice from int64"),
+    ("any JSON", SCHEMA, {"default": {"a": [1, None]}}, ""),
+    ("a type that decodes itself", SCHEMA, {"items": {"type": 1}}, "json: cannot unmarshal number into Go struct field JSONSchemaProps.type of type string"),
+    ("another type that decodes itself", SCHEMA, {"additionalProperties": "x"}, "boolean or JSON schema expected"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "why"), [row[1:] for row in OTHER_TYPES], ids=[row[0] for row in OTHER_TYPES]
+)
+def test_other_types(kind: Type, value: Json, why: str) -> None:
+    assert mismatch(kind, value) == why

@@ -155,7 +155,22 @@ ERRORS = [
     ("18446744073709551615: 1", "unsupported map key of type: uint64, key: 0xffffffffffffffff, value: 1"),
     ("a: .nan", "json: unsupported value: NaN"),
     ("a: [1, -.inf]", "json: unsupported value: -Inf"),
+    ("b: .inf\na: .nan", "json: unsupported value: NaN"),
+    ("a: 1\na: .inf", "json: unsupported value: +Inf"),
+    (".inf", "json: unsupported value: +Inf"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("n: .inf\nn: 5", {"false": 5}),
+        ("a: {b: [.nan]}\na: 1", {"a": 1}),
+        ("a: {<<: {b: .inf}, b: 2}", {"a": {"b": 2}}),
+    ],
+)
+def test_an_infinity_that_a_later_key_replaces_is_no_error(text: str, value: Json) -> None:
+    assert go_yaml.read(text.encode()).value == value
 
 
 @pytest.mark.parametrize(("text", "message"), ERRORS)

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.client import Answer, Client
 from noxu.apiserver.testing.handle import Noxu
-from tests.http.conftest import widgets
+from tests.http.conftest import Things, widgets
 
 GROUP = "applied.example.com"
 SPEC = {
@@ -108,3 +108,20 @@ def test_another_name_than_that_of_the_url_is_refused(client: Client) -> None:
         answer = apply(client, {"name": "v"})
         assert (answer.code, answer.body["message"]) == (400, expected)
         apply(client, {"name": "w"})
+
+
+BUILT_IN: list[tuple[str, str, dict[str, Any], str]] = [
+    ("a time that is none", "/api/v1/namespaces/default/configmaps/x", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "creationTimestamp": "y"}},
+     '(/x; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured object to /v1, Kind=ConfigMap: parsing time "y" as "2006-01-02T15:04:05Z07:00": cannot parse "y" as "2006"'),
+    ("a fraction for an integer", "/apis/coordination.k8s.io/v1/namespaces/default/leases/x", {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "x", "namespace": "default"}, "spec": {"leaseTransitions": 1.5}},
+     "(default/x; coordination.k8s.io/v1, Kind=Lease) to proper version: unable to convert unstructured object to coordination.k8s.io/v1, Kind=Lease: cannot convert float64 to int32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "config", "message"), [row[1:] for row in BUILT_IN], ids=[row[0] for row in BUILT_IN])
+def test_an_applied_built_in_object_that_cannot_be_converted(
+    things: Things, path: str, config: dict[str, Any], message: str
+) -> None:
+    answer = things.ask("PATCH", f"{path}?fieldManager=m", config, "apply-patch+yaml")
+    assert (answer.code, answer.message) == (500, f"failed to convert new object {message}")
+    assert "reason" not in answer.body

@@ -59,6 +59,7 @@ async def test_work_that_is_no_longer_awaited_ends() -> None:
         task.cancel()
     async with hang_guard():
         assert await offload(LOOP_LIMIT + 1, thread_name)
+    await eventually_async(gc.isenabled)  # the cancelled work has left its threads
 
 
 async def test_a_single_step_that_takes_too_long_is_not_begun() -> None:

@@ -55,6 +55,12 @@ def test_a_patch_can_be_applied_again_although_its_first_result_was_changed(
     assert patch.apply(OLD).value == OLD | expected
 
 
+def test_the_quoted_object_has_its_resource_version_after_the_uid() -> None:
+    old = {"kind": "ConfigMap", "metadata": {"name": "c", "uid": "u", "labels": {}, "resourceVersion": "7"}}
+    assert '"name":"c","uid":"u","resourceVersion":"7","labels":{}' in change(MERGE_PATCH, {}, CONFIG_MAP).text(old)
+    assert '"labels":{},"name":"c","resourceVersion":"7","uid":"u"' in change(MERGE_PATCH, {}).text(old)
+
+
 CUSTOM = {"apiVersion": "g/v1", "kind": "Thing", "metadata": {"name": "a"}}
 SCALE_OBJECT = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {}}
 FLOAT64 = "json: cannot unmarshal number {} into Go value of type float64"

@@ -212,3 +212,23 @@ def test_lists_of_lists_without_a_schema_do_not_recurse() -> None:
         value = [value]
     paths = prune({"l": value}, parse(struct(l={"type": "array"})))
     assert paths == ["l" + "[0]" * 10_000 + ".x"]
+
+
+NAMES: list[tuple[str, Json, list[str]]] = [
+    ("an empty name", {"": {"y": 1}}, [".y"]),
+    ("an empty unknown name", {"a": {"": 1}}, ["a."]),
+    ("empty names in a map", {"m": {"": {"y": 1}}}, ["m..y"]),
+    ("a name that looks like an index", {"m": {"[0]": {"y": 1}}}, ["m.[0].y"]),
+    ("an empty name in what is not described", {"l": [{"": 1}]}, ["l[0]."]),
+]
+
+
+@pytest.mark.parametrize(("value", "paths"), [row[1:] for row in NAMES], ids=[row[0] for row in NAMES])
+def test_paths_of_unusual_names(value: Json, paths: list[str]) -> None:
+    inner = struct(x={"type": "string"})
+    schema = parse(
+        struct(
+            **{"": inner, "a": inner, "m": {"type": "object", "additionalProperties": inner}, "l": {"type": "array"}}
+        )
+    )
+    assert prune(value, schema) == paths
