@@ -76,6 +76,7 @@ class Server:
     """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError."""
 
     plane: ControlPlane
+    app: App
 
     def __init__(
         self,
@@ -148,10 +149,12 @@ class Server:
             plane.tokens,
             LargeRequests(),
         )
-        app = App(backend, documents, traces_=Traces())  # the listener is on loopback
+        self.app = app = App(backend, documents, traces_=Traces())  # the listener is on loopback
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Connection(requests, loop), sock=listener, backlog=BACKLOG)
+        server = await loop.create_server(
+            lambda: Connection(requests, loop, app.unsent), sock=listener, backlog=BACKLOG
+        )
 
         async def stop() -> None:
             server.close()

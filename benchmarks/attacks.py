@@ -184,7 +184,9 @@ def patterns(server: Measured, scale: float) -> Sockets:
 
 def _posted(server: Measured, path: str, body: bytes, count: int, media_type: str = JSON) -> Sockets:
     """Connections that POST the same body at the same time."""
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
     return _connected(server, max(1, count), head.encode() + body)
 
 
@@ -267,7 +269,7 @@ def seconds_to_stop(requests: list[bytes], count: int, objects: int = 0) -> floa
 
 
 STOPS: Final[dict[str, Callable[[float], float]]] = {
-    "stop": lambda scale: seconds_to_stop([b""], 0),
+    "stop": lambda _: seconds_to_stop([b""], 0),
     "stop, with idle connections": lambda scale: seconds_to_stop([_get("/livez")], int(1000 * scale)),
     "stop, with watches": lambda scale: seconds_to_stop([_get(f"{MAPS}?watch=1")], int(1000 * scale)),
     "stop, with a large heap": lambda scale: seconds_to_stop([b""], 0, int(10_000 * scale)),

@@ -13,7 +13,7 @@ from aiohttp.web_ws import WebSocketResponse
 from noxu.apiserver.api import errors
 from noxu.apiserver.http import handlers, negotiation, responses, watch, websocket
 from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.connection import limit_unsent
+from noxu.apiserver.http.connection import allow_unsent, reset
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.negotiation import Accepted
 from noxu.apiserver.http.request import is_watch
@@ -59,7 +59,7 @@ class Watches:
         exchange.code = response.status
         if request.method == "HEAD":
             return response
-        limit_unsent(request, watch.HIGH_WATER)
+        allow_unsent(request, watch.HIGH_WATER)
         stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe)
         stream.after = after
         self._streams.add(stream)
@@ -72,10 +72,11 @@ class Watches:
         except (ConnectionError, asyncio.CancelledError):
             response.force_close()
             if request.transport is not None:
-                request.transport.abort()
+                reset(request.transport)
             raise
         finally:
             self._streams.discard(stream)
+            allow_unsent(request, 0)
         return response
 
 
