@@ -80,10 +80,13 @@ class Connection(web_protocol.RequestHandler):
         super().connection_lost(exc)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - aiohttp's signature
-        """Close the connection: at once if it is idle, where aiohttp would wait for the timeout."""
+        """Close the connection when its request is answered, or after `timeout` seconds; at once if it is idle.
+
+        aiohttp also waits for the next request of an idle connection, and it waits twice: for the handler, then its task.
+        """
         if self._is_waiting:
             self.force_close()
-        await super().shutdown(timeout)
+        await super().shutdown(None if timeout is None else timeout / 2)
 
     # -- sending
 

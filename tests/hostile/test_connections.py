@@ -150,6 +150,7 @@ def test_an_idle_connection_is_closed(noxu: Noxu, target: Target, monkeypatch: p
 
 DROPS = path_of("drops")
 LARGE = custom_resource("Drop", "large", {"text": "x" * 1_000_000})
+MEDIUM = custom_resource("Drop", "medium", {"text": "x" * 75_000})
 GET_LARGE = f"GET {DROPS}/large HTTP/1.1\r\n".encode() + HOST + b"\r\n"
 LIST_LARGE = f"GET {DROPS}?pretty=1 HTTP/1.1\r\n".encode() + HOST + b"\r\n"
 PIPELINED = (f"GET {MAPS} HTTP/1.1\r\n".encode() + HOST + b"\r\n") * 20_000
@@ -186,6 +187,7 @@ def is_reset(peer: socket.socket) -> bool:
 
 STALLING = {
     "an object": GET_LARGE,
+    "the last piece of an object": GET_LARGE.replace(b"large", b"medium"),
     "a list": LIST_LARGE,
     "many small answers": PIPELINED,
     "an answer before the end of the connection": GET_LARGE.replace(b"HTTP/1.1", b"HTTP/1.0"),
@@ -196,7 +198,7 @@ STALLING = {
 def test_a_client_that_does_not_read_its_answer_is_disconnected(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, request_: bytes
 ) -> None:
-    noxu.apply(definition("drops"), LARGE)
+    noxu.apply(definition("drops"), LARGE, MEDIUM)
     monkeypatch.setattr(connection, "SEND_DEADLINE", 0.2)
     with not_reading(target, request_) as peer:
         eventually(lambda: is_reset(peer))
