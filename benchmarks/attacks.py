@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import collections
 import contextlib
+import gc
 import json
 import re
 import resource
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from noxu.apiserver.config import Config
-from noxu.apiserver.server import Server, new_loop_factory
+from noxu.apiserver.server import GC_THRESHOLDS, Server, new_loop_factory
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import JSON, YAML, Target, custom_resource, definition, path_of
 from tests.timing import cpu_seconds_of
@@ -65,6 +66,9 @@ async def serve() -> None:
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin, lambda: lines.put_nowait(sys.stdin.readline()))
     async with Server(Config(port=0)) as server:
+        gc.collect()
+        gc.set_threshold(*GC_THRESHOLDS)
+        gc.freeze()  # as `noxu serve` does
         monitor = LoopMonitor()
         running = asyncio.create_task(monitor.run())
         print(server.url, flush=True)

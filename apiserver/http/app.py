@@ -100,7 +100,7 @@ class App:
                     exchange.passed = len(self.filters)
                     answer = await self._route(exchange)
                 except ApiError as error:
-                    exchange.error = error
+                    exchange.error = error.with_traceback(None)  # whose frames refer to the exchange: a cycle
                 except StoreError as failure:
                     log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
                     exchange.error = errors.internal_error(f"the storage failed: {failure}")
