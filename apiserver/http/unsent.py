@@ -83,7 +83,9 @@ class Unsent:
 
     def _enforce(self) -> None:
         """Disconnect clients until the limit is kept; try again later if those that hold bytes have read just now."""
-        self._check = None
+        if self._check is not None:
+            self._check.cancel()
+            self._check = None
         if self.total <= self._limit:
             return
         for client in self._longest_stalled():

@@ -117,10 +117,19 @@ async def test_bytes_that_another_client_shares_stay_counted() -> None:
     unsent = Unsent(limit=2500, now=clock)
     [peer] = stalled(unsent, clock, 1, seconds=MIN_STALLED)
     peer.sends(X)
-    reading = Peer(unsent)
-    reading.sends(X)
-    reading.sends(Y)
-    assert peer.aborted
+    Peer(unsent).sends(X)
+    Peer(unsent).sends(Y)
+    assert (peer.aborted, unsent.total) == (True, 3000)
+
+
+async def test_the_limit_is_checked_again_once_however_many_answers_exceed_it() -> None:
+    unsent = Unsent(limit=1)
+    checks = set()
+    for _ in range(3):
+        Peer(unsent).sends(X)
+        assert unsent._check is not None
+        checks.add(unsent._check)
+    assert sum(not check.cancelled() for check in checks) == 1
 
 
 READING: list[tuple[str, str]] = [
