@@ -45,7 +45,7 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
         gzip = negotiation.accepts_gzip(accept_encoding)
         return await _send_chunks(request, answer.body, headers, unsent, gzip=gzip)
     parts = (answer.body,) if isinstance(answer.body, bytes) else answer.body
-    size = sum([len(part) for part in parts])
+    size = len(answer.body) if isinstance(answer.body, bytes) else sum([len(part) for part in parts])
     if size > negotiation.GZIP_THRESHOLD and negotiation.compresses(accept_encoding, size):
         headers["Content-Encoding"] = "gzip"
         headers.add("Vary", "Accept-Encoding")  # besides a Vary: Accept of some documents
@@ -53,16 +53,17 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
         size = len(parts[0])
     reason = _REASONS.get(answer.status, "")
     response: web_response.StreamResponse
-    if size > PIECE and request.method != "HEAD":
+    in_pieces = size > PIECE and request.method != "HEAD"
+    if in_pieces:
         response = web_response.StreamResponse(status=answer.status, reason=reason, headers=headers)
         response.content_length = size
     else:
-        response = web_response.Response(body=b"".join(parts), status=answer.status, reason=reason, headers=headers)
-        parts = ()  # it writes its body itself
+        body = answer.body if parts[0] is answer.body else b"".join(parts)
+        response = web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
     if headers.get("Connection") == "close":
         response.force_close()
     await response.prepare(request)
-    if parts:
+    if in_pieces:
         await _write(request, response, parts, unsent)
     await response.write_eof()
     return response
