@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
 from noxu.apiserver.features import GATES
@@ -265,14 +265,23 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Returns its exit status: 0 success, 1 refused or failed, 2 invalid arguments."""
+def command() -> NoReturn:
+    """The `noxu` command: run it, and exit."""
+    sys.exit(main(own_process=True))
+
+
+def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:
+    """Run a command. Returns its exit status: 0 success, 1 refused or failed, 2 invalid arguments.
+
+    `own_process`: the process does nothing else, so the command may end it.
+    """
     options = parser().parse_args(arguments)
+    options.own_process = own_process
     if error := _error_in(options):
         options.parser.error(error)
-    command = import_module(f"noxu.apiserver.commands.{options.command.replace('-', '_')}")
+    module = import_module(f"noxu.apiserver.commands.{options.command.replace('-', '_')}")
     try:
-        status: int = command.run(options)
+        status: int = module.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # `noxu validate … | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the remaining output is discarded
@@ -308,4 +317,4 @@ def _error_in(options: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

@@ -76,6 +76,7 @@ class Server:
     """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError."""
 
     plane: ControlPlane
+    app: App
 
     def __init__(
         self,
@@ -148,14 +149,18 @@ class Server:
             plane.tokens,
             LargeRequests(),
         )
-        app = App(backend, documents, traces_=Traces())  # the listener is on loopback
+        self.app = app = App(backend, documents, traces_=Traces())  # the listener is on loopback
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Connection(requests, loop), sock=listener, backlog=BACKLOG)
+        server = await loop.create_server(
+            lambda: Connection(requests, loop, app.unsent), sock=listener, backlog=BACKLOG
+        )
 
         async def stop() -> None:
             server.close()
             app.end_watches()
+            while app.unsent.disconnect_stalled():
+                pass
             await requests.shutdown(STOP_WITHIN)
 
         self._closing.push_async_callback(stop)
@@ -218,15 +223,15 @@ async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> Non
 # -- the process ------------------------------------------------------------------------------------------------------
 
 
-def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> None:
-    """Serve until SIGINT or SIGTERM. Raises StartError."""
+def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> Server:
+    """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     try:
         documents = loading.ready(manifests.checked(manifests.read_paths(config.files)))
     except LoadError as error:
         raise StartError(str(error)) from None
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        runner.run(_main(config, documents, out))
+        return runner.run(_main(config, documents, out))
 
 
 def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -238,7 +243,7 @@ def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _main(config: Config, documents: list[Document], out: Callable[[str], object]) -> None:
+async def _main(config: Config, documents: list[Document], out: Callable[[str], object]) -> Server:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -256,6 +261,7 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
             out(banner(config, server.url, path))
             sys.stdout.flush()
             await stop.wait()
+    return server
 
 
 @contextlib.contextmanager

@@ -1,7 +1,5 @@
 """`python -m noxu` is the `noxu` command."""
 
-import sys
+from noxu.apiserver.cli import command
 
-from noxu.apiserver.cli import main
-
-sys.exit(main())
+command()

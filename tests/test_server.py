@@ -6,16 +6,19 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web_protocol, web_server
 
 from noxu.apiserver import server as server_module
 from noxu.apiserver.config import Config
 from noxu.apiserver.controllers import controller as engine
+from noxu.apiserver.http import connection, unsent
 from noxu.apiserver.kubeconfig import text, write_kubeconfig
 from noxu.apiserver.server import (
     COMPACT_EVERY,
@@ -276,6 +279,49 @@ async def test_stopping_ends_watches_and_leaves_no_task() -> None:
             await watch.read()  # which raises if the connection is closed before the end of the response
     await loop_turns()
     assert {task for task in asyncio.all_tasks() - before if not task.done()} == set()
+
+
+REQUEST = "GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CONNECTIONS: list[tuple[str, bytes, bool]] = [
+    ("has sent nothing", b"", False),
+    ("is idle after a request", REQUEST.format("/livez").encode(), True),
+    ("has sent half a head", b"GET /livez HT", False),
+    ("watches", REQUEST.format("/api/v1/namespaces?watch=1").encode(), True),
+    ("does not read its answers", REQUEST.format("/openapi/v2").encode() * 30, True),
+]
+
+
+@pytest.mark.parametrize(("sent", "answered"), [row[1:] for row in CONNECTIONS], ids=[row[0] for row in CONNECTIONS])
+async def test_the_stop_does_not_wait_for_a_client_that(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes, answered: bool
+) -> None:
+    monkeypatch.setattr(server_module, "STOP_WITHIN", 3600.0)
+    monkeypatch.setattr(unsent, "MIN_STALLED", 0.0)
+    async with hang_guard(), Server(Config(port=0)) as running:
+        peer = socket.socket()
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connect(("127.0.0.1", int(running.url.rpartition(":")[2])))
+        reader, writer = await asyncio.open_connection(sock=peer, limit=2)
+        writer.write(sent)
+        if answered:
+            assert (await reader.read(12)).startswith(b"HTTP/1.1")
+        else:
+            await loop_turns()
+        if len(sent) > 1000:
+            await eventually_async(lambda: running.app.unsent._stalled)
+    writer.close()
+
+
+async def test_a_request_in_flight_delays_the_stop_by_its_limit_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float | None] = []
+
+    async def shutdown(_: object, seconds: float | None) -> None:
+        given.append(seconds)
+
+    monkeypatch.setattr(web_protocol.RequestHandler, "shutdown", shutdown)
+    loop = asyncio.get_running_loop()
+    await connection.Connection(web_server.Server(lambda _: loop.create_future()), loop, unsent.Unsent()).shutdown(5.0)
+    assert given == [2.5]  # aiohttp waits twice
 
 
 async def test_a_server_that_cannot_start_leaves_no_task(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
 """Label and field selectors: parsed once, matched against many objects.
 
+A parsed selector takes up to fifty times the memory of its text, so all that parse the same text at the same time share
+one: it is kept as long as it is used.
+
 The grammars, the canonical strings and the messages are those of k8s.io/apimachinery (labels, fields). A selector that
 does not parse raises ValueError with upstream's whole message; requests are answered with 400.
 """
@@ -10,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.api.field import ROOT, FieldError, index, invalid, key
@@ -89,7 +93,7 @@ def _int64(text: str) -> int | None:
     return number if number is not None and MIN_INT64 <= number <= MAX_INT64 else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class LabelSelector:
     """Matches if all requirements hold; without requirements it matches everything. `nothing` never matches."""
 
@@ -134,12 +138,18 @@ EVERYTHING: Final = LabelSelector()
 NOTHING: Final = LabelSelector(nothing=True)
 
 
+_label_selectors: Final[WeakValueDictionary[str, LabelSelector]] = WeakValueDictionary()  # by text
+
+
 def parse_labels(text: str) -> LabelSelector:
     """Parse a `labelSelector`; requirements are sorted by key, as upstream does. Raises ValueError."""
     if not text:
         return EVERYTHING
-    requirements = sorted(_LabelParser(text).parse(), key=lambda requirement: requirement.key)
-    return LabelSelector(tuple(requirements))
+    found = _label_selectors.get(text)
+    if found is None:
+        requirements = sorted(_LabelParser(text).parse(), key=lambda requirement: requirement.key)
+        found = _label_selectors[text] = LabelSelector(tuple(requirements))
+    return found
 
 
 _OBJECT_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": MISSING}
@@ -301,7 +311,7 @@ _special: Final = re.compile(r"[\\,=]")
 _BACKSLASHED: Final = r"\\\g<0>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class FieldSelector:
     """Matches if all terms hold."""
 
@@ -331,10 +341,16 @@ _piece: Final = re.compile(r"(?:[^\\,]|\\.)*", re.DOTALL)  # up to a comma that 
 _split: Final = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
 
 
+_field_selectors: Final[WeakValueDictionary[str, FieldSelector]] = WeakValueDictionary()  # by text
+
+
 def parse_fields(text: str) -> FieldSelector:
     r"""Parse a `fieldSelector`. In values `\`, `,` and `=` are escaped by a backslash. Raises ValueError."""
-    terms = [_term(text, piece) for piece in sorted(_pieces(text)) if piece]
-    return FieldSelector(tuple(term for term in terms if term.field or term.value))
+    found = _field_selectors.get(text)
+    if found is None:
+        terms = [_term(text, piece) for piece in sorted(_pieces(text)) if piece]
+        found = _field_selectors[text] = FieldSelector(tuple(term for term in terms if term.field or term.value))
+    return found
 
 
 def _pieces(text: str) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterable
 from dataclasses import dataclass
 from typing import Final
 
+from noxu.apiserver.http.unsent import Part
+
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
 
@@ -15,9 +17,9 @@ NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
 
 @dataclass(slots=True)
 class Answer:
-    """`body` is the whole body, or an iterator that makes its chunks while they are sent."""
+    """`body` is the whole body, or its parts, or an iterator that makes its chunks while they are sent."""
 
-    body: bytes | AsyncIterable[bytes]
+    body: bytes | tuple[Part, ...] | AsyncIterable[bytes]
     status: int = 200
     content_type: str = JSON
     headers: Headers = NOT_CACHED

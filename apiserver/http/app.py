@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from aiohttp import web_request, web_response
 
@@ -21,6 +21,7 @@ from noxu.apiserver.http.answer import Answer, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.http.sending import error_answer, send, too_late
+from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.http.watch_requests import Watches
 from noxu.apiserver.identifiers import new_uuid
 from noxu.apiserver.registry.offload import offload
@@ -48,16 +49,23 @@ class App:
         self.documents = documents_
         self.traces = traces_
         self.watches = Watches()
+        self.unsent = Unsent()
         self.filters = filters.chain(
             own_names=frozenset(own_names),
             authenticator=None,
             authorizer=None,
             traces=traces_,
+            unsent=self.unsent,
         )
         self.sinks = tuple(sinks)
         numbered = list(enumerate(self.filters))
         self._enter = [(n, filter_) for n, filter_ in numbered if type(filter_).enter is not Filter.enter]
-        self._leave = [(n, filter_) for n, filter_ in reversed(numbered) if type(filter_).leave is not Filter.leave]
+        self._leave = [
+            (n, filter_.leave) for n, filter_ in reversed(numbered) if type(filter_).leave is not Filter.leave
+        ]
+        self._finish = [
+            (n, filter_.finish) for n, filter_ in reversed(numbered) if type(filter_).finish is not Filter.finish
+        ]
 
     def end_watches(self) -> None:
         self.watches.end()
@@ -68,8 +76,11 @@ class App:
         exchange = Exchange(request, self.backend, request.headers.get("Audit-Id") or new_uuid(), loop.time())
         try:
             answer = await self._filtered(exchange)
-            return answer if isinstance(answer, web_response.StreamResponse) else await send(exchange, answer)
+            return (
+                answer if isinstance(answer, web_response.StreamResponse) else await send(exchange, answer, self.unsent)
+            )
         finally:
+            _call(exchange, self._finish)
             exchange.times["answered"] = loop.time()
             for sink in self.sinks:
                 with Contained(f"a sink for {exchange}"):
@@ -78,19 +89,18 @@ class App:
     async def _filtered(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Enter the filters, answer, and leave those that were entered."""
         answer: Answer | web_response.StreamResponse | None = None
-        passed = 0  # the number of filters that have let the request pass
         try:
             with Contained(exchange, passing=ConnectionError) as contained:
                 try:
                     for number, filter_ in self._enter:
-                        passed = number  # those before it, also without an `enter` of their own
+                        exchange.passed = number  # those before it, also without an `enter` of their own
                         waiting = filter_.enter(exchange)
                         if waiting is not None:
                             await waiting
-                    passed = len(self.filters)
+                    exchange.passed = len(self.filters)
                     answer = await self._route(exchange)
                 except ApiError as error:
-                    exchange.error = error
+                    exchange.error = error.with_traceback(None)  # whose frames refer to the exchange: a cycle
                 except StoreError as failure:
                     log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
                     exchange.error = errors.internal_error(f"the storage failed: {failure}")
@@ -104,17 +114,7 @@ class App:
             return answer
         finally:
             exchange.times["handled"] = asyncio.get_running_loop().time()
-            self._leave_filters(exchange, passed)
-
-    def _leave_filters(self, exchange: Exchange, passed: int) -> None:
-        """Leave the first `passed` filters in reverse order, every one of them even if one fails."""
-        leaving = iter([filter_ for number, filter_ in self._leave if number < passed])
-        failed = True
-        while failed:
-            with Contained(exchange) as contained:
-                for filter_ in leaving:
-                    filter_.leave(exchange)
-            failed = contained.error is not None
+            _call(exchange, self._leave)
 
     async def _route(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Raises ApiError."""
@@ -146,3 +146,14 @@ class App:
         if exchange.path == "*" and exchange.request.method == "OPTIONS":
             return text_answer("")  # as net/http answers it
         return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)
+
+
+def _call(exchange: Exchange, functions: Sequence[tuple[int, Callable[[Exchange], None]]]) -> None:
+    """Call those of the filters that the exchange has passed, by number; every one of them even if one fails."""
+    remaining = iter([function for number, function in functions if number < exchange.passed])
+    failed = True
+    while failed:
+        with Contained(exchange) as contained:
+            for function in remaining:
+                function(exchange)
+        failed = contained.error is not None

@@ -1,16 +1,23 @@
-"""A client's connection, with limits on its idle time and on the size and duration of the head of a request.
+"""A client's connection, with limits on its idle time, on the size and duration of the head of a request, and on the
+time for which the client does not read its answer.
 
 Any token may be a method, as in Go; the parser only knows some. `methods` replaces the others before it reads them.
 
 aiohttp limits each line of a head, but neither their sum nor the time that they take. Upstream's server, which is Go's,
 allows 32 seconds and a megabyte for a head, and 90 seconds for an idle connection; so do we. A head that arrives in one
 piece costs nothing: a timer is set only for an incomplete one.
+
+A client that reads nothing for SEND_DEADLINE seconds is disconnected, also if the connection is being closed. Any
+progress renews the deadline. Writers wait as soon as bytes are unsent (`allow_unsent`), so that `pause_writing` is called
+for every byte that the kernel does not take; an answer that it takes at once costs no timer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
+import struct
 from http import HTTPStatus
 from typing import Final
 
@@ -18,8 +25,11 @@ from aiohttp import web_protocol, web_request, web_response, web_server
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from noxu.apiserver.http import methods
+from noxu.apiserver.http.unsent import Unsent
 
 HEAD_DEADLINE: Final = 32.0  # seconds; upstream's ReadHeaderTimeout
+SEND_DEADLINE: Final = 30.0  # seconds for which a client may read nothing
+KERNEL_UNSENT: Final = 32 * 1024  # bytes that the kernel buffers for a client that reads nothing, if it can limit them
 IDLE_DEADLINE: Final = 90.0  # seconds; upstream's IdleTimeout
 MAX_HEAD: Final = 1024 * 1024  # bytes; Go's http.DefaultMaxHeaderBytes. A selector alone may have 45 KB
 SLACK: Final = 4096  # Go's buffer, which it allows in addition
@@ -32,13 +42,14 @@ _TOO_LARGE: Final = (
     b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
 )
 
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: do not linger
 _TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not on every platform
 
 
 class Connection(web_protocol.RequestHandler):
-    """aiohttp's connection with limits on heads."""
+    """aiohttp's connection with limits on heads, and on clients that do not read."""
 
-    def __init__(self, server: web_server.Server, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, server: web_server.Server, loop: asyncio.AbstractEventLoop, unsent: Unsent) -> None:
         super().__init__(
             server,
             loop=loop,
@@ -54,14 +65,72 @@ class Connection(web_protocol.RequestHandler):
         self._head_timer: asyncio.TimerHandle | None = None
         self._body: StreamReader = EMPTY_PAYLOAD  # of the last request whose head is complete
         self._method = ""  # of the current head, if the parser does not know it
+        self._open: asyncio.Transport | None = None  # unlike aiohttp's `transport`, until the connection is lost
+        self._unsent = unsent
+        self._unsent_before = 0  # bytes, when the send timer was set
+        self._send_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._open = self.transport
+        if self._open is not None:
+            _limit_unsent(self._open)
         self._start_head_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self._open = None
+        self._unsent.reads(self)
+        self._end_send_timer()
         self._end_head()
         super().connection_lost(exc)
+
+    async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - aiohttp's signature
+        """Close the connection when its request is answered, or after `timeout` seconds; at once if it is idle.
+
+        aiohttp also waits for the next request of an idle connection, and it waits twice: for the handler, then its task.
+        """
+        if self._is_waiting:
+            self.force_close()
+        await super().shutdown(None if timeout is None else timeout / 2)
+
+    # -- sending
+
+    def pause_writing(self) -> None:
+        """Bytes are unsent."""
+        super().pause_writing()
+        self._unsent.stalls(self)
+        self._start_send_timer()
+
+    def resume_writing(self) -> None:
+        self._unsent.reads(self)
+        self._end_send_timer()
+        super().resume_writing()
+
+    def unsent_bytes(self) -> int:
+        return 0 if self._open is None else self._open.get_write_buffer_size()
+
+    def abort(self) -> None:
+        """Disconnect the client without sending the rest."""
+        if self._open is not None:
+            reset(self._open)
+
+    def _start_send_timer(self) -> None:
+        self._unsent_before = self.unsent_bytes()
+        self._send_timer = self._loop.call_later(SEND_DEADLINE, self._send_deadline_passed)
+
+    def _end_send_timer(self) -> None:
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+            self._send_timer = None
+
+    def _send_deadline_passed(self) -> None:
+        self._send_timer = None
+        if self.unsent_bytes() < self._unsent_before:
+            self._start_send_timer()
+        else:
+            self.abort()
+
+    # -- heads
 
     def data_received(self, data: bytes) -> None:
         if self._head_bytes and self._head_bytes + _head_in(data) > MAX_HEAD + SLACK:
@@ -136,17 +205,24 @@ class Connection(web_protocol.RequestHandler):
             self.force_close()
 
 
-def limit_unsent(request: web_request.BaseRequest, size: int) -> None:
-    """Make the connection's writers wait when about `size` bytes are buffered here, and as many in the kernel.
+def reset(transport: asyncio.Transport) -> None:
+    """Close a connection without sending the rest, also what the kernel has: a client that does not read learns of it."""
+    with contextlib.suppress(OSError):  # closed already
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    transport.abort()
 
-    Without it the kernel buffers megabytes for a client that reads nothing.
-    """
-    transport = request.transport
-    if transport is None:
-        return
-    transport.set_write_buffer_limits(high=size)
+
+def allow_unsent(request: web_request.BaseRequest, size: int) -> None:
+    """Make the connection's writers wait when more than `size` bytes are unsent here. At first that is 0."""
+    if request.transport is not None:
+        request.transport.set_write_buffer_limits(high=size)
+
+
+def _limit_unsent(transport: asyncio.Transport) -> None:
+    """Make writers wait while bytes are unsent. Without the second limit the kernel buffers megabytes."""
+    transport.set_write_buffer_limits(high=0)
     if _TCP_NOTSENT_LOWAT is not None:
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, size)
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, KERNEL_UNSENT)
 
 
 def _head_in(data: bytes) -> int:

@@ -81,11 +81,13 @@ class Exchange:
     """Headers that filters add to the answer, also if it is an error."""
     weight: int = 0
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
+    passed: int = 0
+    """The number of filters that have let it pass."""
     has_slot: bool = False
     """It holds one of the slots for large requests."""
     times: dict[str, float] = field(default_factory=dict)
     """When a stage was completed. "routed": the resource is known. "handled": there is an answer or an error.
-    "answered": the answer has been sent or, if it is not sent in chunks, handed to aiohttp."""
+    "answered": the answer has been sent: the kernel has it."""
 
     def __str__(self) -> str:
         """Method and target, for the log."""

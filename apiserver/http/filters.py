@@ -3,6 +3,7 @@
 A filter refuses a request by raising ApiError from `enter`; then the filters after it are not entered, and neither it nor
 they are left. `enter` may return an awaitable. `leave` is called when the handler has returned or failed, before the
 answer is sent (a watch has been sent by then): it may add headers, and finds the code and the error in the exchange.
+`finish` is called when the answer has been sent, or the client is gone.
 
 The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hides those by later ones:
 
@@ -11,7 +12,7 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Deadline          when the request must be answered
     Warnings          warnings of handlers and later filters become headers
     Authenticate      sets the user; without an authenticator every client is anonymous
-    InFlight          limits the number of requests that are handled at the same time
+    InFlight          limits the number of requests that are handled or answered at the same time
     Authorize         without an authorizer every user may do everything
     Tracing           traces a write on request
     LargeRequestSlot  releases the slot that a handler has taken for a large body
@@ -34,6 +35,7 @@ from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.options import request_timeout
 from noxu.apiserver.http.request import parse_target
 from noxu.apiserver.http.traces import HEADER, Traces, is_requested
+from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.apiserver.security.authorization import Authorizer
@@ -46,12 +48,15 @@ _READING: Final = frozenset({"get", "list", "watch", "head", ""})
 
 
 class Filter:
-    """Does nothing on its own: a subclass overrides `enter`, `leave` or both."""
+    """Does nothing on its own: a subclass overrides `enter`, `leave` or `finish`."""
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         """Let the request pass, or raise ApiError to refuse it."""
 
     def leave(self, exchange: Exchange) -> None:
+        """Complete the answer before it is sent. Raises nothing."""
+
+    def finish(self, exchange: Exchange) -> None:
         """Finish. Raises nothing."""
 
 
@@ -115,12 +120,16 @@ class Authenticate(Filter):
 
 
 class InFlight(Filter):
-    """Limit the requests that are handled at the same time. Watches and health checks do not count.
+    """Limit the requests that are handled or answered at the same time. Watches and health checks do not count.
 
-    A busy server is healthy, so health checks are answered beyond the limit, too.
+    A busy server is healthy, so health checks are answered beyond the limit, too. Clients that do not read their answers
+    do not keep others out: one of them is disconnected for each request that is refused.
     """
 
-    def __init__(self, limit: int = MAX_IN_FLIGHT, mutating_limit: int = MAX_MUTATING_IN_FLIGHT) -> None:
+    def __init__(
+        self, unsent: Unsent, limit: int = MAX_IN_FLIGHT, mutating_limit: int = MAX_MUTATING_IN_FLIGHT
+    ) -> None:
+        self._unsent = unsent
         self._limits = (limit, mutating_limit)
         self._counts = [0, 0]  # reading, mutating
 
@@ -129,12 +138,13 @@ class InFlight(Filter):
         if kind is None:
             return
         if self._counts[kind] >= self._limits[kind]:
+            self._unsent.disconnect_stalled()
             error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
             error.text, error.retry_after = f"{error.message}\n", 1
             raise error
         self._counts[kind] += 1
 
-    def leave(self, exchange: Exchange) -> None:
+    def finish(self, exchange: Exchange) -> None:
         kind = self._kind(exchange)
         if kind is not None:
             self._counts[kind] -= 1
@@ -205,6 +215,7 @@ def chain(
     authenticator: Authenticator | None,
     authorizer: Authorizer | None,
     traces: Traces | None,
+    unsent: Unsent,
 ) -> tuple[Filter, ...]:
     """All filters, in order."""
     return (
@@ -213,7 +224,7 @@ def chain(
         Deadline(),
         Warnings(),
         Authenticate(authenticator),
-        InFlight(),
+        InFlight(unsent),
         Authorize(authorizer),
         Tracing(traces),
         LargeRequestSlot(),

@@ -33,7 +33,16 @@ from noxu.apiserver.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.apiserver.registry.entry import Entry, body_at, check_path_name, key_of, object_at
+from noxu.apiserver.registry.entry import (
+    Entry,
+    body_at,
+    body_parts,
+    check_path_name,
+    is_rendered,
+    key_of,
+    object_at,
+    render,
+)
 from noxu.apiserver.registry.listing import list_entries
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.patch import APPLY_PATCH, BUILT_IN_PATCHES, CUSTOM_PATCHES
@@ -42,6 +51,8 @@ from noxu.apiserver.tables.table import include_object
 from noxu.apiserver.values import Object
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
+
+SHARED_FROM: Final = 64 * 1024  # bytes of an object from which on answers share them; copying fewer is faster
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -332,8 +343,11 @@ async def written_answer(exchange: Exchange, written: Written, accepted: Accepte
 async def entry_answer(exchange: Exchange, entry: Entry, accepted: Accepted, status: int = 200) -> Answer:
     """The answer with a stored object."""
     resource = exchange.resource
-    is_rendered = entry.rendering.resource is resource and entry.rendering.offset >= 0
-    if accepted.is_plain and is_rendered:
+    if accepted.is_plain and not is_rendered(entry, resource):
+        await offload(max(exchange.weight, len(entry.stored)), render, entry, resource.versions)
+    if accepted.is_plain and is_rendered(entry, resource):
+        if len(entry.stored) > SHARED_FROM:
+            return Answer((*body_parts(entry, resource), b"\n"), status, accepted.content_type)
         return Answer(body_at(entry, resource) + b"\n", status, accepted.content_type)
     body = await offload(max(exchange.weight, len(entry.stored)), body_at, entry, resource)
     return await _object_answer(exchange, body, accepted, status)

@@ -1,10 +1,14 @@
-"""Sending an answer: headers, gzip, bodies in chunks, and errors as a Status."""
+"""Sending an answer: headers, gzip, bodies in pieces and in chunks, and errors as a Status.
+
+A large body is written piece by piece, so that a client that does not read leaves at most a piece in the connection's
+buffer, and the rest is shared with other answers where possible (`unsent`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterator
 from http import HTTPStatus
 from typing import Final
 
@@ -18,7 +22,9 @@ from noxu.apiserver.http.answer import Answer, text_answer
 from noxu.apiserver.http.connection import SERVER, Connection
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import first, parse_query, split_target
+from noxu.apiserver.http.unsent import Part, Unsent
 
+PIECE: Final = 64 * 1024  # bytes that are written at once
 _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -31,23 +37,37 @@ def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
     return headers
 
 
-async def send(exchange: Exchange, answer: Answer) -> web_response.StreamResponse:
-    """The aiohttp response. One in chunks has been sent; any other one aiohttp sends afterwards. Raises ConnectionError."""
+async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_response.StreamResponse:
+    """Send an answer, and return its aiohttp response. Raises ConnectionError."""
     request = exchange.request
     headers = headers_of(exchange, answer.content_type)
     headers.extend(answer.headers)
     accept_encoding = request.headers.get("Accept-Encoding", "")
-    if not isinstance(answer.body, bytes):
-        return await _send_chunks(request, answer.body, headers, gzip=negotiation.accepts_gzip(accept_encoding))
-    body = answer.body
-    if len(body) > negotiation.GZIP_THRESHOLD and negotiation.compresses(accept_encoding, len(body)):
+    if not isinstance(answer.body, (bytes, tuple)):
+        gzip = negotiation.accepts_gzip(accept_encoding)
+        return await _send_chunks(request, answer.body, headers, unsent, gzip=gzip)
+    parts = (answer.body,) if isinstance(answer.body, bytes) else answer.body
+    size = len(answer.body) if isinstance(answer.body, bytes) else sum([len(part) for part in parts])
+    if size > negotiation.GZIP_THRESHOLD and negotiation.compresses(accept_encoding, size):
         headers["Content-Encoding"] = "gzip"
         headers.add("Vary", "Accept-Encoding")  # besides a Vary: Accept of some documents
-        body = await asyncio.to_thread(_gzip, body)
+        parts = (await asyncio.to_thread(_gzip, parts),)
+        size = len(parts[0])
     reason = _REASONS.get(answer.status, "")
-    response = web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
+    response: web_response.StreamResponse
+    in_pieces = size > PIECE and request.method != "HEAD"
+    if in_pieces:
+        response = web_response.StreamResponse(status=answer.status, reason=reason, headers=headers)
+        response.content_length = size
+    else:
+        body = answer.body if parts[0] is answer.body else b"".join(parts)
+        response = web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
     if headers.get("Connection") == "close" or _is_closing(request):
         response.force_close()
+    await response.prepare(request)
+    if in_pieces:
+        await _write(request, response, parts, unsent)
+    await response.write_eof()
     return response
 
 
@@ -57,7 +77,12 @@ def _is_closing(request: web_request.BaseRequest) -> bool:
 
 
 async def _send_chunks(
-    request: web_request.BaseRequest, chunks: AsyncIterable[bytes], headers: CIMultiDict[str], *, gzip: bool
+    request: web_request.BaseRequest,
+    chunks: AsyncIterable[bytes],
+    headers: CIMultiDict[str],
+    unsent: Unsent,
+    *,
+    gzip: bool,
 ) -> web_response.StreamResponse:
     """Send a body chunk by chunk; other tasks run in between."""
     compressor = zlib.compressobj(1, wbits=31) if gzip else None
@@ -69,7 +94,7 @@ async def _send_chunks(
     await response.prepare(request)
     if request.method != "HEAD":
         async for chunk in chunks:
-            await response.write(compressor.compress(chunk) if compressor else chunk)
+            await _write(request, response, (compressor.compress(chunk) if compressor else chunk,), unsent)
             await asyncio.sleep(0)
         if compressor:
             await response.write(compressor.flush())
@@ -77,9 +102,27 @@ async def _send_chunks(
     return response
 
 
-def _gzip(body: bytes) -> bytes:
+async def _write(
+    request: web_request.BaseRequest, response: web_response.StreamResponse, parts: tuple[Part, ...], unsent: Unsent
+) -> None:
+    """Write parts of a body; return when the kernel has taken most of them. Raises ConnectionError."""
+    with unsent.held(request.protocol, parts):
+        for piece in _pieces(parts):
+            await response.write(piece)
+
+
+def _pieces(parts: tuple[Part, ...]) -> Iterator[Part]:
+    for part in parts:
+        if len(part) <= PIECE:
+            yield part
+        else:
+            view = memoryview(part)
+            yield from (view[start : start + PIECE] for start in range(0, len(view), PIECE))
+
+
+def _gzip(parts: tuple[Part, ...]) -> bytes:
     compressor = zlib.compressobj(1, wbits=31)
-    return compressor.compress(body) + compressor.flush()
+    return b"".join([*map(compressor.compress, parts), compressor.flush()])
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

@@ -9,15 +9,19 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web_request, web_response
 from aiohttp.web_ws import WebSocketResponse
+from multidict import CIMultiDict
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.http import handlers, negotiation, responses, watch, websocket
 from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.connection import limit_unsent
+from noxu.apiserver.http.connection import allow_unsent, reset
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.negotiation import Accepted
+from noxu.apiserver.http.options import ListOptions
 from noxu.apiserver.http.request import is_watch
 from noxu.apiserver.http.sending import headers_of
+from noxu.apiserver.http.watch_quota import WatchQuota
+from noxu.storage.types import Revision
 
 
 class Watches:
@@ -25,6 +29,7 @@ class Watches:
 
     def __init__(self) -> None:
         self._streams: set[watch.Stream] = set()
+        self.quota = WatchQuota()
 
     def end(self) -> None:
         """End all watches immediately."""
@@ -40,12 +45,29 @@ class Watches:
         accepted = negotiation.as_stream(accepted)
         upgrade = websocket.is_upgrade(request)
         representation = _representation(exchange, accepted, upgrade=upgrade)
+        for name in ("labelSelector", "fieldSelector"):  # long texts, perhaps, which are parsed
+            exchange.query.pop(name, None)
         exchange.headers += [("Warning", text) for text in negotiation.warning_headers(exchange.outcome.warnings)]
         headers = headers_of(exchange, accepted.content_type)
         headers["Cache-Control"] = "no-cache, private"
         refusal = websocket.refusal(request) if upgrade else None
         if refusal is not None:
             return refusal
+        with self.quota.taken(request.raw_path, options.selection):
+            return await self._stream(exchange, headers, options, representation, after, upgrade=upgrade)
+
+    async def _stream(
+        self,
+        exchange: Exchange,
+        headers: CIMultiDict[str],
+        options: ListOptions,
+        representation: watch.Representation,
+        after: Revision,
+        *,
+        upgrade: bool,
+    ) -> web_response.StreamResponse:
+        """Answer with the events after a revision. Raises ApiError, ConnectionError."""
+        request = exchange.request
         response: web_response.StreamResponse
         pipe: watch.Pipe
         if upgrade:
@@ -59,7 +81,7 @@ class Watches:
         exchange.code = response.status
         if request.method == "HEAD":
             return response
-        limit_unsent(request, watch.HIGH_WATER)
+        allow_unsent(request, watch.HIGH_WATER)
         stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe)
         stream.after = after
         self._streams.add(stream)
@@ -72,10 +94,11 @@ class Watches:
         except (ConnectionError, asyncio.CancelledError):
             response.force_close()
             if request.transport is not None:
-                request.transport.abort()
+                reset(request.transport)
             raise
         finally:
             self._streams.discard(stream)
+            allow_unsent(request, 0)
         return response
 
 

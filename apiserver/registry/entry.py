@@ -140,6 +140,14 @@ def body_at(entry: Entry, resource: Resource) -> bytes:
     return b'%b,"resourceVersion":"%d"%b' % (body[:offset], entry.revision, body[offset:])
 
 
+def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ...]:
+    """Like `body_at`, as parts that refer to the bytes of the rendering instead of copying them. It must be rendered."""
+    _, body, offset = entry.rendering
+    version = b'"resourceVersion":"%d",' if resource.sorted_keys else b',"resourceVersion":"%d"'
+    view = memoryview(body)
+    return view[:offset], version % entry.revision, view[offset:]
+
+
 def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes:
     """Like `body_at`, for an object that is not stored (a dry run). `version` is its resourceVersion, "" if it has none."""
     own, body, _ = render(entry, resource.versions)

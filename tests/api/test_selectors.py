@@ -1,11 +1,22 @@
 """Label and field selectors: matching, the canonical form, and parse errors."""
 
+import gc
 import time
+import weakref
+from collections.abc import Callable
 
 import pytest
 
 from noxu.apiserver.api import selectors
-from noxu.apiserver.api.selectors import EVERYTHING, NOTHING, label_selector, parse_fields, parse_labels
+from noxu.apiserver.api.selectors import (
+    EVERYTHING,
+    NOTHING,
+    FieldSelector,
+    LabelSelector,
+    label_selector,
+    parse_fields,
+    parse_labels,
+)
 
 LABELS = {"app": "web", "tier": "front", "n": "5", "empty": ""}
 
@@ -259,3 +270,16 @@ def test_thousands_of_requirements_take_linear_time(text: str) -> None:
     assert not selector.matches({"a0": "b"}) or "a=b" in text
     assert selector.cost >= 10_000
     assert time.thread_time() - began < 2.0
+
+
+@pytest.mark.parametrize("parse", [parse_labels, parse_fields])
+def test_a_parsed_selector_is_shared_as_long_as_it_is_used(
+    parse: Callable[[str], LabelSelector | FieldSelector],
+) -> None:
+    first = parse("shared=1")
+    assert parse("shared=1") is first
+    assert parse("shared=2") is not first
+    known = weakref.ref(first)
+    del first
+    gc.collect()
+    assert known() is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,27 @@ def test_files_are_loaded_before_the_server_is_ready(
     assert process.returncode == 0
 
 
+ENDS: list[tuple[str, str, str]] = [
+    ("the noxu command", "command()", ""),
+    ("another program that calls it", "sys.exit(main(sys.argv[1:]))", "torn down\n"),
+]
+
+
+@pytest.mark.parametrize(("call", "end"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
+def test_how_the_process_of_a_stopped_server_ends(here: Path, call: str, end: str) -> None:
+    """The interpreter's teardown would free a large heap object by object."""
+    program = (
+        f"import atexit, sys\nfrom noxu.apiserver.cli import command, main\natexit.register(print, 'torn down')\n{call}"
+    )
+    with _serve(here, "--kubeconfig", "k", program=["-c", program]) as process:
+        _until_written(here / "k")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=HANGS_AFTER)
+    assert (process.returncode, err) == (0, "")
+    assert out.endswith("Press Ctrl-C to stop the server.\n" + end)
+    assert not (here / "k").exists()
+
+
 def test_a_closed_output_pipe_is_not_an_error(here: Path, write: Make, widget: Make) -> None:
     write("a.json", {"kind": "List", "items": [widget(f"w{n}") for n in range(2000)]})
     command = [sys.executable, "-m", "noxu", "validate", "-f", "a.json"]
@@ -103,9 +124,9 @@ def test_a_closed_output_pipe_is_not_an_error(here: Path, write: Make, widget: M
     assert process.returncode == 1
 
 
-def _serve(here: Path, *arguments: str) -> subprocess.Popen[str]:
+def _serve(here: Path, *arguments: str, program: Sequence[str] = ("-m", "noxu")) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0", *arguments],
+        [sys.executable, *program, "serve", "--memory", "--port", "0", *arguments],
         cwd=here,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import select
 import socket
 import threading
 import time
@@ -13,10 +14,21 @@ from collections.abc import Iterator
 import pytest
 
 from noxu.apiserver.api import errors
-from noxu.apiserver.http import body, connection, filters, routing
+from noxu.apiserver.http import body, connection, filters, routing, unsent
+from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.testing.handle import Noxu
-from tests.hostile.raw_http import Reply, Target, receive, receive_head, split_answers, status_of
-from tests.timing import eventually
+from tests.hostile.raw_http import (
+    Reply,
+    Target,
+    custom_resource,
+    definition,
+    path_of,
+    receive,
+    receive_head,
+    split_answers,
+    status_of,
+)
+from tests.timing import HANGS_AFTER, eventually
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 MAP = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a"}}).encode()
@@ -134,6 +146,113 @@ def test_an_idle_connection_is_closed(noxu: Noxu, target: Target, monkeypatch: p
         assert seconds_until_closed(peer) < UNSHORTENED
 
 
+# -- clients that do not read their answers (S5)
+
+DROPS = path_of("drops")
+LARGE = custom_resource("Drop", "large", {"text": "x" * 1_000_000})
+MEDIUM = custom_resource("Drop", "medium", {"text": "x" * 75_000})
+GET_LARGE = f"GET {DROPS}/large HTTP/1.1\r\n".encode() + HOST + b"\r\n"
+LIST_LARGE = f"GET {DROPS}?pretty=1 HTTP/1.1\r\n".encode() + HOST + b"\r\n"
+PIPELINED = (f"GET {MAPS} HTTP/1.1\r\n".encode() + HOST + b"\r\n") * 20_000
+
+
+@contextlib.contextmanager
+def not_reading(target: Target, request: bytes) -> Iterator[socket.socket]:
+    """A client that sends a request, reads the start of the answer, and then nothing."""
+    with socket.socket() as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.settimeout(HANGS_AFTER)
+        peer.connect((target.host, target.port))
+        with contextlib.suppress(ConnectionError):  # of many requests the server reads only the first
+            send_some(peer, request)
+        assert peer.recv(12) in (b"HTTP/1.0 200", b"HTTP/1.1 200")
+        yield peer
+
+
+def send_some(peer: socket.socket, data: bytes) -> None:
+    """Send as much as the server takes at once."""
+    peer.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while data:
+            data = data[peer.send(data) :]
+    peer.settimeout(HANGS_AFTER)
+
+
+def is_reset(peer: socket.socket) -> bool:
+    """Whether the server has disconnected the client, without reading from the connection."""
+    poll = select.poll()
+    poll.register(peer, select.POLLHUP)
+    return bool(poll.poll(0))
+
+
+STALLING = {
+    "an object": GET_LARGE,
+    "the last piece of an object": GET_LARGE.replace(b"large", b"medium"),
+    "a list": LIST_LARGE,
+    "many small answers": PIPELINED,
+    "an answer before the end of the connection": GET_LARGE.replace(b"HTTP/1.1", b"HTTP/1.0"),
+}
+
+
+@pytest.mark.parametrize("request_", STALLING.values(), ids=STALLING)
+def test_a_client_that_does_not_read_its_answer_is_disconnected(
+    noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, request_: bytes
+) -> None:
+    noxu.apply(definition("drops"), LARGE, MEDIUM)
+    monkeypatch.setattr(connection, "SEND_DEADLINE", 0.2)
+    with not_reading(target, request_) as peer:
+        eventually(lambda: is_reset(peer))
+
+
+def test_a_client_that_reads_slowly_gets_its_whole_answer(
+    noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time that the deadline passes the client has read something."""
+    noxu.apply(definition("drops"), LARGE)
+    passed: list[int] = []
+    deadline_passed = connection.Connection._send_deadline_passed
+
+    def recorded(self: connection.Connection) -> None:
+        if self.unsent_bytes() < self._unsent_before:
+            passed.append(self.unsent_bytes())
+            deadline_passed(self)
+        else:  # not yet: on a busy machine the client has had no turn
+            self._start_send_timer()
+
+    monkeypatch.setattr(connection.Connection, "_send_deadline_passed", recorded)
+    monkeypatch.setattr(connection, "SEND_DEADLINE", 0.001)
+    with not_reading(target, GET_LARGE) as peer:
+        received = 0
+        while received < 1_000_000:
+            received += len(peer.recv(16_384))
+    assert passed
+
+
+def test_answers_share_the_bytes_of_an_object(noxu: Noxu, target: Target) -> None:
+    noxu.apply(definition("drops"), LARGE)
+    unsent = noxu._server.app.unsent
+    with not_reading(target, GET_LARGE), not_reading(target, GET_LARGE), not_reading(target, GET_LARGE):
+        eventually(lambda: len(unsent._held) == 3)
+        assert 1_000_000 < unsent.total < 1_001_000
+    eventually(lambda: unsent.total == 0)
+
+
+def test_clients_that_do_not_read_do_not_keep_others_out(
+    noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They occupy all places until another client is refused; it can try again."""
+    noxu.apply(definition("drops"), LARGE)
+    monkeypatch.setattr(unsent, "MIN_STALLED", 0.0)
+    in_flight = next(each for each in noxu._server.app.filters if isinstance(each, filters.InFlight))
+    monkeypatch.setattr(in_flight, "_limits", (2, 2))
+    with not_reading(target, GET_LARGE) as first, not_reading(target, GET_LARGE) as second:
+        eventually(lambda: len(noxu._server.app.unsent._stalled) == 2)
+        assert target.send("GET", MAPS).status == 429
+        eventually(lambda: target.send("GET", MAPS).status == 200)
+        assert is_reset(first)
+        assert not is_reset(second)
+
+
 # -- large heads (S5)
 
 
@@ -213,10 +332,10 @@ def test_health_checks_are_answered_beyond_the_limit_of_reads(target: Target, mo
         raise errors.page_not_found()
 
     monkeypatch.setattr(routing, "handler_of", lambda *_: slow)
-    gate = filters.InFlight(limit=2)
-    enter, leave = gate.enter, gate.leave
+    gate = filters.InFlight(Unsent(), limit=2)
+    enter, finish = gate.enter, gate.finish
     monkeypatch.setattr(filters.InFlight, "enter", lambda _, exchange: enter(exchange))
-    monkeypatch.setattr(filters.InFlight, "leave", lambda _, exchange: leave(exchange))
+    monkeypatch.setattr(filters.InFlight, "finish", lambda _, exchange: finish(exchange))
     read = f"GET {MAPS}/a HTTP/1.1\r\n".encode() + HOST + b"\r\n"
     with in_flight(target, 2, read):
         try:

@@ -26,6 +26,7 @@ from noxu.apiserver.http.filters import (
     Warnings,
 )
 from noxu.apiserver.http.traces import Traces
+from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.registry.draft import ANONYMOUS, User
 from tests.http.exchanges import MAPS
 
@@ -46,7 +47,13 @@ def parsed(*arguments: Any, **more: Any) -> Exchange:
 
 
 def chain(**parts: Any) -> tuple[Filter, ...]:
-    defaults: dict[str, Any] = {"own_names": frozenset(), "authenticator": None, "authorizer": None, "traces": None}
+    defaults: dict[str, Any] = {
+        "own_names": frozenset(),
+        "authenticator": None,
+        "authorizer": None,
+        "traces": None,
+        "unsent": Unsent(),
+    }
     return filters.chain(**defaults | parts)
 
 
@@ -297,7 +304,7 @@ KINDS: list[tuple[str, str, str, str]] = [
 def test_the_limit_of(method: str, target: str, kind: str) -> None:
     """With room for one read, or for one write."""
     for limits, limited in (((1, 100), READ), ((100, 1), WRITE)):
-        in_flight = InFlight(*limits)
+        in_flight = InFlight(Unsent(), *limits)
         first, second = parsed(method, target), parsed(method, target)
         assert refusal(in_flight, first) is None
         refused = refusal(in_flight, second)
@@ -306,6 +313,8 @@ def test_the_limit_of(method: str, target: str, kind: str) -> None:
             continue
         assert refused == (429, "Too many requests, please try again later.\n")
         in_flight.leave(first)
+        assert refusal(in_flight, second) == refused  # the answer is not sent yet
+        in_flight.finish(first)
         assert refusal(in_flight, second) is None
 
 
@@ -313,9 +322,20 @@ def test_the_limits_are_upstreams() -> None:
     assert (filters.MAX_IN_FLIGHT, filters.MAX_MUTATING_IN_FLIGHT) == (400, 200)
 
 
+def test_for_each_refused_request_a_client_that_does_not_read_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    disconnected: list[bool] = []
+    unsent = Unsent()
+    monkeypatch.setattr(unsent, "disconnect_stalled", lambda: disconnected.append(True))
+    in_flight = InFlight(unsent, 1)
+    assert refusal(in_flight, parsed()) is None
+    assert disconnected == []
+    assert refusal(in_flight, parsed()) is not None
+    assert disconnected == [True]
+
+
 def test_a_refused_client_may_try_again_after_a_second() -> None:
     with pytest.raises(ApiError) as caught:
-        InFlight(0, 0).enter(parsed())
+        InFlight(Unsent(), 0, 0).enter(parsed())
     assert (caught.value.retry_after, caught.value.reason) == (1, "TooManyRequests")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.http.conftest import Things, widgets
+from tests.timing import eventually
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "numbers.example.com"
@@ -64,6 +65,7 @@ def numbers(things: Things) -> Iterator[Things]:
     assert things.ask("POST", CRDS, definition('{"type": "number"}')).code == 201
     yield things
     assert things.ask("DELETE", NAME).code == 200
+    eventually(lambda: things.ask("GET", NAME).code == 404)
 
 
 def patch(numbers: Things, maximum: str) -> Any:

@@ -15,9 +15,11 @@ from aiohttp.test_utils import make_mocked_request
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http import sending
 from noxu.apiserver.http.answer import Answer, text_answer
 from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.sending import error_answer, send, too_late
+from noxu.apiserver.http.sending import PIECE, error_answer, too_late
+from noxu.apiserver.http.unsent import Unsent
 
 NO_BACKEND: Any = None
 
@@ -53,6 +55,10 @@ def exchange_of(method: str = "GET", target: str = "/a", **headers: str) -> tupl
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     writer: Any = wire
     return Exchange(make_mocked_request(method, target, given, writer=writer), NO_BACKEND, "the-id", 0.0), wire
+
+
+async def send(exchange: Exchange, answer: Answer) -> web_response.StreamResponse:
+    return await sending.send(exchange, answer, Unsent())
 
 
 def body_of(response: web_response.StreamResponse) -> bytes:
@@ -97,11 +103,30 @@ GZIPS: list[tuple[str, bytes, str, bool]] = [
 
 @pytest.mark.parametrize(("body", "accept", "packed"), [row[1:] for row in GZIPS], ids=[row[0] for row in GZIPS])
 async def test_gzip(body: bytes, accept: str, packed: bool) -> None:
-    exchange, _ = exchange_of(Accept_Encoding=accept)
+    exchange, wire = exchange_of(Accept_Encoding=accept)
     response = await send(exchange, Answer(body, headers=(("Vary", "Accept"),)))
     assert response.headers.get("Content-Encoding") == ("gzip" if packed else None)
     assert response.headers.getall("Vary") == ["Accept", "Accept-Encoding"][: 1 + packed]
-    assert (gzip.decompress(body_of(response)) if packed else body_of(response)) == body
+    assert (gzip.decompress(wire.body) if packed else wire.body) == body
+
+
+PARTS: list[tuple[str, Any, int]] = [
+    ("small bytes", LARGE[:PIECE], 0),
+    ("small parts", (LARGE[:10], memoryview(LARGE)[10:PIECE]), 0),
+    ("large bytes", LARGE, 3),
+    ("large parts", (LARGE[:10], memoryview(LARGE)[10:-1], b"y"), 4),
+]
+
+
+@pytest.mark.parametrize(("body", "pieces"), [row[1:] for row in PARTS], ids=[row[0] for row in PARTS])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_large_body_is_written_in_pieces(method: str, body: Any, pieces: int) -> None:
+    exchange, wire = exchange_of(method)
+    whole = b"".join([body] if isinstance(body, bytes) else body)
+    response = await send(exchange, Answer(body))
+    assert response.headers["Content-Length"] == str(len(whole))
+    assert (wire.body, wire.chunked) == (whole if method == "GET" else b"", False)
+    assert wire.pieces == (pieces if method == "GET" else 0)
 
 
 async def chunks() -> AsyncIterator[bytes]:

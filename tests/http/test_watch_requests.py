@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from conformance.client import DEFINITIONS
+from noxu.apiserver.http.watch_quota import WatchQuota
+from noxu.apiserver.registry.listing import Selection
 from tests.http.conftest import widgets
 from tests.http.exchanges import MAPS, ServedApp, serving_app
 from tests.timing import eventually_async, hang_guard
@@ -91,3 +93,32 @@ async def test_the_end_of_the_server_ends_all_watches(served: ServedApp) -> None
 async def test_a_watch_of_a_resource_without_watches_is_refused(served: ServedApp) -> None:
     reply = await served.send("GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews?watch=1")
     assert (reply.code, json.loads(reply.text)["reason"]) == (405, "MethodNotAllowed")
+
+
+# -- limits -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_watch_beyond_the_limit_is_refused_and_may_be_retried(served: ServedApp) -> None:
+    served.app.watches.quota = WatchQuota(max_watches=1)
+    async with served.session.get(f"{served.url}{WATCH}"):
+        reply = await served.send("GET", WATCH)
+        assert (reply.code, json.loads(reply.text)["reason"]) == (429, "TooManyRequests")
+        assert reply.headers["Retry-After"] == "1"
+        assert (await served.send("GET", MAPS)).code == 200
+    await eventually_async(lambda: served.app.watches.quota.watches == 0)
+    assert (await served.send("GET", f"{WATCH}{SHORT}")).code == 200
+
+
+async def test_a_watch_keeps_one_selector_of_equal_ones_and_not_its_text(served: ServedApp) -> None:
+    def selections() -> list[Selection]:
+        return [stream.selection for stream in served.app.watches._streams]
+
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(2):
+            target = f"{served.url}{WATCH}&labelSelector=a,b&fieldSelector=metadata.name!%3Dx"
+            await stack.enter_async_context(served.session.get(target))
+        assert len(selections()) == 2
+        assert len({id(selection.labels) for selection in selections()}) == 1
+        assert len({id(selection.fields) for selection in selections()}) == 1
+    await eventually_async(lambda: len(served.exchanges) == 2)
+    assert [exchange.query for exchange in served.exchanges] == [{"watch": ["1"]}] * 2

@@ -1,0 +1,304 @@
+"""Measures what attacks cost the server: each named attack runs against a server in a process of its own.
+
+    python -m benchmarks.attacks [NAME ...] [--scale FRACTION] [--seconds S]
+
+Prints for each attack how long the event loop was blocked, the processor time of the server, how much its memory grew at
+most, the statuses of the answers, and how many of the attacker's connections are still open at the end. Attacks on the
+stop print the time from SIGTERM to the end of the process instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import collections
+import contextlib
+import gc
+import json
+import re
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from noxu.apiserver.config import Config
+from noxu.apiserver.server import GC_THRESHOLDS, Server, new_loop_factory
+from tests.hostile.loop_monitor import LoopMonitor
+from tests.hostile.raw_http import JSON, YAML, Target, custom_resource, definition, path_of
+from tests.timing import cpu_seconds_of
+
+ROOT: Final = Path(__file__).parents[1]
+MEBIBYTE: Final = 1024 * 1024
+MAPS: Final = "/api/v1/namespaces/default/configmaps"
+DROPS: Final = path_of("drops")
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+STEP: Final = 0.25  # seconds between two measurements of the memory
+
+
+class Measured(NamedTuple):
+    """A server in a process of its own. `longest_block` returns the seconds since the last call, and resets them."""
+
+    target: Target
+    process: subprocess.Popen[str]
+
+    def longest_block(self) -> float:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def memory(self) -> int:
+        """Resident bytes."""
+        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
+        return int(found[1]) * 1024 if found else 0
+
+
+async def serve() -> None:
+    """The server's process: print the URL; for each line on stdin, print how long the loop was blocked since the last."""
+    lines: asyncio.Queue[str] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(sys.stdin, lambda: lines.put_nowait(sys.stdin.readline()))
+    async with Server(Config(port=0)) as server:
+        gc.collect()
+        gc.set_threshold(*GC_THRESHOLDS)
+        gc.freeze()  # as `noxu serve` does
+        monitor = LoopMonitor()
+        running = asyncio.create_task(monitor.run())
+        print(server.url, flush=True)
+        while await lines.get():
+            print(monitor.longest, flush=True)
+            monitor.reset()
+        running.cancel()
+
+
+@contextlib.contextmanager
+def measured_server() -> Iterator[Measured]:
+    command = [sys.executable, "-m", "benchmarks.attacks", "--serve"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield Measured(Target(process.stdout.readline().strip()), process)
+        finally:
+            process.kill()
+
+
+# -- the attacks: each sends requests, and returns the connections that it leaves open ----------------------------------
+
+Sockets = list[socket.socket]
+Attack = Callable[[Measured, float], Sockets]
+
+
+def _created(server: Measured, path: str, *values: dict[str, Any]) -> None:
+    for value in values:
+        reply = server.target.send("POST", path, json.dumps(value).encode())
+        assert reply.status == 201, reply.message
+
+
+def _connected(server: Measured, count: int, *requests: bytes) -> Sockets:
+    """Connections that send requests, and do not read."""
+    peers = []
+    for n in range(count):
+        peer = socket.socket()
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connect((server.target.host, server.target.port))
+        peer.sendall(requests[n % len(requests)])
+        peers.append(peer)
+    return peers
+
+
+def _get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+def _large(name: str) -> dict[str, Any]:
+    return custom_resource("Drop", name, {"text": "x" * 1_400_000})
+
+
+def readers_that_stall(server: Measured, scale: float) -> Sockets:
+    """1,500 connections GET 1.4 MB and read nothing."""
+    _created(server, DEFINITIONS, definition("drops"))
+    _created(server, DROPS, _large("large"))
+    return _connected(server, int(1500 * scale), _get(f"{DROPS}/large"))
+
+
+def readers_of_lists_that_stall(server: Measured, scale: float) -> Sockets:
+    """400 connections list 28 MB, indented, and read nothing."""
+    _created(server, DEFINITIONS, definition("drops"))
+    _created(server, DROPS, *(_large(f"large{n}") for n in range(20)))
+    return _connected(server, int(400 * scale), _get(f"{DROPS}?pretty=1"))
+
+
+def readers_that_pipeline(server: Measured, scale: float) -> Sockets:
+    """500 connections send 1,000 requests each, and read no answer."""
+    return _connected(server, int(500 * scale), _get("/openapi/v3") * 1_000)
+
+
+def _selector(seed: int) -> str:
+    return ",".join(f"k{seed}-{n}" for n in range(12_000))[:98_000].rpartition(",")[0]
+
+
+def watches_with_one_huge_selector(server: Measured, scale: float) -> Sockets:
+    """200 watches with the same selector of 98 KB."""
+    return _connected(server, int(200 * scale), _get(f"{MAPS}?watch=1&labelSelector={_selector(0)}"))
+
+
+def watches_with_huge_selectors(server: Measured, scale: float) -> Sockets:
+    """200 watches, each with its own selector of 98 KB."""
+    requests = [_get(f"{MAPS}?watch=1&labelSelector={_selector(n)}") for n in range(200)]
+    return _connected(server, int(200 * scale), *requests)
+
+
+def any_of_times_integers(server: Measured, scale: float) -> Sockets:
+    """500 integers against 5,000 alternatives."""
+    numbers = {"type": "array", "items": {"type": "integer", "anyOf": [{"minimum": 10 + n} for n in range(5_000)]}}
+    _created(server, DEFINITIONS, definition("drops", {"type": "object", "properties": {"numbers": numbers}}))
+    body = json.dumps(custom_resource("Drop", "x", {"numbers": [5] * 500})).encode()
+    return _posted(server, DROPS, body, int(8 * scale))
+
+
+def depth_in_yaml(server: Measured, scale: float) -> Sockets:
+    """3 MB of nested brackets in YAML."""
+    _created(server, DEFINITIONS, definition("drops"))
+    body = b"a: " + b"[" * 9_000 + b"1," * 1_500_000
+    return _posted(server, DROPS, body, int(8 * scale), YAML)
+
+
+def defaults(server: Measured, scale: float) -> Sockets:
+    """5,000 objects, each with a default of 10 KB."""
+    items = {"type": "object", "properties": {"a": {"type": "string", "default": "x" * 10_000}}}
+    schema = {"type": "object", "properties": {"list": {"type": "array", "items": items}}}
+    _created(server, DEFINITIONS, definition("drops", schema))
+    body = json.dumps(custom_resource("Drop", "x", {"list": [{}] * 5_000})).encode()
+    return _posted(server, DROPS, body, int(20 * scale))
+
+
+def patterns(server: Measured, scale: float) -> Sockets:
+    """Definitions whose patterns are too large."""
+    properties = {f"p{n}": {"type": "string", "pattern": f"\\pL{{{200 + n}}}"} for n in range(8)}
+    body = json.dumps(definition("drops", {"type": "object", "properties": properties})).encode()
+    return _posted(server, f"{DEFINITIONS}?dryRun=All", body, int(8 * scale))
+
+
+def _posted(server: Measured, path: str, body: bytes, count: int, media_type: str = JSON) -> Sockets:
+    """Connections that POST the same body at the same time."""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return _connected(server, max(1, count), head.encode() + body)
+
+
+ATTACKS: Final[dict[str, Attack]] = {
+    "readers that stall": readers_that_stall,
+    "readers of lists that stall": readers_of_lists_that_stall,
+    "readers that pipeline": readers_that_pipeline,
+    "watches with one huge selector": watches_with_one_huge_selector,
+    "watches with huge selectors": watches_with_huge_selectors,
+    "anyOf × integers": any_of_times_integers,
+    "YAML depth": depth_in_yaml,
+    "defaults": defaults,
+    "patterns": patterns,
+}
+
+
+def run_attack(name: str, scale: float, seconds: float) -> str:
+    """Run one attack for so long; a line with what it cost the server."""
+    with measured_server() as server:
+        server.target.send("GET", MAPS)
+        before, cpu = server.memory(), cpu_seconds_of(server.process.pid)
+        server.longest_block()
+        start = time.monotonic()
+        peers = ATTACKS[name](server, scale)
+        peak = server.memory()
+        while time.monotonic() - start < seconds:
+            time.sleep(STEP)
+            peak = max(peak, server.memory())
+        block, cpu = server.longest_block(), cpu_seconds_of(server.process.pid) - cpu
+        statuses = collections.Counter(_status(peer) for peer in peers)
+        still_open = sum(map(_is_open, peers))
+        for peer in peers:
+            peer.close()
+    answers = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()))
+    return (
+        f"{name:32} loop blocked {block * 1000:5.0f} ms   {cpu:5.1f} s CPU   +{(peak - before) / MEBIBYTE:5.0f} MiB   "
+        f"{still_open:4} of {len(peers)} open   answers: {answers}"
+    )
+
+
+def _status(peer: socket.socket) -> str:
+    """The status of the first answer."""
+    peer.setblocking(False)
+    try:
+        head = peer.recv(64, socket.MSG_PEEK)
+    except BlockingIOError:
+        return "none"
+    except OSError:
+        return "reset"
+    return head.split(b" ", 2)[1].decode() if head.startswith(b"HTTP/") else "closed"
+
+
+def _is_open(peer: socket.socket) -> bool:
+    """Whether the server has the connection still open: it has neither ended nor reset it."""
+    poll = select.poll()
+    poll.register(peer, select.POLLRDHUP)
+    return not poll.poll(0)
+
+
+# -- the stop -----------------------------------------------------------------------------------------------------------
+
+
+def seconds_to_stop(requests: list[bytes], count: int, objects: int = 0) -> float:
+    """From SIGTERM to the end of `noxu serve`, with connections that have sent these requests and read the answers."""
+    command = [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found
+        server = Measured(Target(found[0]), process)
+        _created(server, DEFINITIONS, definition("drops"))
+        _created(server, DROPS, *(custom_resource("Drop", f"a{n}", {"text": "x" * 2_000}) for n in range(objects)))
+        peers = _connected(server, count, *requests)
+        for peer in peers:
+            peer.recv(65536)
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        return time.monotonic() - start
+
+
+STOPS: Final[dict[str, Callable[[float], float]]] = {
+    "stop": lambda _: seconds_to_stop([b""], 0),
+    "stop, with idle connections": lambda scale: seconds_to_stop([_get("/livez")], int(1000 * scale)),
+    "stop, with watches": lambda scale: seconds_to_stop([_get(f"{MAPS}?watch=1")], int(1000 * scale)),
+    "stop, with a large heap": lambda scale: seconds_to_stop([b""], 0, int(10_000 * scale)),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or: {', '.join([*ATTACKS, *STOPS])}")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the number of connections")
+    parser.add_argument("--seconds", type=float, default=15.0, help="for which each attack is observed")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
+            runner.run(serve())
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    for name in options.names or [*ATTACKS, *STOPS]:
+        if name in STOPS:
+            print(f"{name:32} {STOPS[name](options.scale):5.2f} s", flush=True)
+        else:
+            print(run_attack(name, options.scale, options.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()
