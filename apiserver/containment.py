@@ -1,17 +1,20 @@
 """Contain bugs: the only place that catches every Exception.
 
 A bug in one request, one watch or one reconciliation must not end the server, and must not go unnoticed. Such work runs
-inside `Contained`, which logs an exception with its traceback, keeps it in `error`, and does not propagate it. The caller
+inside `Contained` (or `call_all`), which logs an exception with its traceback, keeps it in `error`, and does not propagate it. The caller
 decides what follows: the HTTP server answers 500, the fan-out ends that watch, a controller retries.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 log: Final = logging.getLogger("noxu")
+
+T = TypeVar("T")
 
 
 class Contained:
@@ -42,3 +45,14 @@ class Contained:
         self.error = error
         log.error("%s failed", self._activity, exc_info=error)
         return True
+
+
+def call_all(activity: object, functions: Iterable[Callable[[T], object]], argument: T) -> None:
+    """Call each function with the argument, all of them even if some fail. For `activity` see Contained."""
+    remaining = iter(functions)
+    failed = True
+    while failed:
+        with Contained(activity) as contained:
+            for function in remaining:
+                function(argument)
+        failed = contained.error is not None

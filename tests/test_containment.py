@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from noxu.apiserver.api.errors import ApiError, bad_request
-from noxu.apiserver.containment import Contained
+from noxu.apiserver.containment import Contained, call_all
 
 PACKAGES = [Path(__file__).parents[1] / name for name in ("apiserver", "storage")]
 
@@ -55,3 +56,29 @@ def test_it_is_the_only_place_that_catches_every_exception() -> None:
         if re.search(r"except Exception\b|except:|suppress\(Exception", path.read_text())
     ]
     assert found == []
+
+
+def test_all_functions_are_called_even_if_some_fail(caplog: pytest.LogCaptureFixture) -> None:
+    called: list[int] = []
+
+    def function(number: int) -> Callable[[list[int]], None]:
+        def call(numbers: list[int]) -> None:
+            numbers.append(number)
+            if number % 2:
+                raise ValueError(number)
+
+        return call
+
+    call_all("the numbers", map(function, range(5)), called)
+    assert called == list(range(5))
+    assert [record.getMessage() for record in caplog.records] == ["the numbers failed"] * 2
+
+
+def test_a_cancellation_ends_the_calls() -> None:
+    def cancel(_: object) -> None:
+        raise asyncio.CancelledError
+
+    called: list[object] = []
+    with pytest.raises(asyncio.CancelledError):
+        call_all("the calls", [cancel, called.append], None)
+    assert called == []

@@ -13,6 +13,7 @@ takes ten times as long.
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import time
@@ -73,6 +74,29 @@ def cpu_seconds_of(pid: int) -> float:
         return 0.0
     fields = stat.read_text().rpartition(")")[2].split()  # from the third field on: a name may contain anything
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def longest_block(work: Callable[[], Awaitable[T]]) -> tuple[T, float]:
+    """The result of `work`, and the most processor time that the loop's thread used without a turn for other tasks."""
+    longest, done = 0.0, asyncio.Event()
+
+    async def watch() -> None:
+        nonlocal longest
+        while not done.is_set():
+            before = time.thread_time()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.thread_time() - before)
+
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(0)
+    gc.disable()  # a collection would visit all objects of the test session
+    try:
+        result = await work()
+        done.set()
+        await watching
+    finally:
+        gc.enable()
+    return result, longest
 
 
 def _thread_time(work: Callable[[], object]) -> float:

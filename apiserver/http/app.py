@@ -15,7 +15,7 @@ from aiohttp import web_request, web_response
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.containment import Contained
+from noxu.apiserver.containment import Contained, call_all
 from noxu.apiserver.http import documents, filters, routing, traces
 from noxu.apiserver.http.answer import Answer, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
@@ -80,11 +80,10 @@ class App:
                 answer if isinstance(answer, web_response.StreamResponse) else await send(exchange, answer, self.unsent)
             )
         finally:
-            _call(exchange, self._finish)
+            call_all(exchange, self._passed(exchange, self._finish), exchange)
             exchange.times["answered"] = loop.time()
-            for sink in self.sinks:
-                with Contained(f"a sink for {exchange}"):
-                    sink(exchange)
+            if self.sinks:
+                call_all(f"a sink for {exchange}", self.sinks, exchange)
 
     async def _filtered(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Enter the filters, answer, and leave those that were entered."""
@@ -114,7 +113,15 @@ class App:
             return answer
         finally:
             exchange.times["handled"] = asyncio.get_running_loop().time()
-            _call(exchange, self._leave)
+            call_all(exchange, self._passed(exchange, self._leave), exchange)
+
+    def _passed(
+        self, exchange: Exchange, functions: Sequence[tuple[int, Callable[[Exchange], None]]]
+    ) -> list[Callable[[Exchange], None]]:
+        """Of functions with the numbers of their filters, those of the filters that the exchange has passed."""
+        if exchange.passed == len(self.filters):  # as nearly always
+            return [function for _, function in functions]
+        return [function for number, function in functions if number < exchange.passed]
 
     async def _route(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Raises ApiError."""
@@ -146,14 +153,3 @@ class App:
         if exchange.path == "*" and exchange.request.method == "OPTIONS":
             return text_answer("")  # as net/http answers it
         return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)
-
-
-def _call(exchange: Exchange, functions: Sequence[tuple[int, Callable[[Exchange], None]]]) -> None:
-    """Call those of the filters that the exchange has passed, by number; every one of them even if one fails."""
-    remaining = iter([function for number, function in functions if number < exchange.passed])
-    failed = True
-    while failed:
-        with Contained(exchange) as contained:
-            for function in remaining:
-                function(exchange)
-        failed = contained.error is not None

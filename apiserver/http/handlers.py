@@ -343,9 +343,10 @@ async def written_answer(exchange: Exchange, written: Written, accepted: Accepte
 async def entry_answer(exchange: Exchange, entry: Entry, accepted: Accepted, status: int = 200) -> Answer:
     """The answer with a stored object."""
     resource = exchange.resource
-    if accepted.is_plain and not is_rendered(entry, resource):
+    is_plain = accepted.is_plain
+    if is_plain and not is_rendered(entry, resource):
         await offload(max(exchange.weight, len(entry.stored)), render, entry, resource.versions)
-    if accepted.is_plain and is_rendered(entry, resource):
+    if is_plain and is_rendered(entry, resource):
         if len(entry.stored) > SHARED_FROM:
             return Answer((*body_parts(entry, resource), b"\n"), status, accepted.content_type)
         return Answer(body_at(entry, resource) + b"\n", status, accepted.content_type)

@@ -18,6 +18,8 @@ from typing import Any, Final
 _KNOWN: Final = frozenset(
     {b"GET", b"PUT", b"POST", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS", b"CONNECT", b"TRACE", b"PRI"}
 )
+KNOWN_BEGINNINGS: Final = tuple(method + b" " for method in sorted(_KNOWN))
+"""Of heads that need no replacement: for `bytes.startswith`."""
 _TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch  # RFC 9110
 _STAND_IN: Final = b"TRACE"
 

@@ -626,8 +626,11 @@ def encode(draft: Draft) -> Awaitable[None] | None:
 
 def _refuse_resource_version(metadata: Object) -> None:
     """Refuse to create an object with a resourceVersion other than 0. As in upstream, a text that is no number is ignored."""
+    version = metadata.get("resourceVersion")
+    if not version:
+        return
     try:
-        revision = parse_uint(metadata.get("resourceVersion") or "0")
+        revision = parse_uint(version)
     except ValueError:
         return
     if revision:

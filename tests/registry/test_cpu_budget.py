@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -21,6 +17,7 @@ from noxu.apiserver.registry.offload import LOOP_LIMIT
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.stages import Stage, decode, default, prepare, prune, validate
 from tests.drafts import draft_of
+from tests.timing import longest_block
 
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
 TRIPLES = "self.all(a, self.all(b, self.all(c, a + b >= c || a > 100)))"
@@ -57,29 +54,6 @@ async def error_of(thing: Draft, stages: tuple[Stage, ...] = (decode, prune, val
     except ApiError as error:
         return error.message
     return ""
-
-
-async def longest_block(work: Callable[[], Any]) -> tuple[Any, float]:
-    """The result of `work`, and the most processor time that the loop's thread used without a turn for other tasks."""
-    longest, done = 0.0, asyncio.Event()
-
-    async def watch() -> None:
-        nonlocal longest
-        while not done.is_set():
-            before = time.thread_time()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.thread_time() - before)
-
-    watching = asyncio.create_task(watch())
-    await asyncio.sleep(0)
-    gc.disable()  # a collection would visit all objects of the test session
-    try:
-        result = await work()
-        done.set()
-        await watching
-    finally:
-        gc.enable()
-    return result, longest
 
 
 @pytest.mark.parametrize("weight", [200, LOOP_LIMIT + 1], ids=["a light object", "a heavy object"])
