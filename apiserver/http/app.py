@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from aiohttp import web_request, web_response
 
@@ -60,12 +60,10 @@ class App:
         self.sinks = tuple(sinks)
         numbered = list(enumerate(self.filters))
         self._enter = [(n, filter_) for n, filter_ in numbered if type(filter_).enter is not Filter.enter]
-        self._leave = [
-            (n, filter_.leave) for n, filter_ in reversed(numbered) if type(filter_).leave is not Filter.leave
-        ]
-        self._finish = [
-            (n, filter_.finish) for n, filter_ in reversed(numbered) if type(filter_).finish is not Filter.finish
-        ]
+        entered = [list(reversed(numbered[:passed])) for passed in range(len(numbered) + 1)]
+        self._leave = [[f.leave for _, f in those if type(f).leave is not Filter.leave] for those in entered]
+        """By the number of filters that an exchange has passed: what to call then."""
+        self._finish = [[f.finish for _, f in those if type(f).finish is not Filter.finish] for those in entered]
 
     def end_watches(self) -> None:
         self.watches.end()
@@ -80,7 +78,7 @@ class App:
                 answer if isinstance(answer, web_response.StreamResponse) else await send(exchange, answer, self.unsent)
             )
         finally:
-            call_all(exchange, self._passed(exchange, self._finish), exchange)
+            call_all(exchange, self._finish[exchange.passed], exchange)
             exchange.times["answered"] = loop.time()
             if self.sinks:
                 call_all(f"a sink for {exchange}", self.sinks, exchange)
@@ -113,15 +111,7 @@ class App:
             return answer
         finally:
             exchange.times["handled"] = asyncio.get_running_loop().time()
-            call_all(exchange, self._passed(exchange, self._leave), exchange)
-
-    def _passed(
-        self, exchange: Exchange, functions: Sequence[tuple[int, Callable[[Exchange], None]]]
-    ) -> list[Callable[[Exchange], None]]:
-        """Of functions with the numbers of their filters, those of the filters that the exchange has passed."""
-        if exchange.passed == len(self.filters):  # as nearly always
-            return [function for _, function in functions]
-        return [function for number, function in functions if number < exchange.passed]
+            call_all(exchange, self._leave[exchange.passed], exchange)
 
     async def _route(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Raises ApiError."""

@@ -137,7 +137,8 @@ class Connection(web_protocol.RequestHandler):
             self._refuse_head()
             return
         complete, queued = self._request_count, len(self._messages)
-        if not data.startswith(methods.KNOWN_BEGINNINGS) and not self._head_bytes and self._is_between_messages:
+        is_known = data.startswith(methods.KNOWN_BEGINNINGS)
+        if data and not is_known and not self._head_bytes and self._is_between_messages:
             self._method, data = methods.replace(data)
         super().data_received(data)
         if self._request_count != complete:

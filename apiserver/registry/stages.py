@@ -279,8 +279,8 @@ def address(draft: Draft) -> None:
     """Compare version, namespace and, except for a POST, name of the object with the URL."""
     api_version, expected = draft.new.get("apiVersion") or "", draft.resource.api_version
     if draft.patch is None:
-        claimed = GroupVersionKind(*meta.parse_api_version(api_version), draft.resource.kind).api_version
-        if claimed != expected:
+        if api_version != expected:
+            claimed = GroupVersionKind(*meta.parse_api_version(api_version), draft.resource.kind).api_version
             text = f"the API version in the data ({claimed}) does not match the expected API version ({expected})"
             raise errors.bad_request(text)
     elif not draft.resource.is_custom:
