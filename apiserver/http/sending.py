@@ -24,7 +24,8 @@ from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import first, parse_query, split_target
 from noxu.apiserver.http.unsent import Part, Unsent
 
-PIECE: Final = 64 * 1024  # bytes that are written at once
+PIECE: Final = 64 * 1024
+"""Bytes of a shared body that are written at once: the transport copies what the kernel does not take of them."""
 _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -62,7 +63,7 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
     else:
         body = answer.body if parts[0] is answer.body else b"".join(parts)
         response = web_response.Response(body=body, status=answer.status, reason=reason, headers=headers)
-    if headers.get("Connection") == "close" or _is_closing(request):
+    if _is_closing(request) or "Connection" in headers:
         response.force_close()
     await response.prepare(request)
     if in_pieces:
@@ -94,7 +95,9 @@ async def _send_chunks(
     await response.prepare(request)
     if request.method != "HEAD":
         async for chunk in chunks:
-            await _write(request, response, (compressor.compress(chunk) if compressor else chunk,), unsent)
+            compressed = compressor.compress(chunk) if compressor else chunk
+            with unsent.held(request.protocol, (compressed,)):
+                await response.write(compressed)  # at once: it is not shared
             await asyncio.sleep(0)
         if compressor:
             await response.write(compressor.flush())
