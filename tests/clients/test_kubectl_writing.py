@@ -377,8 +377,8 @@ WRITING: dict[str, str] = {
         widget.example.com/b condition met
         $ kubectl wait wd -l tier=front --for 'jsonpath={.spec.size}=2' --timeout 60s
         widget.example.com/a condition met
-        $ kubectl wait wd/b --for delete --timeout 60s -v=6 2>log &
-        > until grep -qs watch=true log; do sleep 0.05; done; kubectl delete wd b >/dev/null; wait $!
+        $ kubectl wait wd/b --for delete --timeout 60s -v=6 2>deletion.log &
+        > until grep -qs watch=true deletion.log; do sleep 0.05; done; kubectl delete wd b >/dev/null; wait $!
         widget.example.com/b condition met
         $ kubectl wait wd/b --for create --timeout 60s &
         > sleep 0.4; kubectl apply -f ab.yaml >/dev/null 2>&1; wait $!
