@@ -1,8 +1,8 @@
 """Contain bugs: the only place that catches every Exception.
 
 A bug in one request, one watch or one reconciliation must not end the server, and must not go unnoticed. Such work runs
-inside `Contained` (or `call_all`), which logs an exception with its traceback, keeps it in `error`, and does not propagate it. The caller
-decides what follows: the HTTP server answers 500, the fan-out ends that watch, a controller retries.
+inside `Contained` (or `call_all`), which logs an exception with its traceback, keeps it in `error`, and does not propagate
+it. The caller decides what follows: the HTTP server answers 500, the fan-out ends that watch, a controller retries.
 """
 
 from __future__ import annotations

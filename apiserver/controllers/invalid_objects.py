@@ -34,7 +34,7 @@ from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Follower
 from noxu.apiserver.registry.entry import Entry, new_entry
-from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.offload import offload_if_long
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
@@ -125,7 +125,7 @@ class InvalidObjectController(Controller[WorkItem]):
             if entry is None or invalid.get(key) == entry.revision:
                 return
             now = format_time(self.clock.now())
-            valid, annotated = await offload(len(entry.stored), _annotated, entry, versions, now)
+            valid, annotated = await offload_if_long(len(entry.stored), _annotated, entry, versions, now)
             if valid:
                 invalid.pop(key, None)
             else:

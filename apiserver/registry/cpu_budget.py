@@ -16,7 +16,7 @@ from noxu.apiserver.api import errors
 from noxu.apiserver.cpu_budget import CURRENT
 
 MAX_RULE_SECONDS: Final = 1.0  # for one rule, in a thread
-MAX_LOOP_SECONDS: Final = 0.02  # for all rules of an object, in the event loop
+MAX_LOOP_SECONDS: Final = 0.02  # for the stages of a write between two waits, in the event loop
 MAX_LOOP_COST: Final = 20_000  # units of cost of one indivisible operation in the event loop; one takes about 1 µs
 MAX_THREAD_SECONDS: Final = 10.0  # for a part of a request that runs in a thread
 MAX_THREAD_COST: Final = 10_000_000  # units of cost of one indivisible operation in a thread
@@ -36,23 +36,18 @@ class WorkCancelled(Exception):
     """The request has ended meanwhile: its client left, its deadline has passed, or the server stops."""
 
 
-class LoopBudget:
-    """For work in the event loop: work that takes too long raises LoopBudgetExceeded."""
+class _Budget:
+    """One time limit for all work. It starts with the first check; the clock is read every UNITS_PER_CHECK units."""
 
     # Two budgets are made for each write, and few of them are ever asked: these are defaults, not set for each.
     _end = 0.0
     _left = 0
 
     def begin(self) -> None:
-        """All work shares one time limit. It starts with the first check."""
+        """All rules share the time limit."""
 
     def check(self, upcoming_cost: int = 0) -> None:
-        if upcoming_cost > MAX_LOOP_COST:
-            raise LoopBudgetExceeded
-        now = thread_time()
-        self._end = self._end or now + MAX_LOOP_SECONDS
-        if now > self._end:
-            raise LoopBudgetExceeded
+        raise NotImplementedError
 
     def checkpoint(self) -> None:
         self.check()
@@ -62,6 +57,19 @@ class LoopBudget:
         if self._left < 0:
             self._left = UNITS_PER_CHECK
             self.check(units)
+
+    def _is_over(self, seconds: float) -> bool:
+        now = thread_time()
+        self._end = self._end or now + seconds
+        return now > self._end
+
+
+class LoopBudget(_Budget):
+    """For work in the event loop: work that takes too long raises LoopBudgetExceeded."""
+
+    def check(self, upcoming_cost: int = 0) -> None:
+        if upcoming_cost > MAX_LOOP_COST or self._is_over(MAX_LOOP_SECONDS):
+            raise LoopBudgetExceeded
 
     def require_imported(self, name: str) -> None:
         """Raise LoopBudgetExceeded if using that name of `noxu.apiserver.cel` would import modules of the engine."""
@@ -69,41 +77,24 @@ class LoopBudget:
             raise LoopBudgetExceeded
 
 
-class ThreadBudget:
+class ThreadBudget(_Budget):
     """For work in a thread: it ends with an error when it takes too long, and without one when it is cancelled.
 
     It is created where the work is awaited, and starts in the thread.
     """
 
-    def __init__(self) -> None:
-        self._end = 0.0
-        self._left = 0
-        self._is_cancelled = False
+    _is_cancelled = False
 
     def cancel(self) -> None:
         """End the work at its next check. Callable from any thread."""
         self._is_cancelled = True
 
-    def begin(self) -> None:
-        """All work shares one time limit. It starts with the first check."""
-
     def check(self, upcoming_cost: int = 0) -> None:
         """Raises ApiError Timeout, WorkCancelled."""
         if self._is_cancelled:
             raise WorkCancelled
-        now = thread_time()
-        self._end = self._end or now + MAX_THREAD_SECONDS
-        if now > self._end or upcoming_cost > MAX_THREAD_COST:
+        if self._is_over(MAX_THREAD_SECONDS) or upcoming_cost > MAX_THREAD_COST:
             raise errors.timeout(TOO_MUCH_WORK.format(seconds=MAX_THREAD_SECONDS), 0)
-
-    def checkpoint(self) -> None:
-        self.check()
-
-    def spend(self, units: int) -> None:
-        self._left -= units
-        if self._left < 0:
-            self._left = UNITS_PER_CHECK
-            self.check(units)
 
 
 class RuleBudget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.field import required
 from noxu.apiserver.config import Config
 from noxu.apiserver.control_plane import ControlPlane, resource_of
+from noxu.apiserver.controllers import invalid_objects
 from noxu.apiserver.controllers.invalid_objects import INVALID, MANAGER, MAX_ERROR_TEXT, MAX_ERRORS, message
 from noxu.apiserver.crd.types import GROUP, RESOURCE
+from noxu.apiserver.registry.cpu_budget import MAX_LOOP_COST
 from noxu.apiserver.registry.draft import Action, WriteRequest
 from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry.revalidation import Revalidation, revalidate
 from noxu.apiserver.testing.handle import documents
 from noxu.apiserver.values import Json, Object
 from tests.timing import eventually_async, hang_guard, loop_turns
@@ -98,6 +102,23 @@ async def test_invalid_objects_are_annotated_and_valid_ones_are_not_written(worl
     assert await world.annotation("bad") == TOO_SMALL
     assert await world.stored("good") == good
     assert world.plane.store.revision - revision == 2, "the CRD, and the one object that is invalid"
+
+
+async def test_validation_that_takes_long_leaves_the_event_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small object against thousands of alternatives."""
+    threads: list[str] = []
+
+    def recorded(value: Object, versions: Versions) -> Revalidation:
+        threads.append(threading.current_thread().name)
+        return revalidate(value, versions)
+
+    monkeypatch.setattr(invalid_objects, "revalidate", recorded)
+    await world.apply(widget("a", size=0))
+    threads.clear()
+    await world.apply(crd(size={"anyOf": [{"minimum": n} for n in range(1, MAX_LOOP_COST + 2)]}))
+    assert await world.annotation("a")
+    assert threads[0] == threading.current_thread().name
+    assert threads[1] != threads[0]
 
 
 async def test_it_never_loops(world: World) -> None:
