@@ -44,6 +44,7 @@ STALLED_AFTER: Final = 5.0  # seconds without reading
 CHUNK: Final = 128  # events between two pauses
 CHUNK_BYTES: Final = 128 * 1024
 
+_RANDOM: Final = random.SystemRandom()  # the generator of the random module belongs to the program that runs the server
 _IMMEDIATELY: Final = -1  # an end of a stream that every revision has passed
 
 T = TypeVar("T")
@@ -390,9 +391,9 @@ def start_revision(options: ListOptions) -> Revision:
     return parse_revision(options.resource_version, errors.plain_error)
 
 
-def lifetime(options: ListOptions, random_share: Callable[[], float] = random.random) -> float:
+def lifetime(timeout: int | None, random_share: Callable[[], float] = _RANDOM.random) -> float:
     """The duration of a watch in seconds: as requested, or random, so that clients do not reconnect simultaneously."""
-    return float(options.timeout) if options.timeout else MIN_TIMEOUT * (1 + random_share())
+    return float(timeout) if timeout else MIN_TIMEOUT * (1 + random_share())
 
 
 def too_old(revision: Revision, oldest: Revision) -> ApiError:

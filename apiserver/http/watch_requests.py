@@ -88,9 +88,9 @@ class Watches:
         try:
             if upgrade:
                 async with _until_closed(socket, stream):
-                    await stream.run(options, watch.lifetime(options))
+                    await stream.run(options, watch.lifetime(options.timeout))
             else:
-                await stream.run(options, watch.lifetime(options))
+                await stream.run(options, watch.lifetime(options.timeout))
         except (ConnectionError, asyncio.CancelledError):
             response.force_close()
             if request.transport is not None:

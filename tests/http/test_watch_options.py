@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from noxu.apiserver.http.watch import MIN_TIMEOUT, lifetime
 from tests.http.conftest import GROUP, THINGS, Things
 
 LIST_ONLY = "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"
@@ -46,3 +49,12 @@ def test_what_a_stream_begins_with(things: Things, path: str, query: str, accept
     query = query if "timeoutSeconds" in query else f"{query}&timeoutSeconds=1"
     reply = things.exchange("GET", f"{path}?{query[1:]}", Accept=accept)
     assert [line.split(b'"')[3].decode() for line in reply.splitlines()] == types
+
+
+def test_a_watch_without_timeout_lasts_for_a_random_time_and_leaves_the_random_module_alone() -> None:
+    random.seed(1)
+    before = random.getstate()
+    lifetimes = {lifetime(None) for _ in range(20)}
+    assert len(lifetimes) > 1
+    assert all(MIN_TIMEOUT <= each < 2 * MIN_TIMEOUT for each in lifetimes)
+    assert random.getstate() == before, "Programs that run the server in-process seed this generator."
