@@ -1,0 +1,90 @@
+"""Regenerate what this folder contains, and docs/licences.md.
+
+python -m requirements compile   # the pins, from pyproject.toml: needs uv and the package index
+python -m requirements document  # the SBOM and the licences, from the pins and the installed packages: offline
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+from typing import Any, Final
+
+from requirements.licences import licence
+from requirements.pins import Pin, parse
+from requirements.sbom import sbom
+
+ROOT: Final = Path(__file__).parents[1]
+RUNTIME: Final = "requirements/runtime.txt"
+UV: Final = ("uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes", "--no-annotate", "--no-header")
+# File: what is in it, beyond or instead of the dependencies of the project. The first file pins for all of them.
+FILES: Final[dict[str, tuple[str, ...]]] = {
+    "requirements/test.txt": ("pyproject.toml", "--extra", "test", "--group", "build"),
+    RUNTIME: ("pyproject.toml", "--constraints", "requirements/test.txt"),
+    "requirements/build.txt": ("--group", "build", "--constraints", "requirements/test.txt"),
+}
+
+
+def compile_pins(options: Iterable[str]) -> None:
+    """Write the pins. Pins that still satisfy pyproject.toml stay, unless an option of uv (`--upgrade`) says otherwise."""
+    for file, sources in FILES.items():
+        subprocess.run([*UV, *sources, *options, "--output-file", file], check=True, cwd=ROOT)
+
+
+def documents(project: Mapping[str, Any], pins: Iterable[Pin]) -> dict[str, str]:
+    """The generated documents: path to contents. The packages have to be installed in the versions of their pins."""
+    pins = sorted(pins)
+    packages = {pin.name: _installed(pin) for pin in pins}
+    return {
+        "requirements/noxu.cdx.json": json.dumps(sbom(project, pins, packages), indent=1) + "\n",
+        "docs/licences.md": _licences(pins, packages),
+    }
+
+
+def project() -> dict[str, Any]:
+    """The table `project` of pyproject.toml."""
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return found
+
+
+def _installed(pin: Pin) -> Distribution:
+    package = distribution(pin.name)
+    if package.version != pin.version:
+        raise ValueError(f"{pin.name} {package.version} is installed, and {pin.version} is pinned")
+    return package
+
+
+def _licences(pins: Iterable[Pin], packages: Mapping[str, Distribution]) -> str:
+    rows = []
+    for pin in pins:
+        expression, concluded, files = licence(pin.name, packages[pin.name])
+        texts = ", ".join(f"`{file.removeprefix('licenses/')}`" for file in files)
+        rows.append(f"| {pin.name} | {pin.version} | {expression}{' (*)' if concluded else ''} | {texts} |\n")
+    return (
+        "# Licences of the dependencies\n\n"
+        "Noxu itself is licensed under Apache-2.0; its wheel contains no other package. This is what is installed with it, as\n"
+        "`requirements/runtime.txt` pins it. `python -m requirements document` generates this page from the metadata of\n"
+        "the installed packages. The texts are in the folder `licenses` of each package's `.dist-info`.\n\n"
+        "(*) concluded from the texts: the metadata has no SPDX expression.\n\n"
+        "| package | version | licence | texts |\n|---|---|---|---|\n" + "".join(rows)
+    )
+
+
+def main(arguments: list[str]) -> None:
+    match arguments:
+        case ["compile", *options]:
+            compile_pins(options)
+        case ["document"]:
+            for path, text in documents(project(), parse((ROOT / RUNTIME).read_text())).items():
+                (ROOT / path).write_text(text)
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
