@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -55,9 +56,11 @@ def test_what_is_tested_is_what_is_installed(file: str) -> None:
         assert (pin.version, set(pin.hashes)) == (tested[name].version, set(tested[name].hashes))
 
 
-@pytest.mark.parametrize("python", [3.11, 3.12, 3.13], ids=str)
-def test_supported_versions_of_python_are_declared(python: float) -> None:
-    assert f"Programming Language :: Python :: {python}" in PROJECT["project"]["classifiers"]
+def test_the_versions_of_python_agree() -> None:
+    declared = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
+    [checked] = re.findall(r'^SUPPORTED="(.*)"$', (ROOT / "check").read_text(), re.MULTILINE)
+    assert PROJECT["project"]["requires-python"] == f">={declared[0]}"
+    assert set(declared) <= set(checked.split())
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,22 @@ def test_the_only_top_level_name_is_noxu(wheel: Path) -> None:
     assert {"noxu/py.typed", "noxu/apiserver/cli.py", "noxu/storage/store.py"} <= set(names)
 
 
+def test_the_wheel_is_pure_and_contains_the_packages_only(wheel: Path) -> None:
+    assert wheel.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        metadata = {name.partition(".dist-info/")[2] for name in archive.namelist()} - {""}
+        [properties] = [archive.read(name).decode() for name in archive.namelist() if name.endswith("/WHEEL")]
+    sources = {
+        f"noxu/{path.relative_to(ROOT)}"
+        for folder in ("apiserver", "storage")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert names == {*sources, "noxu/__init__.py", "noxu/__main__.py", "noxu/py.typed"}
+    assert metadata == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+    assert "Root-Is-Purelib: true" in properties
+
+
 @pytest.mark.parametrize("links", ["no links", "files with the paths of the links"])
 def test_a_wheel_built_from_the_sdist_has_the_same_files(wheel: Path, tmp_path: Path, links: str) -> None:
     sdist = build(ROOT, tmp_path / "sdist", "sdist")
