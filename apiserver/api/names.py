@@ -150,6 +150,11 @@ def subdomain_name(name: str, prefix: bool = False) -> list[str]:
     return dns1123_subdomain(_mask_trailing_dash(name) if prefix else name)
 
 
+def caseless_subdomain_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names of CSI drivers, in any case."""
+    return subdomain_name(name.lower(), prefix)
+
+
 def label_name(name: str, prefix: bool = False) -> list[str]:
     """The rule for names of namespaces."""
     return dns1123_label(_mask_trailing_dash(name) if prefix else name)

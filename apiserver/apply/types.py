@@ -189,9 +189,8 @@ def _list(schema: Structural, preserve: bool) -> ListType:
 _WIRES: Final[dict[Wire, Type]] = {
     Wire.STRING: STRING, Wire.BYTES: STRING, Wire.BOOL: BOOLEAN, Wire.INT32: NUMERIC, Wire.INT64: NUMERIC,
     Wire.DOUBLE: NUMERIC, Wire.TIME: ANY_SCALAR, Wire.MICRO_TIME: ANY_SCALAR, Wire.INT_OR_STRING: ANY_SCALAR,
-    Wire.JSON: DEDUCED,
+    Wire.JSON: DEDUCED, Wire.QUANTITY: ANY_SCALAR, Wire.DURATION: STRING,
 }  # fmt: skip
-_QUANTITY: Final = "resource.Quantity"  # a number or a string
 
 
 def of_struct(kind: Struct) -> Type:
@@ -201,7 +200,7 @@ def of_struct(kind: Struct) -> Type:
 
 def _of_struct_type(kind: StructType, known: dict[str, Type], how: Field | None = None) -> Type:
     if isinstance(kind, Scalar):
-        return ANY_SCALAR if kind.go == _QUANTITY else _WIRES[kind.wire]
+        return _WIRES[kind.wire]
     if isinstance(kind, Union):
         return DEDUCED
     if isinstance(kind, List):
@@ -209,7 +208,7 @@ def _of_struct_type(kind: StructType, known: dict[str, Type], how: Field | None 
     atomic = how is not None and how.list_type == "atomic"
     if isinstance(kind, Map):
         return Type(map=MapType({}, _of_struct_type(kind.element, known), atomic))
-    atomic = atomic or kind.atomic
+    atomic = atomic or (kind.atomic and (how is None or how.list_type != "granular"))
     if kind.name == "ObjectMeta":
         return OBJECT_META
     name = f"{kind.go} atomic" if atomic else kind.go

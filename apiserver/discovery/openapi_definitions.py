@@ -17,13 +17,14 @@ from noxu.apiserver.api import meta as object_meta
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.discovery.openapi_texts import FIELDS, KINDS, TYPE_META
 from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
-from noxu.apiserver.kinds import autoscaling, meta, options, scheme
+from noxu.apiserver.kinds import autoscaling, facts, meta, options, scheme
 from noxu.apiserver.values import Object
 
 REF: Final = "#/definitions/"
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _APIEXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _RUNTIME: Final = "io.k8s.apimachinery.pkg.runtime."
+_RESOURCE: Final = "io.k8s.apimachinery.pkg.api.resource."
 _INTSTR: Final = "io.k8s.apimachinery.pkg.util.intstr."
 
 OBJECT_META: Final = META + "ObjectMeta"
@@ -39,6 +40,8 @@ _LEAVES: Final[dict[str, Object]] = {
     META + "FieldsV1": {"type": "object"},
     PATCH: {"type": "object"},
     _RUNTIME + "RawExtension": {"type": "object"},
+    META + "Duration": {"type": "string"},
+    _RESOURCE + "Quantity": {"type": "string"},
     _INTSTR + "IntOrString": {"type": "string", "format": "int-or-string"},
     _APIEXTENSIONS + "JSON": {},
 }
@@ -47,6 +50,8 @@ _LEAVES: Final[dict[str, Object]] = {
 _NAMED_SCALARS: Final = {
     "v1.Time": META + "Time",
     "v1.MicroTime": META + "MicroTime",
+    "v1.Duration": META + "Duration",
+    "resource.Quantity": _RESOURCE + "Quantity",
     "interface {}": META + "FieldsV1",
     "runtime.RawExtension": _RUNTIME + "RawExtension",
     "intstr.IntOrString": _INTSTR + "IntOrString",
@@ -63,39 +68,12 @@ _SCALARS: Final[dict[Wire, Object]] = {
     Wire.BYTES: {"type": "string", "format": "byte"},
 }
 
-_ATOMIC: Final = frozenset(
-    {
-        "LabelSelector", "LocalObjectReference", "MatchResources", "NamedRuleWithOperations", "ObjectReference",
-        "OwnerReference", "ParamKind", "ParamRef", "Variable",
-    }
-)  # fmt: skip
-"""Structs with the marker `+structType=atomic`."""
-
 _REQUIRED: Final = {
-    "admissionregistration.v1.MutatingWebhook": ("name", "clientConfig", "sideEffects", "admissionReviewVersions"),
-    "admissionregistration.v1.ValidatingAdmissionPolicyBinding": ("spec",),
-    "admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec": ("policyName", "validationActions"),
-    "admissionregistration.v1.ValidatingWebhook": ("name", "clientConfig", "sideEffects", "admissionReviewVersions"),
     "apiextensions.v1.CustomResourceDefinition": ("spec",),
     "apiextensions.v1.CustomResourceDefinitionSpec": ("group", "names", "scope", "versions"),
     "apiextensions.v1.CustomResourceDefinitionStatus": (),
-    "authentication.v1.TokenRequestSpec": (),
-    "authentication.v1.TokenRequestStatus": (),
-    "authentication.v1.TokenReview": ("spec",),
-    "authentication.v1.TokenReviewSpec": ("token",),
-    "authorization.v1.LocalSubjectAccessReview": ("spec",),
-    "authorization.v1.SelfSubjectAccessReview": ("spec",),
-    "authorization.v1.SelfSubjectRulesReview": ("spec",),
-    "authorization.v1.SubjectAccessReview": ("spec",),
-    "core.v1.Event": ("metadata", "involvedObject"),
-    "events.v1.Event": ("eventTime",),
-    "events.v1.EventSeries": ("count", "lastObservedTime"),
-    "meta.v1.Condition": ("type", "status", "lastTransitionTime", "reason", "message"),
 }
-"""The required fields of types whose markers in the Go source differ from the rule."""
-
-_DEFAULTS: Final = {"LocalObjectReference.name": "", "ScaleSpec.replicas": 0}
-"""Defaults from markers in the Go source."""
+"""The required fields of types whose markers in the Go source differ from the rule, and which the data does not have."""
 
 KNOWN_EVERYWHERE: Final = {
     "": "v1",
@@ -146,8 +124,6 @@ class _Tables:
         self.tables: dict[str, Struct | Union] = {}
         self.kinds: dict[str, list[Object]] = {}
         """x-kubernetes-group-version-kind of definitions that are kinds, by name."""
-        modules = (object_meta, meta, options)
-        self._meta = {table for module in modules for table in vars(module).values() if isinstance(table, Struct)}
         self.add("", "v1", meta.STATUS)
         self.add("", "v1", options.DELETE_OPTIONS)
         self.kinds[DELETE_OPTIONS] = [
@@ -156,29 +132,39 @@ class _Tables:
             for version in versions.split()
         ]
         self.add("autoscaling", "v1", autoscaling.SCALE)
-        for kind in sorted(scheme.served(), key=lambda kind: kind.group):  # core first: the others use its structs
+        for kind in scheme.served():
             self.add(kind.group, kind.version, kind.struct)
             if kind.stored:
                 self.add(kind.group, kind.version, meta.list_of(kind.struct))
             for subresource in kind.subresources:
-                if subresource.body is not None:
-                    self.add(subresource.body_group, kind.version, subresource.body)
+                if subresource.body is not None and not subresource.connect:
+                    self.add(subresource.body_group, subresource.body_version, subresource.body)
         self.add(crd.GROUP, crd.VERSION, crd.CRD)
         self.add(crd.GROUP, crd.VERSION, meta.list_of(crd.CRD))
 
     def add(self, group: str, version: str, kind: Struct) -> None:
         """Add a kind and the types of its fields."""
         self._name(kind, prefix_of(group, version))
-        self.kinds.setdefault(self.names[kind], []).append(group_version_kind(group, version, kind.name))
+        known = self.kinds.setdefault(self.names[kind], [])
+        if (found := group_version_kind(group, version, kind.name)) not in known:
+            known.append(found)
 
     def _name(self, kind: Type, prefix: str) -> None:
         if isinstance(kind, (List, Map)):
             self._name(kind.element, prefix)
         elif not isinstance(kind, Scalar) and kind not in self.names:
-            name = (META if kind in self._meta else prefix) + kind.name
+            name = _prefix(kind, prefix) + kind.name
             self.names[kind], self.tables[name] = name, kind
             for field in kind.fields.values() if isinstance(kind, Struct) else ():
                 self._name(field.type, prefix)
+
+
+def _prefix(kind: Struct | Union, otherwise: str) -> str:
+    """The prefix of a struct's name: that of the package which declares it."""
+    part = facts.part_of(kind) if isinstance(kind, Struct) else ""
+    if part == "meta/v1" or kind in (meta.STATUS, object_meta.OBJECT_META):
+        return META
+    return f"io.k8s.api.{part.replace('/', '.')}." if part else otherwise
 
 
 @cache
@@ -233,19 +219,22 @@ def _list_text(name: str) -> str:
 def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
     texts = FIELDS.get(kind.name, {})
     schema: Object = {"type": "object"}
+    known = _facts(kind)
     required = _REQUIRED.get(".".join(name.split(".")[-3:]))
-    if required is None:
+    if known:
+        required = tuple(field.name for field in known.values() if field.extra.get("required"))
+    elif required is None:
         required = tuple(name for name, field in kind.fields.items() if _is_required(field))
     if required:
         schema["required"] = list(required)
     properties = {}
     for field_name, field in sorted(kind.fields.items()):
         text = TYPE_META[field_name] if field.inline == "TypeMeta" else texts.get(field_name)
-        schema_ = _property(kind, field, refers)
+        schema_ = _property(field, known, refers)
         properties[field_name] = {"description": text} | schema_ if text else schema_
     if properties:
         schema["properties"] = properties
-    if kind.name in _ATOMIC:
+    if kind.atomic or kind.name == "OwnerReference":
         schema["x-kubernetes-map-type"] = "atomic"
     return schema
 
@@ -260,9 +249,15 @@ def _is_time(kind: Type) -> bool:
     return isinstance(kind, Scalar) and kind.wire in (Wire.TIME, Wire.MICRO_TIME)
 
 
-def _property(kind: Struct, field: Field, refers: set[str]) -> Object:
+def _facts(kind: Struct) -> dict[str, facts.FieldFacts]:
+    """The fields of a struct by name, as the data has them; empty if it does not."""
+    part = facts.part_of(kind)
+    return {field.name: field for field in facts.fields(f"{part}.{kind.name}")} if part else {}
+
+
+def _property(field: Field, known: dict[str, facts.FieldFacts], refers: set[str]) -> Object:
     schema = _schema(field.type, refers)
-    marked = _DEFAULTS.get(f"{kind.name}.{field.name}")
+    marked = known[field.name].extra.get("default") if field.name in known else None
     if marked is not None:
         schema["default"] = marked
     elif field.write is Write.ALWAYS and isinstance(field.type, Struct):
@@ -299,6 +294,7 @@ def _schema(kind: Type, refers: set[str]) -> Object:
 
 _ONLY_IN_V3: Final[dict[str, Object]] = {
     _INTSTR + "IntOrString": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+    _RESOURCE + "Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
 }
 
 

@@ -180,11 +180,15 @@ def _subresources(resource: Resource, subject: str, kind: Object) -> Iterator[_S
                 yield _Subresource(name, _ON_SUBRESOURCES, its_subject, kind)
         return
     for subresource in built_in.subresources:
+        if subresource.connect:
+            continue
         verbs = tuple(verb for verb in BUILT_IN if verb in subresource.verbs)
         if subresource.body is None:
             yield _Subresource(subresource.name, verbs, subject, kind)
         else:
-            its_kind = definitions.group_version_kind(subresource.body_group, resource.version, subresource.body.name)
+            its_kind = definitions.group_version_kind(
+                subresource.body_group, subresource.body_version, subresource.body.name
+            )
             yield _Subresource(subresource.name, verbs, definitions.name_of(subresource.body), its_kind)
 
 

@@ -22,6 +22,7 @@ import orjson
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go import wire
+from noxu.apiserver.go.duration import format_duration
 from noxu.apiserver.go.structs import (
     INT32,
     INT64,
@@ -57,6 +58,8 @@ TIMESTAMP: Final = Struct("Timestamp").define(Field("seconds", INT64, 1), Field(
 INT_OR_STRING: Final = Struct("IntOrString", package="intstr").define(
     Field("type", INT64, 1), Field("intVal", INT32, 2), Field("strVal", STRING, 3)
 )
+QUANTITY: Final = Struct("Quantity", package="resource").define(Field("string", STRING, 1))
+DURATION: Final = Struct("Duration").define(Field("duration", INT64, 1))
 RAW_JSON: Final = Struct("RawExtension", package="runtime").define(Field("raw", RAW, 1))
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ZERO_TIME: Final = -62_135_596_800  # Go's time.Time{}: the start of the year 1
@@ -252,6 +255,10 @@ def _leaf(kind: Scalar, data: bytes) -> Json:
     if form is Wire.INT_OR_STRING:
         either = read(INT_OR_STRING, data)
         return either.get("strVal", "") if either.get("type") else either.get("intVal", 0)
+    if form is Wire.QUANTITY:
+        return kind.read(read(QUANTITY, data).get("string", ""))
+    if form is Wire.DURATION:
+        return format_duration(read(DURATION, data).get("duration", 0))
     raw = read(RAW_JSON, data).get("raw")
     return kind.read(_json(raw)) if raw else None
 

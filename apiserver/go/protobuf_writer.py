@@ -16,7 +16,8 @@ import orjson
 
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import wire
-from noxu.apiserver.go.protobuf import EPOCH, INT_OR_STRING, RAW_JSON, SCALAR_WIRE_TYPES, TIMESTAMP
+from noxu.apiserver.go.duration import parse_duration
+from noxu.apiserver.go.protobuf import DURATION, EPOCH, INT_OR_STRING, QUANTITY, RAW_JSON, SCALAR_WIRE_TYPES, TIMESTAMP
 from noxu.apiserver.go.structs import STRING, Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.values import Json, Object
@@ -179,6 +180,10 @@ def _leaf_bytes(kind: Scalar, value: Json) -> bytes:
         text = isinstance(value, str)
         either = {"type": int(text), "intVal": 0 if text else value or 0, "strVal": value if text else ""}
         return write(INT_OR_STRING, either)
+    if form is Wire.QUANTITY:
+        return write(QUANTITY, {"string": value or "0"})
+    if form is Wire.DURATION:
+        return write(DURATION, {"duration": parse_duration(value or "0s")})
     return b"" if value is None else write(RAW_JSON, {"raw": _json_bytes(value)})
 
 

@@ -19,11 +19,11 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver.go.base64 import canonical, encode
+from noxu.apiserver.go.duration import format_duration, parse_duration
 from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, number_text
 from noxu.apiserver.go.time import MICRO, SECONDS, parse_time
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
@@ -62,6 +62,8 @@ class Wire(Enum):
     MICRO_TIME = "a message of seconds (1) and nanoseconds (2), cut to microseconds"
     INT_OR_STRING = "a message of type (1), int (2) and string (3)"
     JSON = "a message whose field 1 is JSON text"
+    QUANTITY = "a message whose field 1 is the canonical text"
+    DURATION = "a message whose field 1 is the number of nanoseconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +101,50 @@ class Map:
         return self.name or f"map[string]{self.element.go}"
 
 
-@dataclass(slots=True, eq=False)
 class Struct:
     """A Go struct: its fields in the order of declaration, set by `define` so that types may be recursive.
 
     `package` qualifies the type in Go's messages (`v1`). `atomic` is apply's marker `structType=atomic`: the struct has
-    one owner as a whole.
+    one owner as a whole. `load` defines the struct when its fields are first needed.
     """
 
-    name: str
-    fields: dict[str, Field] = dataclass_field(default_factory=dict, repr=False)
-    package: str = "v1"
-    atomic: bool = False
-    fast_decoder: FastDecoder | None = dataclass_field(default=None, repr=False)  # made by the first decoding
+    __slots__ = ("_atomic", "_fields", "_load", "fast_decoder", "name", "package")
+
+    def __init__(
+        self, name: str, *, package: str = "v1", atomic: bool = False, load: Callable[[Struct], None] | None = None
+    ) -> None:
+        self.name = name
+        self.package = package
+        self.fast_decoder: FastDecoder | None = None  # made by the first decoding
+        self._atomic = atomic
+        self._fields: dict[str, Field] | None = None if load else {}
+        self._load = load
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        if self._fields is None:
+            assert self._load is not None
+            self._load(self)
+            assert self._fields is not None
+        return self._fields
+
+    @property
+    def atomic(self) -> bool:
+        return bool(self.fields) and self._atomic
 
     @property
     def go(self) -> str:
         return f"{self.package}.{self.name}"
 
-    def define(self, *fields: Field) -> Struct:
-        self.fields = {f.name: f for f in fields}
+    def define(self, *fields: Field, atomic: bool | None = None) -> Struct:
+        self._fields = {f.name: f for f in fields}
+        if atomic is not None:
+            self._atomic = atomic
         self.fast_decoder = None
         return self
+
+    def __repr__(self) -> str:
+        return f"Struct({self.go!r})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,6 +283,21 @@ def _bytes(value: Json) -> Json:
     return encode(bytes(item or 0 for item in value))
 
 
+def _quantity(value: Json) -> Json:
+    """Quantity.UnmarshalJSON: the canonical form of a text or a number."""
+    from noxu.apiserver.go.quantity import parse  # imports decimal, and few servers see a quantity at their start
+
+    if isinstance(value, (int, float)) and type(value) is not bool:
+        value = number_text(value)
+    return str(parse(value.strip() if type(value) is str else ""))
+
+
+def _duration(value: Json) -> Json:
+    if type(value) is not str:
+        raise Mismatch(json_type(value), "string", final=True)
+    return format_duration(parse_duration(value))
+
+
 def named(go: str) -> Scalar:
     """A string whose Go type has a name."""
     return Scalar(go, _string, "")
@@ -274,6 +313,8 @@ BYTES: Final = Scalar("[]uint8", _bytes, None, Wire.BYTES)
 TIME: Final = Scalar("v1.Time", _time(SECONDS), None, Wire.TIME)
 MICRO_TIME: Final = Scalar("v1.MicroTime", _time(MICRO), None, Wire.MICRO_TIME)
 INT_OR_STRING: Final = Scalar("intstr.IntOrString", _int_or_string, 0, Wire.INT_OR_STRING)
+QUANTITY: Final = Scalar("resource.Quantity", _quantity, "0", Wire.QUANTITY)
+DURATION: Final = Scalar("v1.Duration", _duration, "0s", Wire.DURATION)
 JSON: Final = Scalar("interface {}", lambda value: value, None, Wire.JSON)
 RAW_EXTENSION: Final = Scalar("runtime.RawExtension", lambda value: value, None, Wire.JSON)
 

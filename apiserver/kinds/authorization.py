@@ -9,104 +9,17 @@ from typing import Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
-from noxu.apiserver.api.meta import OBJECT_META
-from noxu.apiserver.go.structs import BOOL, STRING, Field, List, Map, Struct
-from noxu.apiserver.kinds.kind import VIRTUAL_VERBS, Context, Kind, valid
-from noxu.apiserver.kinds.meta import (
-    ALWAYS,
-    FIELD_SELECTOR_REQUIREMENT,
-    LABEL_SELECTOR_REQUIREMENT,
-    POINTER,
-    TYPE_META,
-)
+from noxu.apiserver.go.structs import STRING, List
+from noxu.apiserver.kinds.facts import struct
+from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.kinds.selectors import field_requirement_errors, label_requirement_errors
 from noxu.apiserver.values import Json, Object
 
 EXTRA_VALUE: Final = List(STRING, "v1.ExtraValue", wrapped=True)
-FIELD_SELECTOR_ATTRIBUTES: Final = Struct("FieldSelectorAttributes").define(
-    Field("rawSelector", STRING, 1),
-    Field("requirements", List(FIELD_SELECTOR_REQUIREMENT), 2, list_type="atomic"),
-)
-LABEL_SELECTOR_ATTRIBUTES: Final = Struct("LabelSelectorAttributes").define(
-    Field("rawSelector", STRING, 1),
-    Field("requirements", List(LABEL_SELECTOR_REQUIREMENT), 2, list_type="atomic"),
-)
-RESOURCE_ATTRIBUTES: Final = Struct("ResourceAttributes").define(
-    Field("namespace", STRING, 1),
-    Field("verb", STRING, 2),
-    Field("group", STRING, 3),
-    Field("version", STRING, 4),
-    Field("resource", STRING, 5),
-    Field("subresource", STRING, 6),
-    Field("name", STRING, 7),
-    Field("fieldSelector", FIELD_SELECTOR_ATTRIBUTES, 8, POINTER),
-    Field("labelSelector", LABEL_SELECTOR_ATTRIBUTES, 9, POINTER),
-)
-NON_RESOURCE_ATTRIBUTES: Final = Struct("NonResourceAttributes").define(
-    Field("path", STRING, 1),
-    Field("verb", STRING, 2),
-)
-SELF_SUBJECT_ACCESS_REVIEW_SPEC: Final = Struct("SelfSubjectAccessReviewSpec").define(
-    Field("resourceAttributes", RESOURCE_ATTRIBUTES, 1, POINTER),
-    Field("nonResourceAttributes", NON_RESOURCE_ATTRIBUTES, 2, POINTER),
-)
-SUBJECT_ACCESS_REVIEW_STATUS: Final = Struct("SubjectAccessReviewStatus").define(
-    Field("allowed", BOOL, 1, ALWAYS),
-    Field("denied", BOOL, 4),
-    Field("reason", STRING, 2),
-    Field("evaluationError", STRING, 3),
-)
-SELF_SUBJECT_ACCESS_REVIEW: Final = Struct("SelfSubjectAccessReview").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("spec", SELF_SUBJECT_ACCESS_REVIEW_SPEC, 2, ALWAYS),
-    Field("status", SUBJECT_ACCESS_REVIEW_STATUS, 3, ALWAYS),
-)
-SUBJECT_ACCESS_REVIEW_SPEC: Final = Struct("SubjectAccessReviewSpec").define(
-    Field("resourceAttributes", RESOURCE_ATTRIBUTES, 1, POINTER),
-    Field("nonResourceAttributes", NON_RESOURCE_ATTRIBUTES, 2, POINTER),
-    Field("user", STRING, 3),
-    Field("groups", List(STRING), 4, list_type="atomic"),
-    Field("extra", Map(EXTRA_VALUE), 5),
-    Field("uid", STRING, 6),
-)
-SUBJECT_ACCESS_REVIEW: Final = Struct("SubjectAccessReview").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("spec", SUBJECT_ACCESS_REVIEW_SPEC, 2, ALWAYS),
-    Field("status", SUBJECT_ACCESS_REVIEW_STATUS, 3, ALWAYS),
-)
-LOCAL_SUBJECT_ACCESS_REVIEW: Final = Struct("LocalSubjectAccessReview").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("spec", SUBJECT_ACCESS_REVIEW_SPEC, 2, ALWAYS),
-    Field("status", SUBJECT_ACCESS_REVIEW_STATUS, 3, ALWAYS),
-)
-SELF_SUBJECT_RULES_REVIEW_SPEC: Final = Struct("SelfSubjectRulesReviewSpec").define(
-    Field("namespace", STRING, 1),
-)
-RESOURCE_RULE: Final = Struct("ResourceRule").define(
-    Field("verbs", List(STRING), 1, ALWAYS, list_type="atomic"),
-    Field("apiGroups", List(STRING), 2, list_type="atomic"),
-    Field("resources", List(STRING), 3, list_type="atomic"),
-    Field("resourceNames", List(STRING), 4, list_type="atomic"),
-)
-NON_RESOURCE_RULE: Final = Struct("NonResourceRule").define(
-    Field("verbs", List(STRING), 1, ALWAYS, list_type="atomic"),
-    Field("nonResourceURLs", List(STRING), 2, list_type="atomic"),
-)
-SUBJECT_RULES_REVIEW_STATUS: Final = Struct("SubjectRulesReviewStatus").define(
-    Field("resourceRules", List(RESOURCE_RULE), 1, ALWAYS, list_type="atomic"),
-    Field("nonResourceRules", List(NON_RESOURCE_RULE), 2, ALWAYS, list_type="atomic"),
-    Field("incomplete", BOOL, 3, ALWAYS),
-    Field("evaluationError", STRING, 4),
-)
-SELF_SUBJECT_RULES_REVIEW: Final = Struct("SelfSubjectRulesReview").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("spec", SELF_SUBJECT_RULES_REVIEW_SPEC, 2, ALWAYS),
-    Field("status", SUBJECT_RULES_REVIEW_STATUS, 3, ALWAYS),
-)
+SELF_SUBJECT_ACCESS_REVIEW: Final = struct("authorization/v1.SelfSubjectAccessReview")
+SUBJECT_ACCESS_REVIEW: Final = struct("authorization/v1.SubjectAccessReview")
+LOCAL_SUBJECT_ACCESS_REVIEW: Final = struct("authorization/v1.LocalSubjectAccessReview")
+SELF_SUBJECT_RULES_REVIEW: Final = struct("authorization/v1.SelfSubjectRulesReview")
 
 _REQUIREMENTS: Final = {"fieldSelector": field_requirement_errors, "labelSelector": label_requirement_errors}
 
@@ -187,19 +100,8 @@ def _metadata_errors(review: Object, rule: str, *allowed: str) -> list[FieldErro
     return [field.invalid("metadata", as_json(metadata), rule)] if given else []
 
 
-KINDS: Final = tuple(
-    Kind(
-        group="authorization.k8s.io",
-        struct=struct,
-        plural=plural,
-        namespaced=namespaced,
-        verbs=VIRTUAL_VERBS,
-        validate=validate,
-    )
-    for struct, plural, namespaced, validate in (
-        (LOCAL_SUBJECT_ACCESS_REVIEW, "localsubjectaccessreviews", True, _validate_local),
-        (SELF_SUBJECT_ACCESS_REVIEW, "selfsubjectaccessreviews", False, _validate_own),
-        (SELF_SUBJECT_RULES_REVIEW, "selfsubjectrulesreviews", False, valid),
-        (SUBJECT_ACCESS_REVIEW, "subjectaccessreviews", False, _validate),
-    )
-)
+RULES: Final = {
+    "LocalSubjectAccessReview": Rules(validate=_validate_local),
+    "SelfSubjectAccessReview": Rules(validate=_validate_own),
+    "SubjectAccessReview": Rules(validate=_validate),
+}

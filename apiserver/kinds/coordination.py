@@ -6,27 +6,12 @@ from typing import Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, as_json
-from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.api.names import qualified_name
-from noxu.apiserver.go.structs import INT32, MICRO_TIME, STRING, Field, Struct, named
-from noxu.apiserver.kinds.kind import Context, Kind
-from noxu.apiserver.kinds.meta import ALWAYS, POINTER, TYPE_META
+from noxu.apiserver.kinds.facts import struct
+from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.values import Object
 
-LEASE_SPEC: Final = Struct("LeaseSpec").define(
-    Field("holderIdentity", STRING, 1, POINTER),
-    Field("leaseDurationSeconds", INT32, 2, POINTER),
-    Field("acquireTime", MICRO_TIME, 3, POINTER),
-    Field("renewTime", MICRO_TIME, 4, POINTER),
-    Field("leaseTransitions", INT32, 5, POINTER),
-    Field("strategy", named("v1.CoordinatedLeaseStrategy"), 6, POINTER),
-    Field("preferredHolder", STRING, 7, POINTER),
-)
-LEASE: Final = Struct("Lease").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("spec", LEASE_SPEC, 2, ALWAYS),
-)
+LEASE: Final = struct("coordination/v1.Lease")
 
 _STRATEGIES: Final = ["OldestEmulationVersion"]
 
@@ -54,14 +39,4 @@ def _strategy_errors(strategy: str) -> list[FieldError]:
     return [] if strategy in _STRATEGIES else [field.not_supported(path, as_json(strategy), _STRATEGIES)]
 
 
-KINDS: Final = (
-    Kind(
-        group="coordination.k8s.io",
-        struct=LEASE,
-        plural="leases",
-        namespaced=True,
-        unconditional_update=False,
-        create_on_update=True,
-        validate=_validate,
-    ),
-)
+RULES: Final = {"Lease": Rules(validate=_validate)}

@@ -12,96 +12,22 @@ from typing import Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
-from noxu.apiserver.api.meta import OBJECT_META
-from noxu.apiserver.api.names import label_name, qualified_name
+from noxu.apiserver.api.names import qualified_name
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.structs import (
-    BOOL,
-    BYTES,
-    RAW_EXTENSION,
-    STRING,
-    TIME,
-    UID,
-    Field,
-    List,
-    Map,
-    Struct,
     json_type,
-    named,
 )
-from noxu.apiserver.kinds.authentication import TOKEN_REQUEST
-from noxu.apiserver.kinds.kind import STORED_VERBS, Context, Kind, Subresource
-from noxu.apiserver.kinds.meta import ALWAYS, LIST_META, POINTER, TYPE_META
+from noxu.apiserver.kinds.facts import struct
+from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.values import Object, equal
 
-NAMESPACE_SPEC: Final = Struct("NamespaceSpec").define(
-    Field("finalizers", List(named("v1.FinalizerName")), 1, list_type="atomic"),
-)
-NAMESPACE_CONDITION: Final = Struct("NamespaceCondition").define(
-    Field("type", named("v1.NamespaceConditionType"), 1, ALWAYS),
-    Field("status", named("v1.ConditionStatus"), 2, ALWAYS),
-    Field("lastTransitionTime", TIME, 4, ALWAYS),
-    Field("reason", STRING, 5),
-    Field("message", STRING, 6),
-)
-NAMESPACE_STATUS: Final = Struct("NamespaceStatus").define(
-    Field("phase", named("v1.NamespacePhase"), 1),
-    Field(
-        "conditions",
-        List(NAMESPACE_CONDITION),
-        2,
-        patch="merge",
-        merge_key="type",
-        list_type="map",
-        list_keys=("type",),
-    ),
-)
-NAMESPACE: Final = Struct("Namespace").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("spec", NAMESPACE_SPEC, 2, ALWAYS),
-    Field("status", NAMESPACE_STATUS, 3, ALWAYS),
-)
-CONFIG_MAP: Final = Struct("ConfigMap").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("immutable", BOOL, 4, POINTER),
-    Field("data", Map(STRING), 2),
-    Field("binaryData", Map(BYTES), 3),
-)
-SECRET: Final = Struct("Secret").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("immutable", BOOL, 5, POINTER),
-    Field("data", Map(BYTES), 2),
-    Field("stringData", Map(STRING), 4),
-    Field("type", named("v1.SecretType"), 3),
-)
-OBJECT_REFERENCE: Final = Struct("ObjectReference", atomic=True).define(
-    Field("kind", STRING, 1),
-    Field("namespace", STRING, 2),
-    Field("name", STRING, 3),
-    Field("uid", UID, 4),
-    Field("apiVersion", STRING, 5),
-    Field("resourceVersion", STRING, 6),
-    Field("fieldPath", STRING, 7),
-)
-LOCAL_OBJECT_REFERENCE: Final = Struct("LocalObjectReference", atomic=True).define(
-    Field("name", STRING, 1),
-)
-SERVICE_ACCOUNT: Final = Struct("ServiceAccount").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("secrets", List(OBJECT_REFERENCE), 2, patch="merge", merge_key="name", list_type="map", list_keys=("name",)),
-    Field("imagePullSecrets", List(LOCAL_OBJECT_REFERENCE), 3, list_type="atomic"),
-    Field("automountServiceAccountToken", BOOL, 4, POINTER),
-)
-LIST: Final = Struct("List").define(
-    *TYPE_META,
-    Field("metadata", LIST_META, 1, ALWAYS),
-    Field("items", List(RAW_EXTENSION), 2, ALWAYS),
-)
+NAMESPACE: Final = struct("core/v1.Namespace")
+CONFIG_MAP: Final = struct("core/v1.ConfigMap")
+SECRET: Final = struct("core/v1.Secret")
+OBJECT_REFERENCE: Final = struct("core/v1.ObjectReference")
+SERVICE_ACCOUNT: Final = struct("core/v1.ServiceAccount")
+LIST: Final = struct("core/v1.List")
 
 # Namespaces
 
@@ -117,7 +43,7 @@ def _default_namespace(value: Object) -> None:
     value.setdefault("status", {}).setdefault("phase", "Active")
 
 
-def _complete_namespace(new: Object, old: Object | None, subresource: str) -> None:  # noqa: ARG001
+def _complete_namespace(new: Object, old: Object | None, context: Context) -> None:  # noqa: ARG001
     if old is not None:
         return
     new["status"] = {"phase": "Active"}
@@ -282,7 +208,7 @@ def _object_error(content: bytes) -> str:
 _MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 
 
-def _complete_service_account(new: Object, old: Object | None, subresource: str) -> None:  # noqa: ARG001
+def _complete_service_account(new: Object, old: Object | None, context: Context) -> None:  # noqa: ARG001
     if new.get("secrets"):
         new["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in new["secrets"]]
 
@@ -296,54 +222,9 @@ def _warn_service_account(new: Object, old: Object | None) -> list[str]:
     return [f"metadata.annotations[{_MOUNTABLE_SECRETS}]: {advice}"]
 
 
-_STATUS_VERBS: Final = ("get", "patch", "update")
-
-KINDS: Final = (
-    Kind(
-        group="",
-        struct=CONFIG_MAP,
-        plural="configmaps",
-        namespaced=True,
-        short_names=("cm",),
-        validate=_validate_config_map,
-    ),
-    Kind(
-        group="",
-        struct=NAMESPACE,
-        plural="namespaces",
-        namespaced=False,
-        short_names=("ns",),
-        verbs=tuple(verb for verb in STORED_VERBS if verb != "deletecollection"),
-        subresources=(
-            Subresource(name="finalize", verbs=("update",), kept=("status",)),
-            Subresource(name="status", verbs=_STATUS_VERBS, kept=("spec",)),
-        ),
-        name_rule=label_name,
-        kept=("spec.finalizers", "status"),
-        selectable={"status.phase": ("status.phase",)},
-        default=_default_namespace,
-        complete=_complete_namespace,
-        validate=_validate_namespace,
-    ),
-    Kind(
-        group="",
-        struct=SECRET,
-        plural="secrets",
-        namespaced=True,
-        selectable={"type": ("type",)},
-        default=_default_secret,
-        validate=_validate_secret,
-    ),
-    Kind(
-        group="",
-        struct=SERVICE_ACCOUNT,
-        plural="serviceaccounts",
-        namespaced=True,
-        short_names=("sa",),
-        subresources=(
-            Subresource(name="token", verbs=("create",), body=TOKEN_REQUEST, body_group="authentication.k8s.io"),
-        ),
-        complete=_complete_service_account,
-        warnings=_warn_service_account,
-    ),
-)
+RULES: Final = {
+    "ConfigMap": Rules(validate=_validate_config_map),
+    "Namespace": Rules(_default_namespace, _complete_namespace, _validate_namespace),
+    "Secret": Rules(_default_secret, validate=_validate_secret),
+    "ServiceAccount": Rules(complete=_complete_service_account, warnings=_warn_service_account),
+}

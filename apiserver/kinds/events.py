@@ -11,66 +11,17 @@ from typing import Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, as_json
-from noxu.apiserver.api.meta import OBJECT_META
-from noxu.apiserver.api.names import dns1123_subdomain, path_segment_name, qualified_name
-from noxu.apiserver.go.structs import INT32, MICRO_TIME, STRING, TIME, Field, Struct
-from noxu.apiserver.kinds.core import OBJECT_REFERENCE
-from noxu.apiserver.kinds.kind import Context, Kind
-from noxu.apiserver.kinds.meta import ALWAYS, POINTER, TYPE_META
+from noxu.apiserver.api.names import dns1123_subdomain, qualified_name
+from noxu.apiserver.kinds.facts import struct
+from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.values import Json, Object, equal
 
 LIFETIME: Final = 60 * 60
 """Seconds that an event is kept; upstream's --event-ttl."""
 
-EVENT_SOURCE: Final = Struct("EventSource").define(
-    Field("component", STRING, 1),
-    Field("host", STRING, 2),
-)
-EVENT_SERIES: Final = Struct("EventSeries").define(
-    Field("count", INT32, 1),
-    Field("lastObservedTime", MICRO_TIME, 2, ALWAYS),
-)
-EVENT: Final = Struct("Event").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("involvedObject", OBJECT_REFERENCE, 2, ALWAYS, list_type="atomic"),
-    Field("reason", STRING, 3),
-    Field("message", STRING, 4),
-    Field("source", EVENT_SOURCE, 5, ALWAYS),
-    Field("firstTimestamp", TIME, 6, ALWAYS),
-    Field("lastTimestamp", TIME, 7, ALWAYS),
-    Field("count", INT32, 8),
-    Field("type", STRING, 9),
-    Field("eventTime", MICRO_TIME, 10, ALWAYS),
-    Field("series", EVENT_SERIES, 11, POINTER),
-    Field("action", STRING, 12),
-    Field("related", OBJECT_REFERENCE, 13, POINTER, list_type="atomic"),
-    Field("reportingComponent", STRING, 14, ALWAYS),
-    Field("reportingInstance", STRING, 15, ALWAYS),
-)
+EVENT: Final = struct("core/v1.Event")
 
-NEW_EVENT_SERIES: Final = Struct("EventSeries").define(
-    Field("count", INT32, 1, ALWAYS),
-    Field("lastObservedTime", MICRO_TIME, 2, ALWAYS),
-)
-NEW_EVENT: Final = Struct("Event").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("eventTime", MICRO_TIME, 2, ALWAYS),
-    Field("series", NEW_EVENT_SERIES, 3, POINTER),
-    Field("reportingController", STRING, 4),
-    Field("reportingInstance", STRING, 5),
-    Field("action", STRING, 6),
-    Field("reason", STRING, 7),
-    Field("regarding", OBJECT_REFERENCE, 8, ALWAYS, list_type="atomic"),
-    Field("related", OBJECT_REFERENCE, 9, POINTER, list_type="atomic"),
-    Field("note", STRING, 10),
-    Field("type", STRING, 11),
-    Field("deprecatedSource", EVENT_SOURCE, 12, ALWAYS),
-    Field("deprecatedFirstTimestamp", TIME, 13, ALWAYS),
-    Field("deprecatedLastTimestamp", TIME, 14, ALWAYS),
-    Field("deprecatedCount", INT32, 15),
-)
+NEW_EVENT: Final = struct("events/v1.Event")
 
 CORE: Final = "v1"
 EVENTS: Final = "events.k8s.io/v1"
@@ -202,39 +153,5 @@ def _shown(name: str, value: Json) -> Json:
 
 _REFERENCE: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
-KINDS: Final = (
-    Kind(
-        group="",
-        struct=EVENT,
-        plural="events",
-        namespaced=True,
-        short_names=("ev",),
-        name_rule=path_segment_name,
-        create_on_update=True,
-        lifetime=LIFETIME,
-        selectable={
-            **{f"involvedObject.{name}": (f"involvedObject.{name}",) for name in _REFERENCE},
-            "reason": ("reason",),
-            "reportingComponent": ("reportingComponent",),
-            "source": ("source.component", "reportingComponent"),
-            "type": ("type",),
-        },
-        validate=_validate_core,
-    ),
-    Kind(
-        group="events.k8s.io",
-        struct=NEW_EVENT,
-        plural="events",
-        namespaced=True,
-        short_names=("ev",),
-        create_on_update=True,
-        lifetime=LIFETIME,
-        selectable={
-            **{f"regarding.{name}": (f"regarding.{name}",) for name in _REFERENCE},
-            "reason": ("reason",),
-            "reportingController": ("reportingController",),
-            "type": ("type",),
-        },
-        validate=_validate_new,
-    ),
-)
+RULES: Final = {"Event": Rules(validate=_validate_core)}
+NEW_RULES: Final = {"Event": Rules(validate=_validate_new)}

@@ -19,8 +19,9 @@ from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.api.names import NameRule, subdomain_name
 from noxu.apiserver.go.structs import Struct, decode
+from noxu.apiserver.kinds.defaults import Fill
 from noxu.apiserver.kinds.expressions import CheckExpression, no_check
-from noxu.apiserver.values import Json, Object, equal, nested_field
+from noxu.apiserver.values import Json, Object, copy, equal, nested_field
 
 STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 VIRTUAL_VERBS: Final = ("create",)
@@ -36,27 +37,49 @@ METADATA_OF_STATUS: Final = tuple(
 
 
 class Context(NamedTuple):
-    """What validation may need besides the objects."""
+    """What the rules of a kind may need besides the objects. `now` is a time as objects show it.
+
+    `user` is the user of the request in the form of authentication/v1's UserInfo.
+    """
 
     subresource: str = ""
     check: CheckExpression = no_check
+    now: str = ""
+    user: Mapping[str, Json] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subresource:
-    """`kept` are the fields that an update through it does not change; `body` is its struct if that is of another kind."""
+    """`kept` are the fields that an update through it does not change, `only` those that it may change if there are any.
+
+    `reset` are the fields that apply does not own through it, by default `kept`. `body` is its struct if it is of another
+    kind, which `body_group` and `body_version` complete. `scale` has the paths of its replicas. `connect`: a connection to
+    a pod, a service or a node.
+    """
 
     name: str
     verbs: tuple[str, ...]
     kept: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    reset: tuple[str, ...] | None = None
     body: Struct | None = None
     body_group: str = ""
+    body_version: str = "v1"
+    scale: Mapping[str, str] | None = None
+    connect: bool = False
+
+
+class Label(NamedTuple):
+    """A field label: the paths of its value, of which the first one that is set counts, and the value if none is."""
+
+    paths: tuple[str, ...]
+    missing: str = ""
 
 
 def _nothing(value: Object) -> None: ...
 
 
-def _not_completed(new: Object, old: Object | None, subresource: str) -> None: ...
+def _not_completed(new: Object, old: Object | None, context: Context) -> None: ...
 
 
 def valid(new: Object, old: Object | None, context: Context) -> list[FieldError]:  # noqa: ARG001
@@ -68,54 +91,72 @@ def _no_warnings(new: Object, old: Object | None) -> list[str]:  # noqa: ARG001
     return []
 
 
+class Rules(NamedTuple):
+    """What the data cannot say about a kind.
+
+    `default`: fill in defaults besides those of the data; idempotent. `complete` (new, old, context): set fields that the
+    server controls, besides those of the data. `validate` (new, old, context) → upstream's field errors, in upstream's
+    order. `warnings` (new, old).
+    """
+
+    default: Callable[[Object], None] = _nothing
+    complete: Callable[[Object, Object | None, Context], None] = _not_completed
+    validate: Callable[[Object, Object | None, Context], list[FieldError]] = valid
+    warnings: Callable[[Object, Object | None], list[str]] = _no_warnings
+
+
+def _no_rules() -> Rules:
+    return Rules()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
     """One version of one built-in kind."""
 
     group: str
     version: str = "v1"
+    kind: str
     struct: Struct
     plural: str
+    singular: str = ""
     namespaced: bool
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = STORED_VERBS
     subresources: tuple[Subresource, ...] = ()
     name_rule: NameRule = subdomain_name
+    deprecation: str = ""
+    """The warning of every request, "" if the kind is not deprecated."""
     unconditional_update: bool = True
     """Whether an update may leave out the resourceVersion."""
     create_on_update: bool = False
     """Whether an update creates a missing object."""
-    generation: str = ""
-    """The field whose changes metadata.generation counts; "" if the kind has no generations."""
+    generation: tuple[str, ...] = ()
+    """The fields whose changes metadata.generation counts; empty if the kind has no generations."""
     fresh: tuple[str, ...] = ()
     """The fields that are removed from a new object."""
+    initial: Mapping[str, Json] = field(default_factory=dict)
+    """The fields that a new object has, after `fresh` was removed."""
     kept: tuple[str, ...] = ()
     """The fields that an update of the object itself does not change."""
+    reset: tuple[str, ...] | None = None
+    """The fields that apply does not own; None: those that are `kept`."""
     lifetime: int = 0
     """Seconds after its last write when an object is deleted; 0: never."""
-    selectable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Field labels besides metadata.name and metadata.namespace, with the paths of their values: the first one that is set
-    is used."""
-    default: Callable[[Object], None] = _nothing
-    """Fill in defaults; also in an object from storage that an older server wrote. Idempotent."""
-    complete: Callable[[Object, Object | None, str], None] = _not_completed
-    """(new, old, subresource): set fields that the server controls, besides `fresh`, `kept` and `generation`."""
-    validate: Callable[[Object, Object | None, Context], list[FieldError]] = valid
-    """(new, old, context) → upstream's field errors, in upstream's order."""
-    warnings: Callable[[Object, Object | None], list[str]] = _no_warnings
-
-    @property
-    def kind(self) -> str:
-        return self.struct.name
+    returns_deleted: bool = False
+    """Whether a DELETE that removes the object returns it instead of a Status."""
+    selectable: Mapping[str, Label] = field(default_factory=dict)
+    """Field labels besides metadata.name and metadata.namespace."""
+    unknown_label: str = ""
+    """The error for a field label that is not known, with %s for it; "": the usual one."""
+    fill: Callable[[], Fill | None] = lambda: None
+    """The function that fills in the defaults of the data, made by the first call; None if there are none."""
+    load_rules: Callable[[], Rules] = _no_rules
+    """The rules, whose module is imported by the first call."""
 
     @property
     def list_kind(self) -> str:
         return f"{self.kind}List"
-
-    @property
-    def singular(self) -> str:
-        return self.kind.lower()
 
     @property
     def api_version(self) -> str:
@@ -134,16 +175,34 @@ class Kind:
     def has_status(self) -> bool:
         return any(candidate.name == "status" for candidate in self.subresources)
 
+    def default(self, value: Object) -> None:
+        """Fill in defaults; also in an object from storage that an older server wrote. Idempotent."""
+        fill = self.fill()
+        if fill is not None:
+            fill(value)
+        self.load_rules().default(value)
 
-def prepare(kind: Kind, new: Object, old: Object | None, subresource: str = "") -> None:
+    def validate(self, new: Object, old: Object | None, context: Context) -> list[FieldError]:
+        """Upstream's field errors, in upstream's order."""
+        return self.load_rules().validate(new, old, context)
+
+    def warnings(self, new: Object, old: Object | None) -> list[str]:
+        return self.load_rules().warnings(new, old)
+
+    def subresource(self, name: str) -> Subresource | None:
+        return next((candidate for candidate in self.subresources if candidate.name == name), None)
+
+
+def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Context()) -> None:  # noqa: B008
     """Reset fields that clients may not set, set those that the server controls, count the generation; in place."""
     if old is None:
         for path in kind.fresh:
             _put(new, path, None)
+        for path, value in kind.initial.items():
+            _put(new, path, copy(value))
     else:
-        for path in _kept(kind, subresource):
-            _put(new, path, nested_field(old, path))
-    kind.complete(new, old, subresource)
+        _restore(kind, new, old, context.subresource)
+    kind.load_rules().complete(new, old, context)
     metadata = new.setdefault("metadata", {})
     if not kind.generation:
         metadata.pop("generation", None)
@@ -151,19 +210,41 @@ def prepare(kind: Kind, new: Object, old: Object | None, subresource: str = "") 
         metadata["generation"] = 1
     else:
         before = old["metadata"].get("generation", 0)
-        changed = not equal(new.get(kind.generation), old.get(kind.generation))
+        changed = any(not equal(nested_field(new, path), nested_field(old, path)) for path in kind.generation)
         metadata["generation"] = before + 1 if changed else before
 
 
-def _kept(kind: Kind, subresource: str) -> tuple[str, ...]:
-    return next((candidate.kept for candidate in kind.subresources if candidate.name == subresource), kind.kept)
+def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:
+    """Undo the changes of fields that an update cannot change."""
+    found = kind.subresource(subresource)
+    if found is not None and found.only:
+        changed = {path: nested_field(new, path) for path in found.only if "[*]" not in path}
+        version = new["metadata"].get("resourceVersion")
+        managed = new["metadata"].get("managedFields")
+        new.clear()
+        new.update(copy(old))
+        for path, value in {**changed, "metadata.resourceVersion": version, "metadata.managedFields": managed}.items():
+            _put(new, path, value)
+        return
+    for path in kind.kept if found is None else found.kept:
+        _put(new, path, nested_field(old, path))
+
+
+def reset_fields(kind: Kind, subresource: str) -> tuple[str, ...]:
+    """The fields that apply does not own through a subresource, "" for the object itself."""
+    found = kind.subresource(subresource) or kind
+    return found.kept if found.reset is None else found.reset
 
 
 def _put(value: Object, path: str, given: Json) -> None:
     """Set a nested field, or remove it if `given` is None."""
     *parents, name = path.split(".")
     for parent in parents:
-        value = value.setdefault(parent, {})
+        if value.get(parent) is None:
+            if given is None:
+                return
+            value[parent] = {}
+        value = value[parent]
     if given is None:
         value.pop(name, None)
     else:
@@ -172,10 +253,19 @@ def _put(value: Object, path: str, given: Json) -> None:
 
 def selected(kind: Kind, value: Object) -> dict[str, str]:
     """The values of an object's field labels, besides name and namespace."""
-    return {
-        label: next((str(found) for path in paths if (found := nested_field(value, path))), "")
-        for label, paths in kind.selectable.items()
-    }
+    return {name: _label_value(label, value) for name, label in kind.selectable.items()}
+
+
+def _label_value(label: Label, value: Object) -> str:
+    """`status.podIPs[*].ip` is that of the first item."""
+    for path in label.paths:
+        outer, wildcard, inner = path.partition("[*].")
+        found = nested_field(value, outer)
+        if wildcard:
+            found = nested_field(found[0], inner) if found else None
+        if found:
+            return "true" if found is True else str(found)
+    return label.missing
 
 
 def written(kind: Kind, value: Object) -> Object:

@@ -1,28 +1,151 @@
-"""The built-in kinds by name (upstream's runtime.Scheme): those that are served, and the structs of bodies."""
+"""The built-in kinds by name (upstream's runtime.Scheme): those that are served, and the structs of bodies.
+
+`data/kinds.json` has the kinds; the modules beside this one have their rules in code.
+"""
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
+from typing import Final
 
+from noxu.apiserver.api import names
 from noxu.apiserver.go.structs import Struct
-from noxu.apiserver.kinds.kind import Kind
+from noxu.apiserver.kinds import defaults, facts
+from noxu.apiserver.kinds.kind import STORED_VERBS, Kind, Label, Rules, Subresource
+from noxu.apiserver.values import Object
+
+_NAME_RULES: Final = {
+    "subdomain": names.subdomain_name,
+    "subdomainCaseless": names.caseless_subdomain_name,
+    "label": names.label_name,
+    "pathSegment": names.path_segment_name,
+    "ip": names.path_segment_name,
+}
+_RETURNED_WHEN_DELETED: Final = frozenset(
+    {"pods", "services", "serviceaccounts", "namespaces", "persistentvolumeclaims", "persistentvolumes", "podtemplates",
+     "resourcequotas", "storageclasses", "csidrivers", "csinodes", "volumeattachments", "volumeattributesclasses",
+     "deviceclasses", "devicetaintrules", "resourceclaims", "resourceclaimtemplates", "resourceslices"}
+)  # fmt: skip
+"""Resources whose storage in upstream has ReturnDeletedObject."""
+_NOT_SERVED: Final = {("autoscaling", "v1"), ("", "Binding"), ("", "ComponentStatus")}
+
+
+def _core() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import core, events, services
+
+    return {**core.RULES, **events.RULES, **services.RULES}
+
+
+def _admissionregistration() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import admissionregistration
+
+    return admissionregistration.RULES
+
+
+def _authorization() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import authorization
+
+    return authorization.RULES
+
+
+def _coordination() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import coordination
+
+    return coordination.RULES
+
+
+def _events() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import events
+
+    return events.NEW_RULES
+
+
+_RULES: Final[dict[str, Callable[[], Mapping[str, Rules]]]] = {
+    "": _core,
+    "admissionregistration.k8s.io": _admissionregistration,
+    "authorization.k8s.io": _authorization,
+    "coordination.k8s.io": _coordination,
+    "events.k8s.io": _events,
+}
+"""The rules of a group by kind. Their modules are imported when the first object of the group is written."""
+
+
+@cache
+def _rules_of(group: str, kind: str) -> Rules:
+    load = _RULES.get(group)
+    return (load().get(kind) if load else None) or Rules()
 
 
 @cache
 def served() -> tuple[Kind, ...]:
-    """All kinds, in the order of discovery. The tables are imported by the first call, not at start-up."""
-    from noxu.apiserver.kinds import (
-        admissionregistration,
-        authentication,
-        authorization,
-        coordination,
-        core,
-        events,
-        services,
+    """All kinds, in the order of discovery."""
+    return tuple(
+        _kind(given)
+        for given in facts.read("kinds.json")
+        if not {(given["group"], given["version"]), (given["group"], given["kind"])} & _NOT_SERVED
     )
 
-    modules = (core, services, admissionregistration, authentication, authorization, coordination, events)
-    return tuple(kind for module in modules for kind in module.KINDS)
+
+def _kind(given: Object) -> Kind:
+    strategy, labels = given.get("strategy", {}), given.get("selectable", {})
+    group, kind, plural = given["group"], given["kind"], given["plural"]
+    return Kind(
+        group=group,
+        version=given["version"],
+        kind=kind,
+        struct=facts.struct(given["type"]),
+        plural=plural,
+        singular=given.get("singular", kind.lower()),
+        namespaced=given["namespaced"],
+        short_names=tuple(given.get("shortNames", ())),
+        categories=tuple(given.get("categories", ())),
+        verbs=tuple(given.get("verbs", STORED_VERBS)),
+        subresources=tuple(_subresource(each, given["type"]) for each in given.get("subresources", ())),
+        name_rule=_NAME_RULES[given.get("nameRule", "pathSegment")],
+        deprecation=_deprecation(given),
+        unconditional_update=strategy.get("unconditionalUpdate", True),
+        create_on_update=strategy.get("createOnUpdate", False),
+        generation=tuple(strategy.get("generation", {}).get("on", ())),
+        fresh=tuple(strategy.get("fresh", ())),
+        initial=strategy.get("initial", {}),
+        kept=tuple(strategy.get("kept", ())),
+        reset=tuple(strategy["reset"]) if "reset" in strategy else None,
+        lifetime=strategy.get("lifetime", 0),
+        returns_deleted=plural in _RETURNED_WHEN_DELETED,
+        selectable={
+            name: Label(tuple(each["paths"]), each.get("missing", ""))
+            for name, each in labels.get("fields", {}).items()
+        },
+        unknown_label=labels.get("message", ""),
+        fill=partial(defaults.defaulter, given["type"]),
+        load_rules=partial(_rules_of, group, kind),
+    )
+
+
+def _subresource(given: Object, type_of_kind: str) -> Subresource:
+    is_own = given["type"] == type_of_kind
+    return Subresource(
+        name=given["name"],
+        verbs=tuple(given["verbs"]),
+        kept=tuple(given.get("kept", ())),
+        only=tuple(given.get("only", ())),
+        reset=tuple(given["reset"]) if "reset" in given else None,
+        body=None if is_own else facts.struct(given["type"]),
+        body_group=given["group"],
+        body_version=given["version"],
+        scale=given.get("scale"),
+        connect=given.get("connect", False),
+    )
+
+
+def _deprecation(given: Object) -> str:
+    if "deprecated" not in given:
+        return ""
+    version = f"{given['group']}/{given['version']}" if given["group"] else given["version"]
+    replacement = given.get("replacement")
+    advice = f"; use {replacement['group']}/{replacement['version']} {replacement['kind']}" if replacement else ""
+    return f"{version} {given['kind']} is deprecated in v{given['deprecated']}+{advice}"
 
 
 @cache

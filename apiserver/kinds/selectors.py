@@ -13,6 +13,20 @@ _WITH_VALUES: Final = ("In", "NotIn")
 _WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")
 
 
+_OPERATORS: Final = {"In": " in ({})", "NotIn": " notin ({})", "Exists": "", "DoesNotExist": ""}
+
+
+def selector_text(selector: Object) -> str:
+    """A label selector as text, sorted by key (LabelSelectorAsSelector, and the String method of its result)."""
+    terms = [(name, f"{name}={value}") for name, value in (selector.get("matchLabels") or {}).items()]
+    for requirement in selector.get("matchExpressions") or ():
+        name, operator = requirement.get("key", ""), requirement.get("operator", "")
+        values = ",".join(sorted(requirement.get("values") or ()))
+        negation = "!" if operator == "DoesNotExist" else ""
+        terms.append((name, f"{negation}{name}{_OPERATORS.get(operator, '').format(values)}"))
+    return ",".join(text for _, text in sorted(terms, key=lambda term: term[0]))
+
+
 def label_selector_errors(selector: Object, path: Path, *, any_value: bool = False) -> list[FieldError]:
     """The errors in a label selector. `any_value`: the stored object has invalid values, too (see kubernetes#99139)."""
     errors = []

@@ -11,77 +11,12 @@ from typing import Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
-from noxu.apiserver.api.meta import OBJECT_META
-from noxu.apiserver.api.names import dns1123_label, label_1035_name
-from noxu.apiserver.go.structs import BOOL, INT32, INT_OR_STRING, STRING, Field, List, Map, Struct, named
-from noxu.apiserver.kinds.kind import Context, Kind, Subresource
-from noxu.apiserver.kinds.meta import ALWAYS, CONDITION, POINTER, TYPE_META
+from noxu.apiserver.api.names import dns1123_label
+from noxu.apiserver.kinds.facts import struct
+from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.values import Object
 
-SERVICE_PORT: Final = Struct("ServicePort").define(
-    Field("name", STRING, 1),
-    Field("protocol", named("v1.Protocol"), 2),
-    Field("appProtocol", STRING, 6, POINTER),
-    Field("port", INT32, 3, ALWAYS),
-    Field("targetPort", INT_OR_STRING, 4, ALWAYS),
-    Field("nodePort", INT32, 5),
-)
-CLIENT_IP_CONFIG: Final = Struct("ClientIPConfig").define(Field("timeoutSeconds", INT32, 1, POINTER))
-SESSION_AFFINITY_CONFIG: Final = Struct("SessionAffinityConfig").define(Field("clientIP", CLIENT_IP_CONFIG, 1, POINTER))
-SERVICE_SPEC: Final = Struct("ServiceSpec").define(
-    Field(
-        "ports",
-        List(SERVICE_PORT),
-        1,
-        patch="merge",
-        merge_key="port",
-        list_type="map",
-        list_keys=("port", "protocol"),
-    ),
-    Field("selector", Map(STRING), 2, list_type="atomic"),
-    Field("clusterIP", STRING, 3),
-    Field("clusterIPs", List(STRING), 18, list_type="atomic"),
-    Field("type", named("v1.ServiceType"), 4),
-    Field("externalIPs", List(STRING), 5, list_type="atomic"),
-    Field("sessionAffinity", named("v1.ServiceAffinity"), 7),
-    Field("loadBalancerIP", STRING, 8),
-    Field("loadBalancerSourceRanges", List(STRING), 9, list_type="atomic"),
-    Field("externalName", STRING, 10),
-    Field("externalTrafficPolicy", named("v1.ServiceExternalTrafficPolicy"), 11),
-    Field("healthCheckNodePort", INT32, 12),
-    Field("publishNotReadyAddresses", BOOL, 13),
-    Field("sessionAffinityConfig", SESSION_AFFINITY_CONFIG, 14, POINTER),
-    Field("ipFamilies", List(named("v1.IPFamily")), 19, list_type="atomic"),
-    Field("ipFamilyPolicy", named("v1.IPFamilyPolicy"), 17, POINTER),
-    Field("allocateLoadBalancerNodePorts", BOOL, 20, POINTER),
-    Field("loadBalancerClass", STRING, 21, POINTER),
-    Field("internalTrafficPolicy", named("v1.ServiceInternalTrafficPolicy"), 22, POINTER),
-    Field("trafficDistribution", STRING, 23, POINTER),
-)
-PORT_STATUS: Final = Struct("PortStatus").define(
-    Field("port", INT32, 1, ALWAYS),
-    Field("protocol", named("v1.Protocol"), 2, ALWAYS),
-    Field("error", STRING, 3, POINTER),
-)
-LOAD_BALANCER_INGRESS: Final = Struct("LoadBalancerIngress").define(
-    Field("ip", STRING, 1),
-    Field("hostname", STRING, 2),
-    Field("ipMode", named("v1.LoadBalancerIPMode"), 3, POINTER),
-    Field("ports", List(PORT_STATUS), 4, list_type="atomic"),
-)
-LOAD_BALANCER_STATUS: Final = Struct("LoadBalancerStatus").define(
-    Field("ingress", List(LOAD_BALANCER_INGRESS), 1, list_type="atomic"),
-)
-SERVICE_STATUS: Final = Struct("ServiceStatus").define(
-    Field("loadBalancer", LOAD_BALANCER_STATUS, 1, ALWAYS),
-    Field("conditions", List(CONDITION), 2, patch="merge", merge_key="type", list_type="map", list_keys=("type",)),
-)
-SERVICE: Final = Struct("Service").define(
-    *TYPE_META,
-    Field("metadata", OBJECT_META, 1, ALWAYS),
-    Field("spec", SERVICE_SPEC, 2, ALWAYS),
-    Field("status", SERVICE_STATUS, 3, ALWAYS),
-)
+SERVICE: Final = struct("core/v1.Service")
 
 _TYPES: Final = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]
 _PROTOCOLS: Final = ["SCTP", "TCP", "UDP"]
@@ -111,9 +46,9 @@ def _default(value: Object) -> None:
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
 
-def _complete(new: Object, old: Object | None, subresource: str) -> None:
+def _complete(new: Object, old: Object | None, context: Context) -> None:
     spec: Object = new.get("spec", {})
-    if subresource or spec["type"] == "ExternalName" or not spec.get("ports"):
+    if context.subresource or spec["type"] == "ExternalName" or not spec.get("ports"):
         return
     before = (old or {}).get("spec", {}).get("clusterIP", "")
     spec["clusterIP"] = spec.get("clusterIP") or before or _HEADLESS
@@ -156,21 +91,4 @@ def _port_errors(path: Path, port: Object, names: set[str], *, named: bool) -> l
     return errors
 
 
-KINDS: Final = (
-    Kind(
-        group="",
-        struct=SERVICE,
-        plural="services",
-        namespaced=True,
-        short_names=("svc",),
-        categories=("all",),
-        subresources=(Subresource(name="status", verbs=("get", "patch", "update"), kept=("spec",)),),
-        name_rule=label_1035_name,
-        fresh=("status",),
-        kept=("status",),
-        selectable={"spec.clusterIP": ("spec.clusterIP",), "spec.type": ("spec.type",)},
-        default=_default,
-        complete=_complete,
-        validate=_validate,
-    ),
-)
+RULES: Final = {"Service": Rules(_default, _complete, _validate)}

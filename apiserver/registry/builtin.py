@@ -7,8 +7,8 @@ from functools import partial
 
 from noxu.apiserver.go.structs import decode
 from noxu.apiserver.kinds import events, scheme
-from noxu.apiserver.kinds.kind import Kind, selected, written
-from noxu.apiserver.registry.resource import BUILT_IN, VIRTUAL, Behaviour, Resource, Versions
+from noxu.apiserver.kinds.kind import Kind, reset_fields, selected, written
+from noxu.apiserver.registry.resource import BUILT_IN, VIRTUAL, Behaviour, Resource, ScalePaths, Versions
 from noxu.apiserver.registry.typed import TypedObjects
 from noxu.apiserver.values import Object
 
@@ -37,15 +37,14 @@ class BuiltIn(TypedObjects):
         return written(self.kind, value)
 
     def reset_fields(self, resource: Resource, subresource: str) -> tuple[str, ...]:
-        for candidate in self.kind.subresources:
-            if candidate.name == subresource:
-                return candidate.kept
-        return self.kind.kept
+        return reset_fields(self.kind, subresource)
 
     def selectable(self, resource: Resource, value: Object) -> dict[str, str]:
         return selected(self.kind, value)
 
     def unknown_field_label(self, name: str) -> str:
+        if self.kind.unknown_label:
+            return self.kind.unknown_label.replace("%s", name)
         known = ", ".join(f'"{label}"' for label in ("metadata.name", "metadata.namespace", *self.kind.selectable))
         return f'"{name}" is not a known field selector: only {known}'
 
@@ -66,12 +65,21 @@ def resource_of(kind: Kind, behaviour: Behaviour) -> Resource:
         categories=kind.categories,
         verbs=kind.verbs,
         subresources=frozenset(subresource.name for subresource in kind.subresources),
+        scale=_scale_paths(kind),
+        deprecation_text=kind.deprecation,
         selectable_fields=tuple(kind.selectable),
     )
 
 
+def _scale_paths(kind: Kind) -> ScalePaths | None:
+    found = kind.subresource("scale")
+    if found is None or found.scale is None:
+        return None
+    return ScalePaths(*(f".{found.scale[name]}" for name in ("spec", "status", "selector")))
+
+
 def built_in_versions() -> list[Versions]:
-    """The built-in kinds. All have one version except events, which are served in two groups."""
+    """The built-in kinds, in the order of discovery. Events are served in two groups."""
     versions = []
     for kind in scheme.served():
         if kind.kind != "Event":

@@ -6,6 +6,7 @@ from typing import Final
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.go.fmt import default_format, go_type
+from noxu.apiserver.kinds.selectors import selector_text
 from noxu.apiserver.registry.resource import Resource, ScalePaths
 from noxu.apiserver.values import ABSENT, Json, NotAMap, Object, nested_field
 
@@ -53,7 +54,7 @@ def scale_of(value: Object, resource: Resource, *, missing: int | None = None) -
     try:
         replicas = integer_at(value, paths.spec_replicas)
         status: Object = {"replicas": integer_at(value, paths.status_replicas) or 0}
-        selector = text_at(value, paths.label_selector) if paths.label_selector else ""
+        selector = _selector(value, resource, paths.label_selector) if paths.label_selector else ""
     except ValueError as error:
         raise errors.plain_error(str(error)) from None
     if replicas is None:
@@ -70,6 +71,17 @@ def scale_of(value: Object, resource: Resource, *, missing: int | None = None) -
         "spec": {"replicas": replicas} if replicas else {},
         "status": status,
     }
+
+
+def _selector(value: Object, resource: Resource, path: str) -> str | None:
+    """The selector as text; built-in kinds have a LabelSelector, or labels. Raises ValueError."""
+    if resource.is_custom:
+        return text_at(value, path)
+    found = _value_at(value, path)
+    if not isinstance(found, dict):
+        return ""
+    is_labels = all(isinstance(item, str) for item in found.values())
+    return selector_text({"matchLabels": found} if is_labels else found)
 
 
 def put(value: Object, resource: Resource, new_scale: Object) -> None:

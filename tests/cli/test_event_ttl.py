@@ -11,7 +11,7 @@ import pytest
 from noxu.apiserver import cli, server
 from noxu.apiserver.config import DEFAULT_EVENT_TTL, Config
 from noxu.apiserver.controllers.expiry import ExpiryController
-from noxu.apiserver.kinds import events
+from noxu.apiserver.kinds import scheme
 
 VALID: list[tuple[str, str, float]] = [
     ("hours, minutes and seconds", "1h30m15s", 5415.0),
@@ -47,7 +47,7 @@ def test_invalid_durations(text: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_the_default_is_that_of_the_kinds() -> None:
     assert cli.parser().parse_args(["serve"]).event_ttl == DEFAULT_EVENT_TTL == Config().event_ttl
-    assert {kind.lifetime for kind in events.KINDS} == {DEFAULT_EVENT_TTL}
+    assert {kind.lifetime for kind in scheme.served() if kind.kind == "Event"} == {DEFAULT_EVENT_TTL}
 
 
 def test_the_help_shows_the_default(run: Callable[..., Any]) -> None:

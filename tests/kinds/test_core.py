@@ -90,7 +90,7 @@ KEPT_OF_NAMESPACES = [
 def test_updated_namespaces(subresource: str, finalizers: list[str], phase: str) -> None:
     old = typed(NAMESPACE, {"spec": {"finalizers": ["kubernetes"]}})
     new = typed(NAMESPACE, {"status": {"phase": "Terminating"}})
-    prepare(NAMESPACE, new, old, subresource)
+    prepare(NAMESPACE, new, old, Context(subresource))
     assert new["spec"].get("finalizers", []) == finalizers
     assert new["status"]["phase"] == phase
 
@@ -333,5 +333,5 @@ def test_an_account_gives_tokens() -> None:
 @pytest.mark.parametrize("kind", [CONFIG_MAP, SECRET, SERVICE_ACCOUNT], ids=lambda kind: kind.kind)
 def test_the_other_kinds_of_core_are_plain(kind: Kind) -> None:
     assert (kind.namespaced, kind.verbs, kind.name_rule) == (True, STORED_VERBS, subdomain_name)
-    assert (kind.generation, kind.lifetime, kind.categories) == ("", 0, ())
+    assert (kind.generation, kind.lifetime, kind.categories) == ((), 0, ())
     assert errors(kind, {}, {}) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.go.structs import INT32, STRING, Field, Struct, Write
-from noxu.apiserver.kinds.kind import Kind, Subresource, prepare, selected, written
+from noxu.apiserver.kinds.kind import Context, Kind, Label, Subresource, prepare, selected, written
 from noxu.apiserver.kinds.meta import list_of
 from noxu.apiserver.values import Object
 
@@ -18,14 +18,16 @@ THING = Struct("Thing").define(
 )
 KIND = Kind(
     group="example.com",
+    kind="Thing",
     struct=THING,
     plural="things",
+    singular="thing",
     namespaced=True,
     subresources=(Subresource(name="status", verbs=("get", "update"), kept=("spec", "metadata.labels")),),
-    generation="spec",
+    generation=("spec",),
     fresh=("status", "metadata.old"),
     kept=("status",),
-    selectable={"phase": ("status.phase", "spec.phase"), "size": ("spec.size",)},
+    selectable={"phase": Label(("status.phase", "spec.phase")), "size": Label(("spec.size",), "0")},
 )
 
 
@@ -54,23 +56,23 @@ def test_generations_count_changes_of_the_spec(size: int, generation: int) -> No
 
 def test_an_update_of_the_status_keeps_the_rest() -> None:
     new = thing(size=2, phase="new", labels={"a": "b"})
-    prepare(KIND, new, thing(generation=3, labels={"c": "d"}), "status")
+    prepare(KIND, new, thing(generation=3, labels={"c": "d"}), Context("status"))
     assert new == thing(phase="new", generation=3, labels={"c": "d"})
 
 
 def test_a_kept_field_that_is_absent_is_removed() -> None:
     new = thing(labels={"a": "b"})
-    prepare(KIND, new, thing(generation=1), "status")
+    prepare(KIND, new, thing(generation=1), Context("status"))
     assert "labels" not in new["metadata"]
 
 
 @pytest.mark.parametrize(
     ("value", "labels"),
     [
-        ({}, {"phase": "", "size": ""}),
+        ({}, {"phase": "", "size": "0"}),
         ({"status": {"phase": "A"}, "spec": {"phase": "B", "size": 3}}, {"phase": "A", "size": "3"}),
-        ({"status": {"phase": ""}, "spec": {"phase": "B"}}, {"phase": "B", "size": ""}),
-        ({"status": None, "spec": [1]}, {"phase": "", "size": ""}),
+        ({"status": {"phase": ""}, "spec": {"phase": "B"}}, {"phase": "B", "size": "0"}),
+        ({"status": None, "spec": [1]}, {"phase": "", "size": "0"}),
     ],
 )
 def test_field_labels(value: Object, labels: dict[str, str]) -> None:

@@ -406,7 +406,7 @@ def test_an_update_of_the_status_keeps_all_other_fields() -> None:
     old["metadata"] |= {"generation": 4, "labels": {"a": "b"}, "finalizers": ["a.b/c"]}
     new = typed(VALIDATING, {}, status={"observedGeneration": 4})
     new["metadata"] |= {"labels": {"c": "d"}, "annotations": {"e": "f"}, "resourceVersion": "7"}
-    prepare(VALIDATING, new, old, "status")
+    prepare(VALIDATING, new, old, Context("status"))
     assert new["spec"] == old["spec"]
     assert new["status"] == {"observedGeneration": 4}
     assert new["metadata"] == {
@@ -484,6 +484,6 @@ def test_names_for_files_cannot_be_created(kind: Kind) -> None:
     "kind", [VALIDATING, MUTATING, VALIDATING_BINDING, MUTATING_BINDING], ids=lambda kind: kind.kind
 )
 def test_properties_of_the_policy_kinds(kind: Kind) -> None:
-    assert (kind.namespaced, kind.categories, kind.generation) == (False, ("api-extensions",), "spec")
+    assert (kind.namespaced, kind.categories, kind.generation) == (False, ("api-extensions",), ("spec",))
     assert (kind.unconditional_update, kind.create_on_update) == (False, False)
     assert kind.has_status is (kind is VALIDATING)

@@ -40,7 +40,7 @@ OTHERS = [
     ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList"),
 ]
 UNKNOWN_KINDS = [
-    ("v1", "Pod"),
+    ("v1", "Widget"),
     ("v2", "Namespace"),
     ("example.com/v1", "Namespace"),
     ("authentication.k8s.io/v1", "TokenReviewList"),

@@ -99,7 +99,7 @@ def test_addresses(spec: Object, before: Object, address: str) -> None:
 def test_its_status_has_an_endpoint_of_its_own() -> None:
     ready = {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}
     old, new = typed(WEB), typed({"ports": [{"port": 81}]}, status=ready)
-    prepare(SERVICE, new, old, "status")
+    prepare(SERVICE, new, old, Context("status"))
     assert (new["spec"]["ports"][0]["port"], new["status"]) == (80, ready)
     new = typed(WEB, status=ready)
     prepare(SERVICE, new, None)

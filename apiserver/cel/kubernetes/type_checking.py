@@ -74,6 +74,8 @@ _SCALARS: Final = {
     Wire.TIME: types.TIMESTAMP,
     Wire.MICRO_TIME: types.TIMESTAMP,
     Wire.INT_OR_STRING: types.DYN,
+    Wire.QUANTITY: types.DYN,
+    Wire.DURATION: types.STRING,
 }
 
 

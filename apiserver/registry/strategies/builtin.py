@@ -13,7 +13,7 @@ from noxu.apiserver.values import Object
 
 def prepare(draft: Draft) -> None:
     """Reset fields that cannot be set through this endpoint, and set those that the server determines."""
-    prepare_object(_table(draft), draft.new, draft.old, draft.request.subresource)
+    prepare_object(_table(draft), draft.new, draft.old, _context(draft))
 
 
 def validate(draft: Draft) -> None:
@@ -26,12 +26,19 @@ def validate(draft: Draft) -> None:
     if old is not None:
         outcome.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
     strict = draft.request.options.field_validation == "Strict"
-    for error in table.validate(new, old, Context(draft.request.subresource, Checker())):
+    for error in table.validate(new, old, _context(draft)):
         if strict or not isinstance(error, Unevaluable):
             outcome.errors.append(error)
         else:
             outcome.warnings.append(" ".join(str(error).split()))
     outcome.warnings += table.warnings(new, old)
+
+
+def _context(draft: Draft) -> Context:
+    user = draft.request.user
+    attributes = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    extra = {name: list(values) for name, values in user.extra}
+    return Context(draft.request.subresource, Checker(), draft.now, attributes | ({"extra": extra} if extra else {}))
 
 
 def _table(draft: Draft) -> Kind:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.apiserver.api import field
+from noxu.apiserver.kinds.kind import Rules
 from noxu.apiserver.kinds.matching import Unevaluable
 from noxu.apiserver.registry.builtin import BuiltIn, built_in_versions, resource_of
 from noxu.apiserver.registry.definition import definitions_resource
@@ -76,7 +77,7 @@ def test_what_the_server_cannot_evaluate_is_an_error_only_for_a_strict_client(
 ) -> None:
     assert CONFIG_MAPS.table is not None
     unevaluable = Unevaluable(*field.invalid("data", 1, "not\n  yet"))
-    kind = replace(CONFIG_MAPS.table, validate=lambda *_: [unevaluable])
+    kind = replace(CONFIG_MAPS.table, load_rules=lambda: Rules(validate=lambda *_: [unevaluable]))
     resource = resource_of(kind, BuiltIn(kind))
     Versions([resource], resource)
     draft = draft_of(resource, config_map(), options=Options(field_validation=mode))
