@@ -7,26 +7,36 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 
-SUBRESOURCE_VERBS: Final = {
-    "finalize": ("update",),
-    "status": ("get", "patch", "update"),
-    "scale": ("get", "patch", "update"),
-    "token": ("create",),
-}
-"""The subresources in the order of the documents, with their verbs."""
 TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
-_BODIES: Final = {
-    "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
-    "token": {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"},
-}
-"""The kinds of subresources whose bodies are not of the resource's kind."""
+_UPDATED: Final = ("get", "patch", "update")
+_SCALE: Final = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+
+
+class _Subresource(NamedTuple):
+    """`kind` is the kind of its bodies if that is not the resource's."""
+
+    name: str
+    verbs: tuple[str, ...]
+    kind: Object | None = None
+
+
+def _subresources(resource: Resource) -> Iterator[_Subresource]:
+    if resource.table is None:
+        for name, kind in (("status", None), ("scale", _SCALE)):
+            if name in resource.subresources:
+                yield _Subresource(name, _UPDATED, kind)
+        return
+    for part in resource.table.subresources:
+        kind = {"group": part.body_group, "version": part.body_version, "kind": part.body.name} if part.body else None
+        yield _Subresource(part.name, part.verbs, kind)
 
 
 def storage_version_hash(resource: Resource) -> str:
@@ -38,10 +48,6 @@ def storage_version_hash(resource: Resource) -> str:
 
 def _verbs(resource: Resource) -> list[str]:
     return list(TERMINATING_VERBS if resource.versions.deletes_instances else resource.verbs)
-
-
-def _subresources(resource: Resource) -> list[str]:
-    return [name for name in SUBRESOURCE_VERBS if name in resource.subresources]
 
 
 def api_versions(address: str) -> Object:
@@ -96,17 +102,19 @@ def _entries(resource: Resource) -> list[Object]:
         entry["categories"] = list(resource.categories)
     if resource.is_stored:
         entry["storageVersionHash"] = storage_version_hash(resource)
-    return [entry, *(_subresource_entry(resource, name) for name in _subresources(resource))]
+    return [entry, *(_subresource_entry(resource, part) for part in _subresources(resource))]
 
 
-def _subresource_entry(resource: Resource, name: str) -> Object:
-    body = _BODIES.get(name, {"kind": resource.kind})
+def _subresource_entry(resource: Resource, part: _Subresource) -> Object:
+    body = part.kind or {"kind": resource.kind}
+    if (body.get("group"), body.get("version")) == (resource.group, resource.version):
+        body = {"kind": body["kind"]}
     return {
-        "name": f"{resource.plural}/{name}",
+        "name": f"{resource.plural}/{part.name}",
         "singularName": "",
         "namespaced": resource.namespaced,
         **body,
-        "verbs": list(SUBRESOURCE_VERBS[name]),
+        "verbs": list(part.verbs),
     }
 
 
@@ -147,12 +155,8 @@ def _aggregated_entry(resource: Resource) -> Object:
     if resource.categories:
         entry["categories"] = list(resource.categories)
     subresources = [
-        {
-            "subresource": name,
-            "responseKind": _BODIES.get(name, response_kind),
-            "verbs": list(SUBRESOURCE_VERBS[name]),
-        }
-        for name in _subresources(resource)
+        {"subresource": part.name, "responseKind": part.kind or response_kind, "verbs": list(part.verbs)}
+        for part in _subresources(resource)
     ]
     if subresources:
         entry["subresources"] = subresources

@@ -192,7 +192,7 @@ async def delete(exchange: Exchange) -> Answer:
     written = await exchange.backend.writer.write(request, exchange.outcome, exchange.trace)
     entry = written.entry
     assert entry is not None
-    if not written.deleted or resource.collection == "/namespaces":
+    if not written.deleted or (resource.table is not None and resource.table.returns_deleted):
         # Upstream: 202 only for clients that cascade with orphanDependents=false; others expect 200.
         status = 202 if not written.deleted and options_sent.get("orphanDependents") is False else 200
         return await entry_answer(exchange, entry, accepted, status)

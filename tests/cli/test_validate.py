@@ -127,18 +127,18 @@ def test_strict_turns_warnings_into_errors(run: Make, write: Make, crd: Make) ->
 
 
 def test_kinds_without_a_crd(run: Make, write: Make) -> None:
-    write("a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}")
+    write("a.yaml", "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: a, namespace: b}")
     ran = run("validate -f a.yaml")
     assert ran.status == 1
     assert ran.out == (
-        "a.yaml: Deployment b/a: refused\n"
-        '  no matches for kind "Deployment" in version "apps/v1": load its CRD, too\n'
+        "a.yaml: Gadget b/a: refused\n"
+        '  no matches for kind "Gadget" in version "example.com/v1": load its CRD, too\n'
         "1 object: 0 valid, 1 refused, 0 skipped\n"
     )
     ran = run("validate -f a.yaml --ignore-unknown-kinds")
     assert (ran.status, ran.out) == (
         0,
-        "a.yaml: Deployment b/a: skipped\n1 object: 0 valid, 0 refused, 1 skipped\n",
+        "a.yaml: Gadget b/a: skipped\n1 object: 0 valid, 0 refused, 1 skipped\n",
     )
 
 

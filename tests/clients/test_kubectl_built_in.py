@@ -140,12 +140,19 @@ BUILT_IN: dict[str, str] = {
         widget.example.com "my-w" deleted…
     """,
     "kinds that are not served": """
-        $ kubectl get pods
-        error: the server doesn't have a resource type "pods"
+        $ kubectl get podmetrics
+        error: the server doesn't have a resource type "podmetrics"
         [1]
+    """,
+    "workloads are stored": """
         $ kubectl create deployment d --image i
-        error: failed to create deployment: the server could not find the requested resource (post deployments.apps)
-        [1]
+        deployment.apps/d created
+        $ kubectl scale deployment d --replicas 3
+        deployment.apps/d scaled
+        $ kubectl get deployment d -o jsonpath={.spec.replicas},{.spec.strategy.type},{.metadata.generation}
+        3,RollingUpdate,2
+        $ kubectl get pods
+        No resources found in … namespace.
     """,
 }
 
