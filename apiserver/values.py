@@ -7,7 +7,7 @@ may send 10 000 levels, and Python's stack takes 1 000.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -35,7 +35,12 @@ def copy(value: Json) -> Json:
     return _copy_in_python(value)
 
 
-def _copy_in_python(value: Json) -> Json:
+def sorted_copy(value: Json) -> Json:
+    """A deep copy in which the keys of all objects are sorted. Scalars are shared."""
+    return _copy_in_python(value, lambda item: dict(sorted(item.items())))
+
+
+def _copy_in_python(value: Json, copy_object: Callable[[Object], Object] = dict) -> Json:
     """A deep copy that other threads may interrupt."""
     top: list[Json] = [value]
     todo: list[tuple[Json, Iterator[tuple[Json, Json]]]] = [(top, iter(enumerate(top)))]  # containers, half done
@@ -43,7 +48,7 @@ def _copy_in_python(value: Json) -> Json:
         container, rest = todo[-1]
         for key, item in rest:
             if isinstance(item, dict):
-                container[key] = made = dict(item)
+                container[key] = made = copy_object(item)
                 if made:
                     todo.append((made, iter(made.items())))
                     break

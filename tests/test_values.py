@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu.apiserver import values
-from noxu.apiserver.values import ABSENT, NotAMap, copy, equal, nested_field
+from noxu.apiserver.values import ABSENT, NotAMap, copy, equal, nested_field, sorted_copy
 
 JSON = st.recursive(
     st.none()
@@ -29,6 +29,14 @@ def containers(value: Any) -> list[Any]:
             found.append(item)
             todo += item.values() if isinstance(item, dict) else item
     return found
+
+
+@given(value=JSON)
+def test_a_sorted_copy_is_equal_and_all_its_objects_are_sorted(value: Any) -> None:
+    made = sorted_copy(value)
+    assert equal(made, value)
+    for container in containers(made):
+        assert not isinstance(container, dict) or list(container) == sorted(container)
 
 
 @pytest.mark.parametrize("limit", [values.MAX_COPIED_AT_ONCE, 0], ids=["small", "in pieces"])

@@ -248,7 +248,13 @@ def _may_have_go_floats(written: bytes) -> bool:
 def encode(value: Json, *, sort_keys: bool) -> bytes:
     """The value as encoding/json writes it, on one line without a line end."""
     written = _encode_fast(value, _SORTED if sort_keys else 0)
-    return written if written is not None else _encode_in_python(value, sort_keys=sort_keys)
+    return _escape(written) if written is not None else _encode_in_python(value, sort_keys=sort_keys)
+
+
+def encode_unescaped(value: Json) -> bytes:
+    """The value as encoding/json/v2 writes it: `<`, `>`, `&`, U+2028 and U+2029 are as they are. Keys keep their order."""
+    written = _encode_fast(value, 0)
+    return written if written is not None else _encode_in_python(value, sort_keys=False, escape_html=False)
 
 
 def _encode_fast(value: Json, option: int) -> bytes | None:
@@ -259,7 +265,7 @@ def _encode_fast(value: Json, option: int) -> bytes | None:
         return None
     if _may_have_go_floats(written) or isinstance(value, float):
         return None
-    return _escape(written)
+    return written
 
 
 def _escape(written: bytes) -> bytes:
@@ -272,8 +278,8 @@ def _escape(written: bytes) -> bytes:
     return written
 
 
-def _encode_in_python(value: Json, *, sort_keys: bool) -> bytes:
-    text = compact_json(value, sort_keys=sort_keys)
+def _encode_in_python(value: Json, *, sort_keys: bool, escape_html: bool = True) -> bytes:
+    text = compact_json(value, sort_keys=sort_keys, escape_html=escape_html)
     return string_of(text.encode("utf-8", "surrogatepass")).encode()
 
 
@@ -300,9 +306,11 @@ _ALWAYS_INDENTED: Final = 1024  # bytes: not even a chain of objects this long h
 
 def _has_too_much_indentation(value: Json, size: int) -> bool:
     """Whether indenting multiplies a value of `size` bytes: at level 250, each item of two bytes has 500 spaces before it."""
-    if size <= _ALWAYS_INDENTED:
-        return False
-    most = MAX_INDENTATION + INDENTATION_RATIO * size
+    return size > _ALWAYS_INDENTED and needs_indentation(value, MAX_INDENTATION + INDENTATION_RATIO * size)
+
+
+def needs_indentation(value: Json, most: int) -> bool:
+    """Whether a value indented by two spaces per level has more than `most` spaces of indentation."""
     todo = [(value, 0)] if isinstance(value, (dict, list)) else []
     while todo:
         container, depth = todo.pop()

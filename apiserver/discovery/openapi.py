@@ -248,8 +248,9 @@ def _object(parts: Parts) -> bytes:
 
 
 def _json_v2(head: Object, items: Parts, own: Parts) -> bytes:
-    parts = {name: _encode(value) for name, value in head.items()}
-    return _object(parts | {"paths": _object(items), "definitions": _object(own)})
+    parts = {name: codec.encode_unescaped(value) for name, value in head.items()}
+    shared = parts.pop("parameters")
+    return _object(parts | {"paths": _object(items), "definitions": _object(own), "parameters": shared})
 
 
 def _json_v3(head: Object, items: Parts, own: Parts) -> bytes:
@@ -271,7 +272,10 @@ def _definition_v3(name: str) -> Object:
 
 _V2: Final = {
     form: _Style(schemas.V2, definitions.in_v2, paths.v2, _head_v2, writer)
-    for form, writer in ((Form.JSON, Writer(_encode, _encode, _json_v2)), (Form.PROTOBUF, proto.V2))
+    for form, writer in (
+        (Form.JSON, Writer(codec.encode_unescaped, codec.encode_unescaped, _json_v2)),
+        (Form.PROTOBUF, proto.V2),
+    )
 }
 _V3: Final = {
     form: _Style(schemas.V3, _definition_v3, paths.v3, _head_v3, writer)

@@ -355,7 +355,8 @@ def _parameter_v3(parameter: Parameter) -> Object:
 
 
 def _operation_extensions(route: Route) -> Object:
-    return {"x-kubernetes-action": route.action.name, "x-kubernetes-group-version-kind": route.kind}
+    kind = {name: route.kind[name] for name in ("group", "version", "kind")}  # a struct; in definitions it is a map
+    return {"x-kubernetes-action": route.action.name, "x-kubernetes-group-version-kind": kind}
 
 
 # -- v2 ---------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ A message is a table: the field number and the encoding of each keyword. Keyword
 (`x-…`). Messages follow gnostic, including its peculiarities:
 
 - a map is a list of names and values; zero and empty values are not written;
-- any value (in an enum, an extension) is YAML text; JSON is YAML, except for some characters;
+- fields are in the order of their numbers, whatever the order of keywords;
+- any value (in an enum, an extension) is YAML text, as go-yaml writes it;
 - in v3 a default is a scalar, and any schema may be a reference.
 
 Documents are assembled from parts: `Writer` encodes one schema or path item at a time, and assembles documents.
@@ -15,9 +16,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.go import yaml_node_writer
 from noxu.apiserver.go.wire import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
 from noxu.apiserver.values import Json, Object
 
@@ -94,31 +97,43 @@ def _inside(encode: Encode, number: int) -> Encode:
 
 
 def _message(table: Table, extensions: int = 0) -> Encode:
-    """A message with the fields of a table; `extensions` is the field number of extensions, 0 if it has none."""
+    """A message with the fields of a table; `extensions` is the field number of extensions, 0 if it has none.
+
+    Go writes fields in the order of their numbers, which is the order of the table; extensions have the highest.
+    """
+    ranked = {keyword: (rank, write) for rank, (keyword, write) in enumerate(table.items())}
     extension = _named(extensions, _any)
+    last = len(ranked)
 
     def encode(value: Json) -> bytes:
-        fields = []
+        fields: list[tuple[int, bytes]] = []
         for keyword, given in value.items():
-            write = table.get(keyword)
-            if write is not None:
-                fields.append(write(given))
+            found = ranked.get(keyword)
+            if found is not None:
+                fields.append((found[0], found[1](given)))
             elif extensions and keyword.startswith("x-"):
-                fields.append(extension({keyword: given}))
-        return b"".join(fields)
+                fields.append((last, extension({keyword: given})))
+        fields.sort(key=_rank)
+        return b"".join([data for _, data in fields])
 
     return encode
 
 
+_rank: Final = itemgetter(0)
+
+_MOST_INDENTATION: Final = 2048
+"""Pairs of spaces that any value may have; a larger one may have half of INDENTATION_RATIO times its compact size."""
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
 
 
 def _yaml(value: Json) -> bytes:
-    """A JSON value as YAML, in which some characters have to be escaped."""
-    text = codec.encode(value, sort_keys=True).decode()
-    if not text.isascii() or "\x7f" in text:
-        text = _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    return text.encode() + b"\n"
+    """A value as YAML. If indentation would multiply it, it is compact JSON with the escapes that YAML requires."""
+    if isinstance(value, (dict, list)):
+        compact = codec.encode(value, sort_keys=False)
+        if codec.needs_indentation(value, _MOST_INDENTATION + codec.INDENTATION_RATIO // 2 * len(compact)):
+            text = _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", compact.decode())
+            return text.encode() + b"\n"
+    return yaml_node_writer.write(value)
 
 
 _any: Final = _inside(_yaml, 2)
@@ -136,9 +151,12 @@ def _schema_or_flag(encode: Encode) -> Encode:
 _EXTERNAL_DOCS: Final = _message({"description": _text(1), "url": _text(2)}, 3)
 _INFO_V2: Final = _message({"title": _text(1), "version": _text(2), "description": _text(3)}, 7)
 
-_schema_v2_fields: Final[Table] = {}
-_schema_v2: Final = _message(_schema_v2_fields, 31)
-_schema_v2_fields.update(
+
+def _schema_v2(value: Json) -> bytes:
+    return _schema_message_v2(value)
+
+
+_schema_message_v2: Final = _message(
     {
         "$ref": _text(1),
         "format": _text(2),
@@ -167,7 +185,8 @@ _schema_v2_fields.update(
         "properties": _field(25, _named(1, _schema_v2)),
         "externalDocs": _field(29, _EXTERNAL_DOCS),
         "example": _field(30, _any),
-    }
+    },
+    31,
 )
 
 _body_parameter: Final = _message(
@@ -228,8 +247,11 @@ _path_item_v2: Final = _message(
 
 _INFO_V3: Final = _message({"title": _text(1), "description": _text(2), "version": _text(6)}, 7)
 
-_schema_v3_fields: Final[Table] = {}
-_plain_schema_v3: Final = _message(_schema_v3_fields, 36)
+
+def _plain_schema_v3(value: Json) -> bytes:
+    return _schema_message_v3(value)
+
+
 _as_schema: Final = _field(1, _plain_schema_v3)
 _reference_v3: Final = _field(2, _message({"$ref": _text(1), "summary": _text(2), "description": _text(3)}))
 
@@ -252,7 +274,7 @@ def _default_v3(value: Json) -> bytes:
     return _default_text(value) if isinstance(value, str) else b""
 
 
-_schema_v3_fields.update(
+_schema_message_v3: Final = _message(
     {
         "nullable": _flag(1),
         "externalDocs": _field(6, _EXTERNAL_DOCS),
@@ -284,7 +306,8 @@ _schema_v3_fields.update(
         "default": _field(33, _default_v3),
         "description": _text(34),
         "format": _text(35),
-    }
+    },
+    36,
 )
 
 _content: Final = _named(1, _message({"schema": _field(1, _schema_v3)}, 5))

@@ -11,12 +11,14 @@ Schemas are not changed in place; unchanged subtrees are shared with the definit
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from noxu.apiserver.discovery import openapi_definitions as definitions
 from noxu.apiserver.discovery.openapi_texts import EMBEDDED_TYPE_META, LIST_METADATA, OBJECT_METADATA, TYPE_META
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
+from noxu.apiserver.values import Json, Object, sorted_copy
 
 V2: Final = definitions.REF
 V3: Final = "#/components/schemas/"
@@ -42,7 +44,7 @@ def kind_schema(resource: Resource, style: str) -> Object:
     described = {name: {"description": TYPE_META[name], "type": "string"} for name in TYPE_META}
     metadata = reference(style, definitions.OBJECT_META, OBJECT_METADATA)
     properties = schema.get("properties", {}) | described | {"metadata": metadata}
-    return schema | {"properties": properties} | _extensions(resource, resource.kind)
+    return ordered(schema | {"properties": properties} | _extensions(resource, resource.kind))
 
 
 def list_schema(resource: Resource, style: str) -> Object:
@@ -153,6 +155,62 @@ def _require_no_nulls(out: Object) -> None:
         out["required"] = kept
     else:
         del out["required"]
+
+
+# -- order ------------------------------------------------------------------------------------------------------------
+
+_KEYWORDS: Final = (
+    "description", "type", "nullable", "format", "title", "default", "maximum", "exclusiveMaximum", "minimum",
+    "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf",
+    "enum", "maxProperties", "minProperties", "required", "items", "allOf", "oneOf", "anyOf", "not", "properties",
+    "additionalProperties", "externalDocs", "example", "$ref",
+)  # fmt: skip
+"""The fields of kube-openapi's spec.Schema in their order. Extensions follow, sorted."""
+_KEPT: Final = frozenset({"default", "items", "not", "additionalProperties"})
+_IN_RULES: Final = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
+_PLACES: Final = {keyword: (place, "") for place, keyword in enumerate(_KEYWORDS)}
+_LAST: Final = len(_KEYWORDS)
+
+
+@lru_cache(maxsize=1024)
+def _arranged(keywords: tuple[str, ...]) -> list[str]:
+    """Keywords in their order. Most schemas have one of a few combinations."""
+    return sorted(keywords, key=lambda keyword: _PLACES.get(keyword) or (_LAST, keyword))
+
+
+def ordered(schema: Object) -> Object:
+    """A schema with its keywords, and the names in it, in the order in which kube-openapi writes them.
+
+    {"x-b": 1, "type": "object", "x-a": 2, "description": "d"} becomes
+    {"description": "d", "type": "object", "x-a": 2, "x-b": 1}. Null, and empty lists, objects
+    and strings are omitted, except as values of the keywords in _KEPT.
+    """
+    out: Object = {}
+    for keyword in _arranged(tuple(schema)):
+        value = schema[keyword]
+        if value or (value is not None and (keyword in _KEPT or not isinstance(value, (dict, list, str)))):
+            order = _NESTED.get(keyword)
+            out[keyword] = order(value) if order else value
+    return out
+
+
+def _ordered_list(nested: Json) -> Json:
+    return [ordered(schema) for schema in nested]
+
+
+def _ordered_rules(rules: Json) -> Json:
+    return [{name: rule[name] for name in _IN_RULES if name in rule} for rule in rules]
+
+
+_NESTED: Final[dict[str, Callable[[Json], Json]]] = {
+    **dict.fromkeys(("items", "not"), ordered),
+    "additionalProperties": lambda schema: ordered(schema) if isinstance(schema, dict) else schema,
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), _ordered_list),
+    **dict.fromkeys(("default", "enum", "example"), sorted_copy),
+    "externalDocs": lambda docs: {name: docs[name] for name in ("description", "url") if docs.get(name)},
+    "properties": lambda properties: {name: ordered(properties[name]) for name in sorted(properties)},
+    "x-kubernetes-validations": _ordered_rules,
+}
 
 
 # -- both -------------------------------------------------------------------------------------------------------------

@@ -142,6 +142,16 @@ _SORTED: Final = Notation(
 _UNSORTED: Final = _SORTED._replace(sort_keys=False)
 
 
-def compact_json(value: Json, *, sort_keys: bool = True) -> str:
-    """encoding/json's Marshal."""
+_UNESCAPED: Final = Notation(
+    map=("{", ",", "}"),
+    list=("[", ",", "]"),
+    key=lambda name: f"{_to_json_string(name)}:",
+    scalar=lambda value: _to_json_string(value) if isinstance(value, str) else _json_scalar(value),
+)
+
+
+def compact_json(value: Json, *, sort_keys: bool = True, escape_html: bool = True) -> str:
+    """encoding/json's Marshal; without `escape_html` that of its version 2."""
+    if not escape_html:
+        return render(value, _UNESCAPED._replace(sort_keys=sort_keys))
     return render(value, _SORTED if sort_keys else _UNSORTED)

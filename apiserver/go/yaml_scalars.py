@@ -21,6 +21,9 @@ _WORDS: Final[dict[str, Json]] = {
     **dict.fromkeys([".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"], math.inf),
     **dict.fromkeys(["-.inf", "-.Inf", "-.INF"], -math.inf),
 }
+_TEXT_IN_YAML_1_2: Final = frozenset(word for word, value in _WORDS.items() if type(value) is bool) - frozenset(
+    ["true", "True", "TRUE", "false", "False", "FALSE"]
+)
 MEANINGFUL: Final = frozenset("+-0123456789yYnNtTfFoO~.")  # any other plain scalar is a string
 _MAX_UINT64: Final = 2**64 - 1
 _MISSING: Final = object()
@@ -52,6 +55,11 @@ def resolve(text: str) -> Json:
         value = float(digits)
         return text if math.isinf(value) else value
     return text
+
+
+def is_text(text: str) -> bool:
+    """Whether go-yaml v3 reads a plain scalar as a string. For it, `yes` and `off` are strings, a date is not."""
+    return text in _TEXT_IN_YAML_1_2 or (isinstance(resolve(text), str) and not is_timestamp(text))
 
 
 def _parse_int(match: re.Match[str]) -> int | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cmp_to_key
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from noxu.apiserver.go.text import float_json, plain
 from noxu.apiserver.go.yaml_scalars import is_timestamp, resolve
@@ -27,16 +27,17 @@ _INDENT: Final = 2
 _WIDTH: Final = 80
 _MAX_SIMPLE_KEY: Final = 128  # bytes; longer keys are written as `? key`
 
-_BREAKS: Final = "\n\r\x85\u2028\u2029"
-_UNPRINTABLE: Final = "[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]"
+BREAKS: Final = "\n\r\x85\u2028\u2029"
+PRINTABLE: Final = "\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd"
+_UNPRINTABLE: Final = f"[^{PRINTABLE}]"
 _base60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?").fullmatch
-_break: Final = re.compile(f"[{_BREAKS}]").search
-_edge: Final = re.compile(f"[ {_BREAKS}]|.*[ {_BREAKS}]\\Z", re.DOTALL).match  # starts or ends with space or break
-_break_space: Final = re.compile(f"[{_BREAKS}] ").search
-_unquotable: Final = re.compile(f" [{_BREAKS}]|{_UNPRINTABLE}").search  # only double quotes will do
+_break: Final = re.compile(f"[{BREAKS}]").search
+_edge: Final = re.compile(f"[ {BREAKS}]|.*[ {BREAKS}]\\Z", re.DOTALL).match  # starts or ends with space or break
+_break_space: Final = re.compile(f"[{BREAKS}] ").search
+_unquotable: Final = re.compile(f" [{BREAKS}]|{_UNPRINTABLE}").search  # only double quotes will do
 _indicator: Final = re.compile(r"---|\.\.\.|[#,\[\]{}&*!|>'\"%@`]|[?:-](?:[ \t]|\Z)").match
-_inner_indicator: Final = re.compile(f":(?:[ \t]|\\Z)|[ \t\0{_BREAKS}]#").search
-_to_escape: Final = re.compile(f'{_UNPRINTABLE}|[{_BREAKS}"\\\\]')
+_inner_indicator: Final = re.compile(f":(?:[ \t]|\\Z)|[ \t\0{BREAKS}]#").search
+_to_escape: Final = re.compile(f'{_UNPRINTABLE}|[{BREAKS}"\\\\]')
 _ESCAPES: Final = {
     "\0": "\\0",
     "\a": "\\a",
@@ -58,7 +59,7 @@ _ESCAPES: Final = {
 
 def write(value: Json) -> bytes:
     """One document, with a line end."""
-    return _Writer().document(value).encode("utf-8", "surrogatepass")
+    return Writer().document(value).encode("utf-8", "surrogatepass")
 
 
 def compare_keys(left: str, right: str) -> int:
@@ -113,7 +114,7 @@ class _Frame(NamedTuple):
     outer: int
 
 
-class _Writer:
+class Writer:
     """The emitter: text, its column, and the indentation of the innermost collection (-1 outside of all).
 
     `whitespace` and `indention` are libyaml's names: the last character is a space; the line has only indentation and
@@ -124,7 +125,12 @@ class _Writer:
         "-"         1       0       False       True       the item is a mapping: indent becomes 2
         "- b"       3       2       False       False
         "- b:"      4       2       False       False
+
+    go-yaml v3 has the same emitter, but another layout: what a subclass overrides (see `yaml_node_writer`).
     """
+
+    indent_step: ClassVar[int] = _INDENT
+    width: ClassVar[int] = _WIDTH
 
     def __init__(self) -> None:
         self.out: list[str] = []
@@ -150,11 +156,11 @@ class _Writer:
                 self.node(item, stack, in_mapping=False)
                 continue
             if len(item.encode("utf-8", "surrogatepass")) <= _MAX_SIMPLE_KEY and not _break(item):
-                self.string(item, simple_key=True)
+                self.string(item, simple_key=True, in_mapping=True)
                 self.put(":")
             else:
                 self.sign("?", indention=True)
-                self.string(item, simple_key=False)
+                self.string(item, simple_key=False, in_mapping=True)
                 self.start_line()
                 self.sign(":", indention=True)
             self.node(mapping[item], stack, in_mapping=True)
@@ -163,18 +169,44 @@ class _Writer:
 
     def node(self, value: Json, stack: list[_Frame], *, in_mapping: bool) -> None:
         if isinstance(value, str):
-            self.string(value, simple_key=False)
-        elif isinstance(value, dict) and value:
-            stack.append(_Frame(iter(sorted(value, key=_natural)), value, self.indent))
-            self.indent = max(self.indent + _INDENT, 0) if self.indent >= 0 else 0
-        elif isinstance(value, list) and value:
-            stack.append(_Frame(iter(value), None, self.indent))
-            if self.indent < 0:
-                self.indent = 0
-            elif not in_mapping or self.indention:
-                self.indent += _INDENT
+            self.string(value, simple_key=False, in_mapping=in_mapping)
+        elif isinstance(value, (dict, list)) and value:
+            mapping = value if isinstance(value, dict) else None
+            rest = iter(value) if mapping is None else self.keys(mapping)
+            stack.append(_Frame(rest, mapping, self.indent))
+            self.indent = self.collection_indent(is_list=mapping is None, in_mapping=in_mapping)
         else:
-            self.sign(_text(value))
+            self.sign(self.scalar(value))
+
+    # -- layout: what differs between versions of go-yaml
+
+    def keys(self, mapping: Object) -> Iterator[str]:
+        """The keys in the order in which they are written."""
+        return iter(sorted(mapping, key=_natural))
+
+    def collection_indent(self, *, is_list: bool, in_mapping: bool) -> int:
+        """The indentation of the members of a collection that starts here."""
+        if self.indent < 0:
+            return 0
+        return self.indent if is_list and in_mapping and not self.indention else self.indent + _INDENT
+
+    def string_indent(self, *, in_mapping: bool) -> int:
+        """The indentation of the second and later lines of a string."""
+        return self.indent + _INDENT if self.indent >= 0 else _INDENT
+
+    def is_text(self, text: str) -> bool:
+        """Whether a plain scalar is read as a string."""
+        return isinstance(resolve(text), str) and not is_timestamp(text) and not _base60(text)
+
+    def may_be_block(self, text: str) -> bool:
+        """Whether a text of several lines can be a literal block."""
+        return not _unquotable(text) and not text.endswith(" ")
+
+    def scalar(self, value: Json) -> str:
+        """The text of a number, boolean, null or empty collection."""
+        return _text(value)
+
+    # -- text
 
     def put(self, text: str) -> None:
         self.out.append(text)
@@ -202,10 +234,10 @@ class _Writer:
             self.column = indent
         self.whitespace = self.indention = True
 
-    def string(self, text: str, *, simple_key: bool) -> None:
+    def string(self, text: str, *, simple_key: bool, in_mapping: bool) -> None:
         outer = self.indent
-        self.indent = self.indent + _INDENT if self.indent >= 0 else _INDENT
-        style = _style(text, simple_key=simple_key)
+        self.indent = self.string_indent(in_mapping=in_mapping)
+        style = self._style(text, simple_key=simple_key)
         if style == "|":
             self.literal(text)
         elif style == '"':
@@ -219,12 +251,22 @@ class _Writer:
             self.folded(text, fold=not simple_key, quoted=False)
         self.indent = outer
 
+    def _style(self, text: str, *, simple_key: bool) -> str:
+        """The quotation mark, `|` for a literal block, "" for plain text."""
+        if "\n" in text:
+            return "|" if not simple_key and self.may_be_block(text) else '"'
+        if _unquotable(text) or not self.is_text(text):
+            return '"'
+        if _indicator(text) or _inner_indicator(text) or _edge(text) or _break(text) or _break_space(text):
+            return '"' if _break_space(text) else "'"
+        return ""
+
     def folded(self, text: str, *, fold: bool, quoted: bool) -> None:
         """Plain or single-quoted text: a single space beyond the width becomes a line end.
 
-        The only line breaks in such text are U+2028 and U+2029 (see `_style`), which are copied.
+        The only line breaks in such text are U+2028 and U+2029 (see `Writer._style`), which are copied.
         """
-        if (not fold or self.column + len(text) <= _WIDTH or " " not in text) and not _break(text):
+        if (not fold or self.column + len(text) <= self.width or " " not in text) and not _break(text):
             self.put(text)
             return
         last = len(text) - 1
@@ -232,12 +274,12 @@ class _Writer:
         for n, char in enumerate(text):
             if char == " ":
                 alone = not was_space and text[n + 1 : n + 2] != " "
-                if fold and alone and self.column > _WIDTH and (not quoted or 0 < n < last):
+                if fold and alone and self.column > self.width and (not quoted or 0 < n < last):
                     self.start_line()
                 else:
                     self.put(" ")
                 was_space = True
-            elif char in _BREAKS:
+            elif char in BREAKS:
                 self.out.append(char)
                 self.column = 0
                 self.indention = was_break = True
@@ -259,7 +301,7 @@ class _Writer:
         was_space = False
         for n, piece in enumerate(pieces):
             if n:
-                if not was_space and self.column > _WIDTH and 0 < position < last:
+                if not was_space and self.column > self.width and 0 < position < last:
                     self.start_line()
                     if not piece:  # another space follows
                         self.put("\\")
@@ -275,14 +317,14 @@ class _Writer:
 
     def literal(self, text: str) -> None:
         self.sign("|")
-        hint = str(_INDENT) if text[0] in f" {_BREAKS}" else ""
-        chomp = "-" if text[-1] not in _BREAKS else "+" if len(text) == 1 or text[-2] in _BREAKS else ""
+        hint = str(self.indent_step) if text[0] in f" {BREAKS}" else ""
+        chomp = "-" if text[-1] not in BREAKS else "+" if len(text) == 1 or text[-2] in BREAKS else ""
         self.put(hint + chomp)
         self.line_end()
         self.whitespace = self.indention = True
         was_break = True
-        for piece in re.split(f"([{_BREAKS}])", text):
-            if piece and piece in _BREAKS:
+        for piece in re.split(f"([{BREAKS}])", text):
+            if piece and piece in BREAKS:
                 self.out.append(piece)
                 self.column = 0
                 self.indention = was_break = True
@@ -303,18 +345,6 @@ def _text(value: Json) -> str:
         number = resolve(float_json(value))
         return plain(number)
     return plain(value)
-
-
-def _style(text: str, *, simple_key: bool) -> str:
-    """The quotation mark, `|` for a literal block, "" for plain text."""
-    double = bool(_unquotable(text))
-    if "\n" in text:
-        return "|" if not (simple_key or double or text.endswith(" ")) else '"'
-    if double or not isinstance(resolve(text), str) or is_timestamp(text) or _base60(text):
-        return '"'
-    if _indicator(text) or _inner_indicator(text) or _edge(text) or _break(text) or _break_space(text):
-        return '"' if _break_space(text) else "'"
-    return ""
 
 
 def _escape(char: str) -> str:

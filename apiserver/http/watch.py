@@ -39,6 +39,9 @@ from noxu.storage.types import Compacted, Corrupt, Event, Prefix, Revision
 MIN_TIMEOUT: Final = 1800.0  # seconds; a watch without timeoutSeconds lasts one to two times this
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
+BOOKMARK_AFTER_INITIAL: Final = 0.5
+"""Upstream registers a watch with initial events for a bookmark before they are sent, and sends it at the next tick of its
+dispatcher, in up to 1.25 s. (Clients that do not request initial events get none if the watch lasts 2 s or less.)"""
 HIGH_WATER: Final = 32 * 1024  # unsent bytes of a connection from which on its stream falls behind
 STALLED_AFTER: Final = 5.0  # seconds without reading
 CHUNK: Final = 128  # events between two pauses
@@ -242,7 +245,7 @@ class Stream:
         collection.streams.add(self)
         try:
             await self._start(collection, options)
-            await self._live(collection, deadline, bookmarks=options.bookmarks)
+            await self._live(collection, deadline, options)
         except (Compacted, Corrupt) as gap:
             oldest = gap.revision if isinstance(gap, Compacted) else self.reader.cache.revision
             await self._error(too_old(self.after, oldest))
@@ -280,8 +283,8 @@ class Stream:
     def _added(self, entries: Sequence[Entry]) -> list[bytes]:
         return [self.representation.event("ADDED", entry, None) for entry in entries]
 
-    async def _live(self, collection: Collection, deadline: float, *, bookmarks: bool) -> None:
-        next_bookmark = _next_bookmark(time.monotonic(), deadline) if bookmarks else deadline
+    async def _live(self, collection: Collection, deadline: float, options: ListOptions) -> None:
+        next_bookmark = _first_bookmark(time.monotonic(), deadline, options)
         initial = collection.changed  # earlier changes are sent even if the watch is shorter than that takes
         while True:
             self._wake.clear()
@@ -398,6 +401,13 @@ def lifetime(timeout: int | None, random_share: Callable[[], float] = _RANDOM.ra
 
 def too_old(revision: Revision, oldest: Revision) -> ApiError:
     return errors.expired(f"too old resource version: {revision} ({oldest})")
+
+
+def _first_bookmark(now: float, deadline: float, options: ListOptions) -> float:
+    """The time of the first bookmark after the initial events: soon if the client waits for one, however short the watch."""
+    if not options.bookmarks:
+        return deadline
+    return now + BOOKMARK_AFTER_INITIAL if options.initial_events else _next_bookmark(now, deadline)
 
 
 def _next_bookmark(now: float, deadline: float) -> float:

@@ -481,7 +481,8 @@ def identify(draft: Draft) -> None:
 
 def _complete(draft: Draft) -> None:
     metadata = _metadata(draft)
-    metadata.pop("selfLink", None)  # not stored, as in upstream
+    if not isinstance(metadata.get("selfLink", ""), str):
+        del metadata["selfLink"]
     if draft.old is None:
         metadata["uid"] = draft.environment.identifiers.new_uid()
         metadata["creationTimestamp"] = draft.now
@@ -610,9 +611,15 @@ def _mark_deleted(metadata: Object, now: str) -> None:
 
 
 def encode(draft: Draft) -> Awaitable[None] | None:
-    """Encode the object at the storage version, pruned by its schema. Waits for a conversion by a webhook."""
+    """Encode the object at the storage version, pruned by its schema. Waits for a conversion by a webhook.
+
+    Its selfLink, which admission has seen, is not stored (upstream's PrepareObjectForStorage).
+    """
     if _is_to_be_removed(draft):
         return None
+    metadata = _metadata(draft)
+    if "selfLink" in metadata:
+        draft.new = draft.new | {"metadata": {name: metadata[name] for name in metadata if name != "selfLink"}}
     resource, new = draft.resource, draft.new
     if draft.request.action is Action.CREATE and not _is_dry_run(draft):
         _refuse_resource_version(new["metadata"])

@@ -247,6 +247,33 @@ def follow(server: Server, name: str, **options: Any) -> Callable[[Any], Any]:
     return append
 
 
+SELF_LINKED = [("POST", "POST", "", widget("b"), "application/json"), *WRITES[:4]]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind"), [row[1:] for row in SELF_LINKED], ids=[row[0] for row in SELF_LINKED]
+)
+def test_a_self_link_set_by_a_webhook_is_seen_by_later_ones_and_not_stored(
+    server: Server, method: str, path: str, body: Any, kind: str
+) -> None:
+    server.send("POST", body=widget(n=2))
+
+    async def link(request: Any) -> None:
+        request["object"]["metadata"]["selfLink"] = "/a"
+
+    server.mutate(link, name="a.example.com")
+    server.watch("mutating", name="b.example.com")
+    server.watch("validating")
+    if method == "PUT":
+        body = {**body, "metadata": server.get()["metadata"]}
+    name = body["metadata"]["name"] if method == "POST" else "a"
+    answer = server.send(method, WIDGETS if method == "POST" else f"{WIDGETS}/{name}{path}", body, kind)
+    assert answer.code in (200, 201), answer.body
+    assert [review["object"]["metadata"].get("selfLink") for review in server.seen] == ["/a", "/a"]
+    assert "selfLink" not in answer.body["metadata"]
+    assert "selfLink" not in server.get(name)["metadata"]
+
+
 def test_mutating_webhooks_see_the_changes_of_those_before_them(server: Server) -> None:
     for name in "abc":
         follow(server, name)

@@ -228,6 +228,18 @@ def test_deeply_nested_values_are_encoded(write: object) -> None:
     assert written.count(b'"a"') == 9_999
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": "<&>\u2028", "a": 1}, '{"b":"<&>\u2028","a":1}'),
+        ({"b": "<&>\u2028", "a": [1.0, 1e21]}, '{"b":"<&>\u2028","a":[1,1e+21]}'),
+        ({"<": 1.0}, '{"<":1}'),
+    ],
+)
+def test_version_2_of_encoding_json_does_not_escape_html(value: Json, text: str) -> None:
+    assert codec.encode_unescaped(value) == text.encode()
+
+
 def test_yaml_is_written_with_sorted_keys() -> None:
     assert codec.to_yaml({"b": [1, {"c": "y"}], "a": 1.0}) == b'a: 1\nb:\n- 1\n- c: "y"\n'
 

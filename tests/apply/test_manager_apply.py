@@ -615,7 +615,7 @@ WITHDRAWN_ITEMS: list[tuple[str, list[Any], Any, Any]] = [
 def test_an_item_of_two_appliers_whose_fields_none_of_them_owns_is_removed_by_the_first_that_withdraws_it(
     items: list[Any], config: Any, left: Any
 ) -> None:
-    """As upstream, where the item without its fields is null for a moment, and then cannot be told from no item."""
+    """As upstream, where the item without its fields is null for a moment, which is then the same as no item."""
     managers = [owns("apply me", ITEM_D, time=BEFORE), owns("apply you", ITEM_D, time=BEFORE)]
     value = applied(live({"items": items}, managers=managers), widget(config), to=BY_DEFAULT)
     assert value["spec"] == left

@@ -340,3 +340,9 @@ def test_a_subresource_may_be_of_another_kind() -> None:
 )
 def test_the_definitions_that_routes_refer_to(resource: Resource, expected: set[str]) -> None:
     assert paths.referred(resource) == expected
+
+
+@pytest.mark.parametrize("of", [paths.v2, paths.v3])
+def test_the_kind_of_an_operation_has_the_order_of_a_struct(of: Any) -> None:
+    for item in of(custom(verbs=("get", "list"))).values():
+        assert list(item["get"]["x-kubernetes-group-version-kind"]) == ["group", "version", "kind"]

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
+from noxu.apiserver.api import codec
 from noxu.apiserver.discovery import openapi_proto as proto
 from noxu.apiserver.go import wire
 
 JsonObject = dict[str, Any]
-
-# Keywords are in the order of gnostic's field numbers, so that the bytes are equal.
 
 SCHEMAS_V2: list[tuple[str, JsonObject, str]] = [
     (
@@ -306,23 +305,17 @@ DEFAULT, EXAMPLE_V2, ENUM_V2, YAML = 5, 30, 20, 2
 @pytest.mark.parametrize(
     ("case", "value", "text"),
     [
-        ("a text", "a", '"a"'),
+        ("a text", "a", "a"),
         ("an empty text", "", '""'),
         ("null", None, "null"),
         ("a whole float, as Go writes it", 1.0, "1"),
-        ("an object, keys sorted", {"b": [1, None], "a": {}}, '{"a":{},"b":[1,null]}'),
-        ("line ends and tabs", "a\n\tb", '"a\\n\\tb"'),
-        ("letters of all sorts", "é €😀", '"é €😀"'),
-        ("HTML, which Go escapes", "<&>", '"\\u003c\\u0026\\u003e"'),
-        ("delete, which YAML forbids", "\x7f", '"\\u007f"'),
-        ("controls beyond ASCII, which YAML forbids", "\x80\x9f", '"\\u0080\\u009f"'),
-        ("next line, which YAML folds", "a\x85b", '"a\\u0085b"'),
-        ("line and paragraph separators, which YAML folds", "a\u2028b\u2029", '"a\\u2028b\\u2029"'),
-        ("a byte order mark", "\ufeff", '"\\ufeff"'),
-        ("no characters", "\ufffe\uffff", '"\\ufffe\\uffff"'),
+        ("an object in its order", {"b": [1, None], "a": {}}, "b:\n    - 1\n    - null\na: {}"),
+        ("letters of all sorts", "é €😀", '"é €\\U0001F600"'),
+        ("HTML", "a<&>", "a<&>"),
+        ("a byte order mark", "\ufeff", '"\\uFEFF"'),
     ],
 )
-def test_untyped_values_are_json_that_yaml_reads(case: str, value: Any, text: str) -> None:
+def test_untyped_values_are_yaml(case: str, value: Any, text: str) -> None:
     for keyword, number in (("default", DEFAULT), ("example", EXAMPLE_V2)):
         assert only(proto.V2.schema({keyword: value}), number, YAML).decode() == text + "\n"
     assert only(proto.V2.schema({"enum": [value]}), ENUM_V2, YAML).decode() == text + "\n"
@@ -331,9 +324,51 @@ def test_untyped_values_are_json_that_yaml_reads(case: str, value: Any, text: st
     assert only(extension, 2, YAML).decode() == text + "\n"
 
 
+def nested(depth: int, end: Any) -> Any:
+    for _ in range(depth):
+        end = {"a": end}
+    return end
+
+
+def test_values_that_indentation_would_multiply_are_json() -> None:
+    text = only(proto.V2.schema({"default": nested(10, "é")}), DEFAULT, YAML).decode()
+    assert text == "".join(f"{'    ' * n}a:\n" for n in range(10)).removesuffix("\n") + " é\n"
+    text = only(proto.V2.schema({"default": nested(5_000, "é\x7f\ufeff")}), DEFAULT, YAML).decode()
+    assert text == '{"a":' * 5_000 + '"é\\u007f\\ufeff"' + "}" * 5_000 + "\n"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{f"k{n}": nested(30, n) for n in range(1_000)}, nested(9_000, [1, 2]), [nested(45, 1)] * 1_000],
+    ids=["wide", "deep", "many"],
+)
+def test_untyped_values_have_a_bounded_size(value: Any) -> None:
+    for schema in ({"default": value}, {"enum": list(value.values()) if isinstance(value, dict) else value}):
+        assert len(proto.V2.schema(schema)) < 50 * len(codec.encode(value, sort_keys=False))
+
+
+@pytest.mark.parametrize("style", [proto.V2, proto.V3])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"title": "t", "type": "string", "format": "f", "description": "d", "minLength": 1, "maxLength": 2},
+        {"x-b": 1, "type": "array", "items": {"x-a": 2, "description": "d"}, "default": [], "example": 1},
+    ],
+)
+def test_fields_are_in_the_order_of_their_numbers(style: Any, schema: JsonObject) -> None:
+    written = style.schema(schema)
+    assert written == style.schema(dict(reversed(schema.items())))
+    numbers = list(fields(written if style is proto.V2 else only(written, 1)))
+    assert numbers == sorted(numbers)
+
+
+def test_extensions_keep_their_order() -> None:
+    assert proto.V2.schema({"x-b": 1, "x-a": 2}).index(b"x-b") < proto.V2.schema({"x-b": 1, "x-a": 2}).index(b"x-a")
+
+
 def test_written_text_is_read_by_a_yaml_parser() -> None:
     yaml = pytest.importorskip("yaml")
-    for value in ("\x7f\x80\u2028\ufeff\U0001f600", {"a b": [1.5, True, None, "x: y # z"]}, [], {}, "- a", "no"):
+    for value in ("\x7f\x80\u2028\ufeff\U0001f600", {"a b": [1.5, True, None, "x: y # z"]}, [], {}, "- a", "007"):
         assert yaml.safe_load(only(proto.V2.schema({"default": value}), DEFAULT, YAML)) == value
 
 
@@ -342,8 +377,8 @@ def test_all_values_of_an_enum_are_written_in_order() -> None:
     (schema,) = values[1]
     assert isinstance(schema, bytes)
     assert [only(value, YAML) for value in fields(schema)[24] if isinstance(value, bytes)] == [
-        b'"b"\n',
-        b'"a"\n',
+        b"b\n",
+        b"a\n",
         b"null\n",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -290,3 +291,72 @@ def test_names_read_the_group_backwards() -> None:
     widget = resource(None, group="a.b.example.com", version="v1beta1")
     assert schemas.name_of(widget) == "com.example.b.a.v1beta1.Widget"
     assert schemas.name_of(widget, list_=True) == "com.example.b.a.v1beta1.WidgetList"
+
+
+# -- order ------------------------------------------------------------------------------------------------------------
+
+ORDERS: list[tuple[str, Schema, Schema]] = [
+    (
+        "keywords as in kube-openapi's structs, then extensions",
+        {
+            "x-b": 1, "x-a": True, "properties": {}, "example": 1, "externalDocs": {"url": "u", "description": "d"},
+            "additionalProperties": True, "not": {}, "anyOf": [TEXT], "oneOf": [TEXT], "allOf": [TEXT], "items": TEXT,
+            "required": ["b", "a"], "enum": ["b", "a"], "pattern": "p", "minLength": 0, "maxLength": 1, "maximum": 2,
+            "minimum": 0, "default": "", "title": "t", "format": "f", "nullable": True, "type": "x", "description": "d",
+        },
+        {
+            "description": "d", "type": "x", "nullable": True, "format": "f", "title": "t", "default": "", "maximum": 2,
+            "minimum": 0, "maxLength": 1, "minLength": 0, "pattern": "p", "enum": ["b", "a"], "required": ["b", "a"],
+            "items": TEXT, "allOf": [TEXT], "oneOf": [TEXT], "anyOf": [TEXT], "not": {}, "additionalProperties": True,
+            "externalDocs": {"description": "d", "url": "u"}, "example": 1, "x-a": True, "x-b": 1,
+        },
+    ),
+    ("names of properties", obj(b=TEXT, a=TEXT), obj(a=TEXT, b=TEXT)),
+    (
+        "schemas at every place",
+        {
+            "properties": {"a": {"title": "t", "type": "x"}},
+            "additionalProperties": {"title": "t", "type": "x"},
+            "not": {"title": "t", "type": "x"},
+            "allOf": [{"title": "t", "type": "x"}],
+            "items": {"title": "t", "type": "x"},
+        },
+        {
+            "items": {"type": "x", "title": "t"},
+            "allOf": [{"type": "x", "title": "t"}],
+            "not": {"type": "x", "title": "t"},
+            "properties": {"a": {"type": "x", "title": "t"}},
+            "additionalProperties": {"type": "x", "title": "t"},
+        },
+    ),
+    ("objects in values", {"default": {"b": [{"d": 1, "c": 2}], "a": {}}}, {"default": {"a": {}, "b": [{"c": 2, "d": 1}]}}),
+    ("objects in an enum", {"enum": [{"b": 1, "a": 2}]}, {"enum": [{"a": 2, "b": 1}]}),
+    (
+        "rules, whose fields are those of a struct",
+        {"x-kubernetes-validations": [{"fieldPath": ".a", "reason": "r", "message": "m", "rule": "true"}]},
+        {"x-kubernetes-validations": [{"rule": "true", "message": "m", "reason": "r", "fieldPath": ".a"}]},
+    ),
+    (
+        "nothing that is empty, except for defaults and schemas",
+        {"enum": [], "properties": {}, "description": "", "example": {}, "items": {}, "default": {}, "minLength": 0},
+        {"default": {}, "minLength": 0, "items": {}},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in ORDERS], ids=[row[0] for row in ORDERS])
+def test_keys_have_the_order_of_kube_openapi(schema: Schema, expected: Schema) -> None:
+    assert json.dumps(schemas.ordered(schema)) == json.dumps(expected)
+
+
+@pytest.mark.parametrize("style", [V2, V3])
+def test_the_schema_of_a_kind_is_ordered(style: str) -> None:
+    spec = {"properties": {"b": TEXT, "a": {"title": "t", "type": "string", "description": "d"}}, "type": "object"}
+    found = kind_schema(
+        resource({"properties": {"spec": spec}, "type": "object"}, selectable_fields=("spec.a",)), style
+    )
+    assert list(found) == ["type", "properties", *sorted(key for key in found if key.startswith("x-"))]
+    assert list(found["properties"]) == ["apiVersion", "kind", "metadata", "spec"]
+    assert list(found["properties"]["spec"]) == ["type", "properties"]
+    assert list(found["properties"]["spec"]["properties"]) == ["a", "b"]
+    assert list(found["properties"]["spec"]["properties"]["a"]) == ["description", "type", "title"]

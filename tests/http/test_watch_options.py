@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from noxu.apiserver.http import watch
 from noxu.apiserver.http.watch import MIN_TIMEOUT, lifetime
 from tests.http.conftest import GROUP, THINGS, Things
 
@@ -44,7 +45,10 @@ STREAMS = [
 @pytest.mark.parametrize(
     ("path", "query", "accept", "types"), [row[1:] for row in STREAMS], ids=[row[0] for row in STREAMS]
 )
-def test_what_a_stream_begins_with(things: Things, path: str, query: str, accept: str, types: list[str]) -> None:
+def test_what_a_stream_begins_with(
+    things: Things, path: str, query: str, accept: str, types: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "BOOKMARK_AFTER_INITIAL", 60.0)
     things.create("a")
     query = query if "timeoutSeconds" in query else f"{query}&timeoutSeconds=1"
     reply = things.exchange("GET", f"{path}?{query[1:]}", Accept=accept)
@@ -58,3 +62,24 @@ def test_a_watch_without_timeout_lasts_for_a_random_time_and_leaves_the_random_m
     assert len(lifetimes) > 1
     assert all(MIN_TIMEOUT <= each < 2 * MIN_TIMEOUT for each in lifetimes)
     assert random.getstate() == before, "Programs that run the server in-process seed this generator."
+
+
+@pytest.mark.parametrize(
+    ("query", "types"),
+    [
+        ("", ["ADDED", "BOOKMARK", "BOOKMARK"]),
+        ("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", ["ADDED", "BOOKMARK", "BOOKMARK"]),
+        ("&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", []),
+        ("&resourceVersion={revision}", []),
+    ],
+)
+def test_a_short_watch_has_a_second_bookmark_only_after_initial_events(
+    things: Things, query: str, types: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As upstream, whose usual bookmarks come a minute after the start and 2 s before the end."""
+    monkeypatch.setattr(watch, "BOOKMARK_AFTER_INITIAL", 0.0)
+    things.create("a")
+    revision = things.ask("GET", THINGS).body["metadata"]["resourceVersion"]
+    more = query.format(revision=revision)
+    reply = things.exchange("GET", f"{THINGS}?watch=1&allowWatchBookmarks=1&timeoutSeconds=2{more}")
+    assert [line.split(b'"')[3].decode() for line in reply.splitlines()] == types

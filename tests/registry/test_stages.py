@@ -297,7 +297,7 @@ async def test_an_update_has_the_resource_version_of_the_stored_object(
 
 
 async def test_a_new_object_gets_its_identity(world: World) -> None:
-    draft = draft_of(WIDGETS, widget(metadata={"uid": "mine", "selfLink": "/"}), environment=world.environment)
+    draft = draft_of(WIDGETS, widget(metadata={"uid": "mine"}), environment=world.environment)
     assert refusal(stages.identify, draft) == ""
     assert draft.new["metadata"] == {"name": "a", "uid": "uid-1", "creationTimestamp": NOW, "generation": 1}
 

@@ -65,7 +65,7 @@ def port(url: Url) -> str:
 
 
 def escaped_path(url: Url) -> str:
-    """URL.EscapedPath: the path as it was written, if it was escaped correctly; else the path escaped anew."""
+    """URL.EscapedPath: the path as it was written, if it was escaped correctly; else the path with the escapes of EscapedPath."""
     if url.parts.path == "*" or not url.parts.path:
         return url.parts.path
     written = _RAW_PATH.match(url.text)[1]  # type: ignore[index]
