@@ -134,7 +134,8 @@ def test_the_wheel_is_pure_and_contains_the_packages_only(wheel: Path) -> None:
         for folder in ("apiserver", "storage")
         for path in (ROOT / folder).rglob("*.py")
     }
-    assert names == {*sources, "noxu/__init__.py", "noxu/__main__.py", "noxu/py.typed"}
+    data = {f"noxu/{path.relative_to(ROOT)}" for path in (ROOT / "apiserver" / "kinds" / "data").rglob("*.json")}
+    assert names == {*sources, *data, "noxu/__init__.py", "noxu/__main__.py", "noxu/py.typed"}
     assert metadata == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
     assert "Root-Is-Purelib: true" in properties
 
