@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
+from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import GATES
 from noxu.apiserver.features import parse as parse_gates
 
@@ -48,6 +49,21 @@ def _serve(command: argparse.ArgumentParser) -> None:
         choices=("full", "normal"),
         default="full",
         help="full: an acknowledged write survives a power failure; normal: it survives a crash of the server (default: full)",
+    )
+    command.add_argument(
+        "--profile",
+        choices=tuple(manager.PROFILES),
+        default="local",
+        help="local: with controllers, without authentication; cluster: with both (not available yet); envtest: without "
+        "kube-controller-manager's controllers, as kube-apiserver by itself (default: %(default)s)",
+    )
+    command.add_argument(
+        "--controllers",
+        action="append",
+        default=None,
+        metavar="LIST",
+        help="controllers of kube-controller-manager to run, instead of the profile's: * for all, NAME, -NAME; "
+        f"available: {', '.join(manager.AVAILABLE)}",
     )
     command.add_argument("--tls", action="store_true", help="serve HTTPS (not available yet)")
     command.add_argument(
@@ -298,6 +314,8 @@ def _error_in(options: argparse.Namespace) -> str:
             options.features = parse_gates(options.feature_gates)
         except ValueError as error:
             return f"argument --feature-gates: {error}"
+    if options.command == "serve" and (error := _controllers_error(options)):
+        return error
     match options.command:
         case "validate" if not options.stored and any(
             (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)
@@ -313,6 +331,20 @@ def _error_in(options: argparse.Namespace) -> str:
             return "--in-place needs --fix"
         case "lint" if options.in_place and (options.output == "json" or Path("-") in options.files):
             return "--in-place cannot be combined with --output json or stdin"
+    return ""
+
+
+def _controllers_error(options: argparse.Namespace) -> str:
+    """What is wrong with --profile and --controllers; empty if they are valid. Makes a tuple of `options.controllers`."""
+    option = "--profile"
+    try:
+        manager.check_profile(options.profile)
+        if options.controllers is not None:
+            option = "--controllers"
+            options.controllers = tuple(item for text in options.controllers if text for item in text.split(","))
+            manager.check_controllers(options.controllers)
+    except ValueError as error:
+        return f"argument {option}: {error}"
     return ""
 
 

@@ -15,6 +15,8 @@ DEFAULT_DATA: Final = Path(".noxu")
 DEFAULT_EVENT_TTL: Final = 3600.0  # seconds; upstream's
 
 Durability = Literal["full", "normal"]
+Profile = Literal["local", "cluster", "envtest"]
+"""What a server does by itself: see controllers.manager."""
 
 
 class ServiceName(NamedTuple):
@@ -32,6 +34,7 @@ class Config:
     `annotate_invalid`: annotate stored objects that no longer validate (see controllers.invalid_objects).
     `webhook_services`: the addresses (host:port) of webhooks that refer to a service of a cluster.
     `event_ttl`: the seconds for which Events are retained after their last write; 0: until they are deleted.
+    `controllers`: the list of kube-controller-manager's controllers to run; None: those of the profile.
     """
 
     host: str = DEFAULT_HOST
@@ -44,3 +47,5 @@ class Config:
     annotate_invalid: bool = False
     webhook_services: tuple[tuple[ServiceName, str], ...] = ()
     event_ttl: float = DEFAULT_EVENT_TTL
+    profile: Profile = "local"
+    controllers: tuple[str, ...] | None = None

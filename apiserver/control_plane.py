@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,17 +16,16 @@ from noxu.apiserver.admission import plugins
 from noxu.apiserver.admission.chain import Chain
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.containment import Contained
+from noxu.apiserver.controllers import manager
+from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.definition_approval import ApprovalController
 from noxu.apiserver.controllers.definition_finalizer import DefinitionFinalizer
 from noxu.apiserver.controllers.definitions import DefinitionController
 from noxu.apiserver.controllers.expiry import ExpiryController
-from noxu.apiserver.controllers.namespaces import NamespaceController
-from noxu.apiserver.controllers.policy_status import PolicyStatusController
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.apiserver.kinds.admissionregistration import GROUP as ADMISSION_GROUP
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
@@ -42,6 +41,7 @@ from noxu.apiserver.security.tokens import Tokens
 from noxu.apiserver.webhook.client import Caller, no_caller
 from noxu.storage.store import Store
 
+EMPTY: Final = 1  # the revision of a store without history
 RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
 
@@ -61,8 +61,15 @@ class ControlPlane:
     tokens: Tokens
     writer: Writer
     controllers: list[Controller[Any]]
+    """Those that requests depend on: they run before the first one."""
+    background_controllers: list[Controller[Any]]
+    """Those that create, finish and repair objects. In a new store they do so before the first request."""
     log_failure: str = field(default="", init=False)
     """Why the watch cache does not follow the log; empty if it does."""
+
+    @property
+    def all_controllers(self) -> list[Controller[Any]]:
+        return [*self.controllers, *self.background_controllers]
 
     async def follow_log(self) -> None:
         """Keep the watch cache up to date until the store is closed. After a failure, reset it and continue."""
@@ -104,12 +111,17 @@ def assemble(
     features: Features = Features(),
     caller: Caller | None = None,
     event_ttl: float | None = None,
+    controllers: Sequence[str] = (),
+    facts: Facts | None = None,
+    root_ca: str = "",
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
     `caller` calls webhooks; without one, admission webhooks are not called, and conversion webhooks fail. `event_ttl` is
     the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
-    None: the default of their kind).
+    None: the default of their kind). `controllers` is the list of kube-controller-manager's controllers, as in
+    `--controllers`. `facts` describe a server; without them the objects that a server creates about itself are missing.
+    `root_ca` is the CA of its certificate in PEM.
     """
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()]))
     cache = WatchCache(store)
@@ -123,19 +135,32 @@ def assemble(
     writer = Writer(environment)
     definitions = resource_of(catalog, crd.GROUP, crd.RESOURCE)
     namespaces = resource_of(catalog, "", "namespaces")
-    policies = resource_of(catalog, ADMISSION_GROUP, "validatingadmissionpolicies")
     establishing = DefinitionController(reader, persistence, catalog, conversions, definitions, clock)
     environment.followers[definitions.collection] = establishing
-    controllers: list[Controller[Any]] = [
+    own: list[Controller[Any]] = [
         establishing,
         ApprovalController(reader, persistence, definitions, clock),
         DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
-        NamespaceController(reader, writer, persistence, catalog, namespaces, clock),
-        PolicyStatusController(reader, persistence, catalog, policies, clock),
         *_expiry(reader, persistence, catalog, clock, event_ttl),
     ]
+    background: list[Controller[Any]] = [
+        BootstrapController(reader, writer, catalog, namespaces, clock, facts),
+        *manager.make(controllers, manager.Parts(reader, writer, persistence, catalog, clock, root_ca)),
+    ]
     return ControlPlane(
-        store, features, clock, cache, reader, persistence, catalog, conversions, chain, tokens, writer, controllers
+        store,
+        features,
+        clock,
+        cache,
+        reader,
+        persistence,
+        catalog,
+        conversions,
+        chain,
+        tokens,
+        writer,
+        own,
+        background,
     )
 
 
@@ -174,13 +199,21 @@ def resource_of(catalog: LiveCatalog, group: str, plural: str) -> Resource:
 
 @contextlib.asynccontextmanager
 async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
-    """Follow the log and run the controllers; at the end stop them and close the store. Raises StoreError, ApiError."""
+    """Follow the log and run the controllers; at the end stop them and close the store. Raises StoreError, ApiError.
+
+    In a new store all objects that controllers create exist before this returns. In an existing one they are checked in the
+    background: reading all objects takes long, and webhooks may have to be called.
+    """
+    is_new = plane.store.revision == EMPTY
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(plane.store.close)
         await in_background(closing, plane.follow_log(), "watch cache")
-        for controller in plane.controllers:
+        for controller in plane.all_controllers:
             closing.push_async_callback(controller.stop)
-            await controller.start()
+            if is_new or controller in plane.controllers:
+                await controller.start()
+            else:
+                controller.start_in_background()
         yield plane
 
 

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,8 @@ from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
+from noxu.apiserver.controllers import manager
+from noxu.apiserver.controllers.bootstrap import Facts
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.go.structs import raise_recursion_limit
@@ -106,6 +108,7 @@ class Server:
         await self._closing.aclose()
 
     async def _start(self) -> None:
+        controllers = _controllers_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
         listener = listen(self.config.host, self.config.port)
         self._closing.callback(listener.close)
@@ -119,6 +122,8 @@ class Server:
             features=self.config.features,
             caller=outgoing,
             event_ttl=self.config.event_ttl,
+            controllers=controllers,
+            facts=Facts(listener.getsockname()[1], socket.gethostname(), self.identifiers.new_uid()),
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
@@ -136,7 +141,7 @@ class Server:
         plane = self.plane
         live: dict[str, health.Check] = {"ping": health.alive, "storage": plane.store_health}
         ready: dict[str, health.Check] = {"watch-cache": plane.log_health}
-        ready |= {controller.name: _health_of(controller) for controller in plane.controllers}
+        ready |= {controller.name: _health_of(controller) for controller in plane.all_controllers}
         checks = health.Checks(live, ready)
         documents = Documents(lambda: plane.catalog.current, f"{host}:{port}", own_version, checks, plane.clock.now)
         backend = Backend(
@@ -190,6 +195,17 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         hint = ": another server is using it; choose another --port, or 0 for a free one" if error.errno == 98 else ""
         raise StartError(f"cannot listen on {host}:{port}{hint or f': {error.strerror}'}") from None
+
+
+def _controllers_of(config: Config) -> Sequence[str]:
+    """The list of controllers. Raises StartError for what is not available."""
+    controllers = manager.PROFILES[config.profile] if config.controllers is None else config.controllers
+    try:
+        manager.check_profile(config.profile)
+        manager.check_controllers(controllers)
+    except ValueError as error:
+        raise StartError(str(error)) from None
+    return controllers
 
 
 def _health_of(controller: Controller[Any]) -> health.Check:

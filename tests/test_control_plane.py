@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from noxu.apiserver import loading
 from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.apiserver.controllers import manager
 from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.root_ca import RootCAPublisher
 from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.entry import Entry, key_of
 from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Closed, Unavailable
+from noxu.storage.types import Closed, Key, Unavailable
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard
 
@@ -20,22 +24,32 @@ NAMES = [
     "crd-establishing-controller",
     "crd-api-approval-controller",
     "crd-finalizer-controller",
-    "namespace-controller",
-    "validatingadmissionpolicy-status-controller",
     "event-ttl-controller",
 ]
 
 
+def names(controllers: Iterable[Controller[Any]]) -> list[str]:
+    return [controller.name for controller in controllers]
+
+
 async def test_the_controllers_that_are_assembled() -> None:
     plane = assemble(MemoryStore())
-    assert [controller.name for controller in plane.controllers] == NAMES
-    assert [controller.name for controller in assemble(MemoryStore(), event_ttl=0).controllers] == NAMES[:-1]
+    assert names(plane.controllers) == NAMES
+    assert names(plane.background_controllers) == ["bootstrap-controller"]
+    assert names(plane.all_controllers) == [*NAMES, "bootstrap-controller"]
+    assert names(assemble(MemoryStore(), event_ttl=0).controllers) == NAMES[:-1]
     assert list(plane.writer.environment.followers.values()) == plane.controllers[:1]
 
 
+async def test_controllers_of_kube_controller_manager_are_added() -> None:
+    plane = assemble(MemoryStore(), controllers=["*", "-namespace-controller"])
+    expected = [name for name in manager.AVAILABLE if name != "namespace-controller"]
+    assert names(plane.background_controllers) == ["bootstrap-controller", *expected]
+
+
 async def test_every_part_has_the_same_clock() -> None:
-    plane = assemble(MemoryStore())
-    clocks = {controller.clock for controller in plane.controllers}
+    plane = assemble(MemoryStore(), controllers=["*"])
+    clocks = {controller.clock for controller in plane.all_controllers}
     assert clocks == {plane.clock} == {plane.writer.environment.clock}
 
 
@@ -71,6 +85,7 @@ def traced(plane: ControlPlane, *labels: str) -> list[str]:
     """Replace the controllers. Returns the list of their calls, and of the close of the store."""
     calls: list[str] = []
     plane.controllers[:] = [Traced(plane, label, calls) for label in labels]
+    plane.background_controllers.clear()
     close = plane.store.close
 
     async def closing() -> None:
@@ -87,6 +102,27 @@ async def test_controllers_start_in_order_and_stop_in_reverse_before_the_store_i
     async with running(plane):
         calls.append("run")
     assert calls == ["start a", "start b", "run", "stop b", "stop a", "close"]
+
+
+async def test_in_an_existing_store_some_controllers_start_in_the_background() -> None:
+    store = FlakyStore()
+    await store.put(Key("/namespaces", "", "a"), b'{"metadata":{"name":"a"}}', expected=0)
+    plane = assemble(store, controllers=["*"])
+    store.fail("list", lambda key: key.collection == "/configmaps", times=100_000)
+    async with running(plane):
+        [publisher] = [found for found in plane.background_controllers if isinstance(found, RootCAPublisher)]
+        assert publisher.health() == "", "it has only begun"
+        await eventually_async(lambda: publisher.health() != "")
+        assert publisher.health().startswith("cannot list /namespaces and /configmaps: planned; the next attempt is")
+        store.planned.clear()
+        await eventually_async(lambda: publisher.health() == "")
+        await eventually_async(lambda: find(plane, "configmaps", "kube-root-ca.crt", "a"))
+        assert await find(plane, "namespaces", "kube-system", "")
+
+
+async def find(plane: ControlPlane, plural: str, name: str, namespace: str) -> Entry | None:
+    resource = resource_of(plane.catalog, "", plural)
+    return (await plane.reader.collection(resource)).entries.get(key_of(resource, namespace, name))
 
 
 async def test_a_controller_that_cannot_start_stops_those_before_it() -> None:

@@ -122,6 +122,10 @@ class Chain:
         for plugin in plugins:
             await plugin.validate(request)
 
+    def check_again(self, draft: Draft) -> None:
+        """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
+        self._lifecycle.check_again(draft)
+
     def _is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""
         collections = self._collections

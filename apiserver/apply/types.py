@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import cache
 from typing import Any, Final, Literal
 
 from noxu.apiserver.apply.fieldset import Element, field, text
@@ -193,8 +194,9 @@ _WIRES: Final[dict[Wire, Type]] = {
 }  # fmt: skip
 
 
+@cache
 def of_struct(kind: Struct) -> Type:
-    """The type of a built-in kind's objects."""
+    """The type of a built-in kind's objects; computed once for all servers of a process."""
     return _of_struct_type(kind, {})
 
 

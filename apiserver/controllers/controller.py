@@ -1,10 +1,11 @@
-"""The engine of all controllers: follow a collection, and reconcile the keys that its changes affect.
+"""The engine of all controllers: follow collections, and reconcile the keys that their changes affect.
 
 A controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have been missed
 (`resync`, which also withdraws what no longer exists), and how to reconcile a key (`reconcile`). The engine does the rest:
 
 - A key is reconciled by one worker at a time; after a failure it is retried, with a growing delay, until it succeeds.
 - When the watch cache is reset, or the controller fails to process a change, it synchronises again.
+- Many keys do not block the event loop: other tasks run after WORK_SLICE seconds of reconciliations.
 - Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails.
 - `stop` cancels everything that was started.
 """
@@ -31,6 +32,7 @@ RESYNC_DELAY: Final = 0.01  # seconds before the second attempt to synchronise; 
 LONGEST_RESYNC_DELAY: Final = 1.0  # seconds
 SETTLE_WITHIN: Final = 5.0  # seconds that a write waits for a key that fails
 UNHEALTHY_AFTER: Final = 5.0  # seconds for which a key may fail
+WORK_SLICE: Final = 0.01  # seconds
 
 K = TypeVar("K", bound=Hashable)
 
@@ -49,19 +51,25 @@ class _Failure(NamedTuple):
 
 
 class Controller(ABC, Generic[K]):
-    """A controller of one collection; a `Watcher` of the cache, and a `Follower` of the registry."""
+    """A controller of one or several collections; a `Watcher` of the cache, and a `Follower` of the registry."""
 
     name: ClassVar[str]
     """The name in health checks and logs."""
     workers: ClassVar[int] = 1
 
-    def __init__(self, reader: Reader, resource: Resource, clock: Clock) -> None:
+    def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
+        """`others` are resources whose collections it follows, too."""
         self.reader = reader
         self.resource = resource
         self.clock = clock
         self.queue: WorkQueue[K] = WorkQueue(clock)
         self.collection = Collection(resource.collection)
         """The current state of the collection. A reset of the cache replaces it."""
+        self.others = [Collection(other.collection) for other in others]
+        """Likewise, of the other resources, in their order."""
+        self._other_resources = others
+        self._listed = " and ".join(followed.collection for followed in (resource, *others))
+        self._starting = False
         self._synchronised = asyncio.Event()
         self._out_of_sync = asyncio.Event()
         self._sync_failure = ""
@@ -92,14 +100,24 @@ class Controller(ABC, Generic[K]):
         """Synchronise, try to reconcile every key once, and continue in the background. Raises StoreError."""
         await self._synchronise()
         keys = self.queue.ready
-        self._tasks = [self._supervised(self._synchronise_again)]
-        self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
+        self._start_tasks()
         for key in keys:
             await self.queue.processed(key)
 
+    def start_in_background(self) -> None:
+        """Synchronise and reconcile in the background. What fails is retried; `health` reports it."""
+        self._starting = True
+        self._out_of_sync.set()
+        self._start_tasks()
+
+    def _start_tasks(self) -> None:
+        self._tasks = [self._supervised(self._synchronise_again)]
+        self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
+
     async def stop(self) -> None:
         """Return when everything that was started has ended."""
-        self.collection.watchers.pop(self, None)
+        for collection in (self.collection, *self.others):
+            collection.watchers.pop(self, None)
         for task in self._tasks:
             task.cancel()
         await self.queue.stop()
@@ -114,7 +132,7 @@ class Controller(ABC, Generic[K]):
 
         return asyncio.get_running_loop().create_task(run(), name=f"{self.name}: {work.__name__}")
 
-    # -- following the collection
+    # -- following the collections
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
         for change in changes:
@@ -123,20 +141,26 @@ class Controller(ABC, Generic[K]):
 
     def end(self) -> None:
         """The cache was reset, or a change could not be processed: synchronise again."""
+        for collection in (self.collection, *self.others):
+            collection.watchers.pop(self, None)
         self._synchronised.clear()
         self._out_of_sync.set()
 
     async def _synchronise(self) -> None:
-        collection = await self.reader.collection(self.resource)
-        while (newest := await self.reader.collection(self.resource)) is not collection:
-            collection = newest  # the cache was reset between loading the collection and this task's turn
-        self.collection = collection
+        collections = await self._load()
+        while list(map(id, newest := await self._load())) != list(map(id, collections)):
+            collections = newest  # the cache was reset between loading the collections and this task's turn
+        self.collection, *self.others = collections
         for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
             self.queue.add(key)
-        collection.watchers[self] = None
-        self._sync_failure = ""
+        for collection in collections:
+            collection.watchers[self] = None
+        self._sync_failure, self._starting = "", False
         self._out_of_sync.clear()
         self._synchronised.set()
+
+    async def _load(self) -> list[Collection]:
+        return [await self.reader.collection(resource) for resource in (self.resource, *self._other_resources)]
 
     async def _synchronise_again(self) -> None:
         await self._out_of_sync.wait()
@@ -150,19 +174,24 @@ class Controller(ABC, Generic[K]):
             if contained.error is not None:
                 self._sync_failure = repr(contained.error)
             if self._sync_failure:
-                log.warning("%s cannot list %s: %s", self.name, self.resource.collection, self._sync_failure)
+                log.warning("%s cannot list %s: %s", self.name, self._listed, self._sync_failure)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, LONGEST_RESYNC_DELAY)
 
     # -- reconciling
 
     async def _work(self) -> None:
+        time = asyncio.get_running_loop().time
+        slice_ends = time() + WORK_SLICE
         while True:
             key = await self.queue.get()
             try:
                 await self._attempt(key)
             finally:
                 self.queue.done(key)
+            if time() > slice_ends:
+                await asyncio.sleep(0)
+                slice_ends = time() + WORK_SLICE
 
     async def _attempt(self, key: K) -> None:
         """Reconcile a key, and schedule the next attempt."""
@@ -203,11 +232,16 @@ class Controller(ABC, Generic[K]):
         await self.queue.idle(key)
 
     def health(self) -> str:
-        """What fails, since when, and what to do; empty if nothing does. Failures of webhooks and clients do not count."""
+        """What fails, since when, and what to do; empty if nothing does. Failures of webhooks and clients do not count.
+
+        A controller that is started in the background does not fail while it lists its objects for the first time.
+        """
         if not self._synchronised.is_set():
+            if self._starting and not self._sync_failure:
+                return ""
             reason = self._sync_failure or "not listed yet"
             return (
-                f"cannot list {self.resource.collection}: {reason}; "
+                f"cannot list {self._listed}: {reason}; "
                 f"the next attempt is within {LONGEST_RESYNC_DELAY:g} s, see the log of the server"
             )
         now = asyncio.get_running_loop().time()

@@ -20,6 +20,7 @@ from noxu.apiserver.crd.conditions import Condition
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.deletion import delete_all
+from noxu.apiserver.registry.draft import Action, WriteRequest
 from noxu.apiserver.registry.entry import Entry, key_of, object_at
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.persistence import Persistence
@@ -79,7 +80,8 @@ class DefinitionFinalizer(Controller[str]):
             await self._mark(name, conditions.DELETION_IN_PROGRESS)
             self._start_timer(name)
         try:
-            await delete_all(self.reader, self.writer, self.persistence, versions.storage, None)
+            request = WriteRequest(Action.DELETE, versions.storage, internal=True)  # without admission, as upstream
+            await delete_all(self.reader, self.writer, request, None)
         except ApiError as error:  # a conversion webhook does not answer, for example
             await self._mark(name, conditions.deletion_failed(error.message))
             raise

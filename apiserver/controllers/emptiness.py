@@ -23,7 +23,7 @@ class EmptinessWatch:
         collection.watchers[self] = None
 
     def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
-        if not self._collection.select(self._partition):
+        if self._collection.is_empty(self._partition):
             self._call()
 
     def end(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.values import Object
 
 CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"
@@ -63,7 +62,7 @@ def _true_conditions(remaining: Remaining) -> Iterable[tuple[str, str, str]]:
     """(Type, reason and message) of each condition whose status is True."""
     objects, finalizers, errors = remaining
     if errors:
-        text = f"Failed to delete all resource types, {len(errors)} remaining: {aggregate(errors)}"
+        text = f"Failed to delete all resource types, {len(errors)} remaining: {', '.join(sorted(errors))}"
         yield CONTENT_FAILURE, "ContentDeletionFailed", text
     if objects:
         numbers = sorted(f"{resource} has {number} resource instances" for resource, number in objects.items())

@@ -106,9 +106,24 @@ class Collection:
         start = 0 if after is None else bisect_left(self.keys, (*after, ""))
         if partition is None:
             return self.keys[start:] if start else self.keys
-        first = bisect_left(self.keys, Key(self.name, partition, ""))
-        last = bisect_left(self.keys, Key(self.name, partition + "\0", ""))
+        first, last = self._bounds(partition)
         return self.keys[max(first, start) : last]
+
+    def is_empty(self, partition: str | None) -> bool:
+        """Whether there are no keys in a partition (None: at all)."""
+        if partition is None:
+            return not self.keys
+        first, last = self._bounds(partition)
+        return first == last
+
+    def _bounds(self, partition: str) -> tuple[int, int]:
+        """The indices of the first key of a partition and of the first one after it."""
+        first = bisect_left(self.keys, Key(self.name, partition, ""))
+        return first, bisect_left(self.keys, Key(self.name, partition + "\0", ""), lo=first)
+
+    def entries_in(self, partition: str) -> list[Entry]:
+        """The objects of one partition, in the order of their keys."""
+        return [self.entries[key] for key in self.select(partition)]
 
     def since(self, revision: Revision) -> list[Change] | None:
         """The changes after `revision`, None if some of them are no longer in `recent`."""

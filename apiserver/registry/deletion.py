@@ -10,7 +10,6 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.draft import Action, Outcome, Preconditions, WriteRequest
 from noxu.apiserver.registry.entry import render
 from noxu.apiserver.registry.offload import offload
-from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.write import Writer
@@ -47,25 +46,25 @@ async def delete_keys(
                 raise result
 
 
-async def delete_all(
-    reader: Reader, writer: Writer, persistence: Persistence, resource: Resource, namespace: str | None
-) -> None:
-    """Delete every object of a resource (`namespace` None: everywhere), without admission. Raises ApiError, StoreError.
+async def delete_all(reader: Reader, writer: Writer, request: WriteRequest, namespace: str | None) -> None:
+    """Delete every object of a resource (`namespace` None: everywhere). Raises ApiError, StoreError.
 
-    Each object is deleted at its stored version, so no webhook converts it. Objects whose version no longer exists are
-    removed without finalization, because their finalizers cannot be read.
+    `request` deletes one object; its resource is the storage version. Each object is deleted at its stored version, so no
+    webhook converts it. Objects whose version no longer exists are removed without finalization, because their finalizers
+    cannot be read.
     """
-    collection = await reader.collection(resource)
-    keys: dict[Resource, list[Key]] = {}
-    for key in list(collection.select(None if namespace is None else f"{namespace}/")):
-        entry = collection.entries.get(key)
-        if entry is None:
-            continue
-        try:
-            stored = (await offload(len(entry.stored), render, entry, resource.versions)).resource
-        except ApiError:
-            await persistence.remove(entry)
-        else:
-            keys.setdefault(stored or resource, []).append(key)
-    for version, version_keys in keys.items():
-        await delete_keys(writer, WriteRequest(Action.DELETE, version, internal=True), version_keys)
+    collection = await reader.collection(request.resource)
+    versions, persistence = request.resource.versions, writer.environment.persistence
+    keys = list(collection.select(None if namespace is None else f"{namespace}/"))
+    for start in range(0, len(keys), BATCH_SIZE):
+        entries = [entry for key in keys[start : start + BATCH_SIZE] if (entry := collection.entries.get(key))]
+        readable: dict[Resource, list[Key]] = {}
+        for entry in entries:
+            try:
+                stored = (await offload(len(entry.stored), render, entry, versions)).resource
+            except ApiError:
+                await persistence.remove(entry)
+            else:
+                readable.setdefault(stored or request.resource, []).append(entry.key)
+        for version, batch in readable.items():
+            await delete_keys(writer, request._replace(resource=version), batch)

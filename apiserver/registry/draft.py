@@ -175,6 +175,10 @@ class Admission(Protocol):
         """Raise ApiError to refuse. None: nothing is configured."""
         ...
 
+    def check_again(self, draft: Draft) -> None:
+        """Check what may have changed since `mutate`, right before a new object is stored; raise ApiError to refuse."""
+        ...
+
 
 class AdmitAll:
     """A chain without plug-ins."""
@@ -182,6 +186,8 @@ class AdmitAll:
     def mutate(self, draft: Draft) -> None: ...
 
     def validate(self, draft: Draft) -> None: ...
+
+    def check_again(self, draft: Draft) -> None: ...
 
 
 ADMIT_ALL: Final = AdmitAll()

@@ -47,6 +47,17 @@ class Reader:
             raise errors.not_found(resource.group_resource, name)
         return entry
 
+    async def stored(self, resource: Resource, namespace: str, name: str) -> Entry | None:
+        """The newest state of an object at its stored version, None if there is none; its collection is not loaded.
+
+        Raises StoreError.
+        """
+        key = key_of(resource, namespace, name)
+        if (collection := self.loaded(resource)) is not None and key not in collection.corrupt:
+            return collection.entries.get(key)
+        found = await self.store.get(key)
+        return None if found is None else Entry(key, found.value, found.revision)
+
     def size(self, resource: Resource, namespace: str, name: str) -> int:
         """The stored size of an object in bytes; 0 if the cache does not have it."""
         collection = self.loaded(resource) if name else None

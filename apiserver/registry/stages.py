@@ -577,7 +577,7 @@ def finalize(draft: Draft) -> None:
     if finalization is None and not finalizers:
         return
     value = copy(draft.old)
-    if finalization is None or not finalization.begin_delete(value, draft.now):
+    if finalization is None or not finalization.begin_delete(value, draft.now, finalizers):
         if not finalizers:
             return
         if set(finalizers) != set(had):
@@ -701,6 +701,8 @@ async def _create(draft: Draft, entry: Entry) -> None:
         return
     if len(entry.stored) > SIZE_CHECKED:
         check_size(resource, entry, update=False)
+    if not draft.request.internal:
+        draft.environment.admission.check_again(draft)
     try:
         await draft.environment.persistence.create(entry)
     except Conflict as conflict:

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 from noxu.apiserver import loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import Config
+from noxu.apiserver.config import Config, Profile
 from noxu.apiserver.kubeconfig import write_kubeconfig
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.values import Object
@@ -38,9 +38,23 @@ class Noxu:
     url: str
     kubeconfig: Path
 
-    def __init__(self, directory: Path, sources: Iterable[Source] = (), clock: Clock = SYSTEM_CLOCK) -> None:
-        """`directory` is the directory of the kubeconfig. Raises LoadError for sources that cannot be read."""
+    def __init__(
+        self,
+        directory: Path,
+        sources: Iterable[Source] = (),
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        profile: Profile = "local",
+        controllers: Iterable[str] | None = None,
+    ) -> None:
+        """`directory` is the directory of the kubeconfig. Raises LoadError for sources that cannot be read.
+
+        `profile` and `controllers` are those of `noxu serve`; `controllers` None: those of the profile.
+        """
         self.kubeconfig = directory / "kubeconfig"
+        self._config = Config(
+            port=0, profile=profile, controllers=None if controllers is None else tuple(controllers)
+        )
         self._clock = clock
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop
@@ -174,7 +188,7 @@ class Noxu:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
-            async with server.Server(Config(port=0), self._documents, self._clock) as running:
+            async with server.Server(self._config, self._documents, self._clock) as running:
                 self._server, self.url = running, running.url
                 self._started.set()
                 await self._stop.wait()

@@ -57,7 +57,7 @@ class World:
         async with hang_guard():
             while idle < 2:
                 await loop_turns()
-                idle = 0 if any(controller.queue.depth for controller in self.plane.controllers) else idle + 1
+                idle = 0 if any(controller.queue.depth for controller in self.plane.all_controllers) else idle + 1
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ Build = Callable[[FlakyStore, ManualClock], ControlPlane]
 
 
 def default_plane(store: FlakyStore, clock: ManualClock) -> ControlPlane:
-    return assemble(store, clock=clock)
+    return assemble(store, clock=clock, controllers=("*",))
 
 
 @contextlib.asynccontextmanager

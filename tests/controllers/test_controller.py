@@ -65,6 +65,7 @@ def only_the_recorder(store: FlakyStore, clock: ManualClock) -> ControlPlane:
     recorder = Recorder(plane.reader, resource_of(plane.catalog, "", "namespaces"), clock)
     recorder.prepare()
     plane.controllers[:] = [recorder]
+    plane.background_controllers.clear()
     return plane
 
 

@@ -14,7 +14,7 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key, Unavailable
 from tests.clocks import START, ManualClock
-from tests.controllers.conftest import World, a_world, copy_of
+from tests.controllers.conftest import World, a_world, copy_of, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, loop_turns
 
@@ -190,12 +190,20 @@ def expiry(plane: ControlPlane) -> ExpiryController:
     return found
 
 
-async def test_nothing_is_kept_of_deleted_events(world: World) -> None:
-    await world.apply(event("a"), event("b"))
-    await advance(world, HOUR)
-    assert await names(world) == []
-    assert expiry(world.plane)._written == {}
-    assert world.clock.sleepers == 0
+def only_expiry(store: FlakyStore, clock: ManualClock) -> ControlPlane:
+    plane = assemble(store, clock=clock)
+    plane.controllers[:] = [expiry(plane)]
+    plane.background_controllers.clear()
+    return plane
+
+
+async def test_nothing_is_kept_of_deleted_events(store: FlakyStore, clock: ManualClock) -> None:
+    async with a_world(store, clock, only_expiry) as world:
+        await world.apply(namespace("default"), event("a"), event("b"))
+        await advance(world, HOUR)
+        assert await names(world) == []
+        assert expiry(world.plane)._written == {}
+        assert world.clock.sleepers == 0
 
 
 # -- the lifetime
@@ -247,8 +255,8 @@ def test_an_object_without_times_has_no_last_write() -> None:
 
 async def test_the_last_attempts_leave_no_task(store: FlakyStore, clock: ManualClock) -> None:
     before = asyncio.all_tasks()
-    async with a_world(store, clock) as world:
-        await world.apply(event())
+    async with a_world(store, clock, only_expiry) as world:
+        await world.apply(namespace("default"), event())
         await world.settled()
         await loop_turns()
         assert clock.sleepers == 1

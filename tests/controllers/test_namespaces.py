@@ -1,4 +1,4 @@
-"""Namespaces: those of every cluster, and the deletion of a namespace with everything in it."""
+"""The deletion of a namespace with everything in it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import pytest
 
 from noxu.apiserver.controllers.emptiness import EmptinessWatch
 from noxu.apiserver.controllers.namespace_conditions import Remaining, set_conditions
-from noxu.apiserver.controllers.namespaces import INITIAL, MANAGER, RECHECK, NamespaceController
+from noxu.apiserver.controllers import namespaces as module
+from noxu.apiserver.controllers.namespaces import FINALIZERS_TAKE, NamespaceController
+from noxu.apiserver.controllers.users import CONTROLLER_MANAGER as MANAGER
+from noxu.apiserver.registry.cache import Collection, Watcher
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 from noxu.storage.types import Key, Unavailable
@@ -16,6 +19,7 @@ from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async
 
 HELD = ("example.com/wait",)
+RECHECK = FINALIZERS_TAKE // 2 + 1
 
 
 def namespaces(world: World) -> Resource:
@@ -34,22 +38,6 @@ def messages(value: Object) -> dict[str, str]:
     """The messages of the conditions whose status is True, by type."""
     found = value["status"].get("conditions", [])
     return {condition["type"]: condition["message"] for condition in found if condition["status"] == "True"}
-
-
-async def test_every_cluster_has_some(world: World) -> None:
-    collection = await world.plane.reader.collection(namespaces(world))
-    assert sorted(key.name for key in collection.keys) == sorted(INITIAL)
-
-
-async def test_they_are_created_although_the_store_is_unavailable_at_first(
-    store: FlakyStore, clock: ManualClock
-) -> None:
-    store.fail("create", lambda key: key.collection == "/namespaces", 6, Unavailable("planned"))
-    async with a_world(store, clock) as world:
-        await world.settled()
-        assert store.failures == 6
-        for name in INITIAL:
-            assert (await world.get(namespaces(world), name))["status"] == {"phase": "Active"}
 
 
 async def test_a_namespace_is_deleted_after_everything_in_it(world: World) -> None:
@@ -151,16 +139,6 @@ async def test_the_deletion_continues_after_a_reset_of_the_cache(world: World) -
     await world.until_deleted(namespaces(world), "n")
 
 
-async def test_an_initial_namespace_is_created_again_only_at_a_start_or_reset(world: World) -> None:
-    await delete(world, "kube-node-lease")
-    await world.until_deleted(namespaces(world), "kube-node-lease")
-    await world.settled()
-    assert await world.find(namespaces(world), "kube-node-lease") is None
-    world.store.watch_fails = RuntimeError("planned")
-    await world.apply(namespace("n"))
-    await eventually_async(lambda: world.find(namespaces(world), "kube-node-lease"))
-
-
 async def test_the_deletion_continues_after_a_restart(store: FlakyStore, clock: ManualClock) -> None:
     async with a_world(store, clock) as world:
         await world.apply(namespace("n"), config_map("a", namespace="n", finalizers=HELD))
@@ -179,8 +157,12 @@ async def remove(store: FlakyStore, key: Key) -> None:
 
 
 def controller_of(world: World) -> NamespaceController:
-    [found] = [controller for controller in world.plane.controllers if isinstance(controller, NamespaceController)]
+    [found] = [controller for controller in world.plane.all_controllers if isinstance(controller, NamespaceController)]
     return found
+
+
+def watches(collection: Collection) -> list[Watcher]:
+    return [watcher for watcher in collection.watchers if isinstance(watcher, EmptinessWatch)]
 
 
 @pytest.mark.parametrize("missed", [False, True], ids=["an event", "a reset"])
@@ -201,7 +183,7 @@ async def test_a_reconciliation_of_a_deleted_namespace_stops_its_watches(world: 
     collection = await world.plane.reader.collection(config_maps(world))
     controller._watches["n"] = [EmptinessWatch(collection, "n/", lambda: None)]
     await controller.reconcile("n")
-    assert (controller._watches, collection.watchers) == ({}, {})
+    assert (controller._watches, watches(collection)) == ({}, [])
 
 
 async def test_a_deleted_namespace_leaves_no_watches(world: World) -> None:
@@ -210,11 +192,11 @@ async def test_a_deleted_namespace_leaves_no_watches(world: World) -> None:
     await world.settled()
     controller = controller_of(world)
     collection = await world.plane.reader.collection(config_maps(world))
-    assert (list(controller._watches), len(collection.watchers)) == (["n"], 1)
+    assert (list(controller._watches), len(watches(collection))) == (["n"], 1)
     await world.apply(config_map("a", namespace="n"))
     await world.until_deleted(namespaces(world), "n")
     await world.settled()
-    assert (controller._watches, collection.watchers) == ({}, {})
+    assert (controller._watches, watches(collection)) == ({}, [])
 
 
 # -- conditions
@@ -250,6 +232,6 @@ def test_several_errors_and_resources_are_listed_in_order() -> None:
     status: Object = {}
     set_conditions(status, Remaining({"b.x": 1, "a.": 2}, {}, ["two", "one"]), "t")
     assert messages({"status": status}) == {
-        "NamespaceDeletionContentFailure": "Failed to delete all resource types, 2 remaining: [two, one]",
+        "NamespaceDeletionContentFailure": "Failed to delete all resource types, 2 remaining: one, two",
         "NamespaceContentRemaining": "Some resources are remaining: a. has 2 resource instances, b.x has 1 resource instances",
     }

@@ -224,7 +224,7 @@ async def test_all_objects_of_a_resource_are_deleted_in_one_namespace_or_in_all(
     for where in "ab":
         await world.create(widget("w"), namespace=where)
     world.use(admission=Hooks(refuse, refuse))
-    await delete_all(world.reader, world.writer, world.persistence, world.widgets, namespace)
+    await delete_all(world.reader, world.writer, WriteRequest(Action.DELETE, world.widgets, internal=True), namespace)
     collection = await world.reader.collection(world.widgets)
     assert [f"{key.partition}{key.name}" for key in collection.keys] == remaining
 
@@ -232,5 +232,5 @@ async def test_all_objects_of_a_resource_are_deleted_in_one_namespace_or_in_all(
 async def test_an_object_whose_version_no_longer_exists_is_removed_despite_its_finalizers(world: World) -> None:
     value = widget(api_version=f"{GROUP}/v0", metadata={"uid": "u", "finalizers": [MINE]})
     await world.store.put(world.key(), codec.encode(value, sort_keys=True), expected=0)
-    await delete_all(world.reader, world.writer, world.persistence, world.widgets, None)
+    await delete_all(world.reader, world.writer, WriteRequest(Action.DELETE, world.widgets, internal=True), None)
     assert await left(world) == []

@@ -29,12 +29,13 @@ STRATEGIES: Final[dict[ResourceType, Strategy]] = {
 class Finalization(NamedTuple):
     """The deletion of objects that a controller has to finalize.
 
-    `begin_delete(object, now)` marks an object as being deleted; whether it has to wait for the controller.
+    `begin_delete(object, now, finalizers)` marks an object as being deleted, with the finalizers in its metadata that follow
+    from the propagation policy; whether it has to wait for the controller.
     `held(object)`: whether an object that is being deleted remains even without finalizers in its metadata.
     `precondition_failed`: the beginning of the error for a failed precondition.
     """
 
-    begin_delete: Callable[[Object, str], bool]
+    begin_delete: Callable[[Object, str, list[str]], bool]
     held: Callable[[Object], bool]
     precondition_failed: str
 

@@ -55,10 +55,17 @@ def held(namespace: Object) -> bool:
     return bool((namespace.get("spec") or {}).get("finalizers"))
 
 
-def begin_delete_namespace(namespace: Object, now: str) -> bool:
-    """Mark a namespace as being deleted; whether its contents have to be deleted first."""
-    if not held(namespace):
-        return False
-    namespace["metadata"].setdefault("deletionTimestamp", now)
+def begin_delete_namespace(namespace: Object, now: str, finalizers: list[str]) -> bool:
+    """Mark a namespace as being deleted; whether it remains, because this is its first deletion, or finalizers hold it.
+
+    As upstream (registry/core/namespace/storage), the first deletion never removes a namespace, and further ones change
+    nothing while it has finalizers in its spec.
+    """
+    metadata = namespace["metadata"]
+    if metadata.get("deletionTimestamp"):
+        return held(namespace)
+    metadata["deletionTimestamp"] = now
     namespace.setdefault("status", {})["phase"] = "Terminating"
+    if set(finalizers) != set(metadata.get("finalizers") or ()):
+        metadata["finalizers"] = finalizers
     return True

@@ -45,7 +45,7 @@ def validate(draft: Draft) -> None:
         draft.outcome.warnings += update.warnings(new, old)
 
 
-def begin_delete(value: Object, now: str) -> bool:
+def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noqa: ARG001 - the policy has no effect here
     """Mark a definition as being deleted; whether its instances have to be deleted first."""
     metadata = value["metadata"]
     if metadata.get("deletionTimestamp"):

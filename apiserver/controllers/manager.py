@@ -1,0 +1,183 @@
+"""The controllers of kube-controller-manager: their names, which of them a server runs, and how they are made.
+
+`--controllers` is a list, as for kube-controller-manager (controller-manager's app/helper.go and options/generic.go). The
+first item that names a controller decides: `NAME` enables it, `-NAME` disables it. A controller that no item names is
+enabled if the list contains `*`. Names are upstream's (cmd/kube-controller-manager/names), and their older forms.
+
+A profile is a list to begin with: `local` and `cluster` run all controllers, `envtest` runs none, as kube-apiserver by
+itself. Controllers of kube-apiserver are not part of this: they run in every profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from noxu.apiserver.config import Profile
+
+if TYPE_CHECKING:
+    from noxu.apiserver.clock import Clock
+    from noxu.apiserver.controllers.controller import Controller
+    from noxu.apiserver.registry.catalog import LiveCatalog
+    from noxu.apiserver.registry.persistence import Persistence
+    from noxu.apiserver.registry.reader import Reader
+    from noxu.apiserver.registry.resource import Resource
+    from noxu.apiserver.registry.write import Writer
+
+ALL: Final = "*"
+PROFILES: Final[dict[Profile, tuple[str, ...]]] = {"local": (ALL,), "cluster": (ALL,), "envtest": ()}
+"""The list of controllers of each profile."""
+
+
+class Parts(NamedTuple):
+    """What controllers are made of. `root_ca` is the CA of the server's certificate in PEM, "" without TLS."""
+
+    reader: Reader
+    writer: Writer
+    persistence: Persistence
+    catalog: LiveCatalog
+    clock: Clock
+    root_ca: str
+
+    def resource(self, group: str, plural: str) -> Resource:
+        """A built-in resource."""
+        found = self.catalog.current.find(group, "v1", plural)
+        assert found is not None
+        return found
+
+
+class Known(NamedTuple):
+    """A controller: its name, the older form of the name, and its constructor, None if this server does not have it."""
+
+    name: str
+    alias: str = ""
+    make: Callable[[Parts], Controller[Any]] | None = None
+
+
+# The constructors import their modules, because the command line reads the names without running a server.
+
+
+def _namespaces(parts: Parts) -> Controller[Any]:
+    from noxu.apiserver.controllers.namespaces import NamespaceController
+
+    reader, writer, _, catalog, clock, _ = parts
+    return NamespaceController(reader, writer, catalog, parts.resource("", "namespaces"), clock)
+
+
+def _policy_status(parts: Parts) -> Controller[Any]:
+    from noxu.apiserver.controllers.policy_status import PolicyStatusController
+
+    policies = parts.resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
+    return PolicyStatusController(parts.reader, parts.persistence, parts.catalog, policies, parts.clock)
+
+
+def _root_ca(parts: Parts) -> Controller[Any]:
+    from noxu.apiserver.controllers.root_ca import RootCAPublisher
+
+    namespaces, config_maps = parts.resource("", "namespaces"), parts.resource("", "configmaps")
+    return RootCAPublisher(parts.reader, parts.writer, namespaces, config_maps, parts.clock, parts.root_ca)
+
+
+def _service_accounts(parts: Parts) -> Controller[Any]:
+    from noxu.apiserver.controllers.service_accounts import ServiceAccountController
+
+    namespaces, accounts = parts.resource("", "namespaces"), parts.resource("", "serviceaccounts")
+    return ServiceAccountController(parts.reader, parts.writer, namespaces, accounts, parts.clock)
+
+
+CONTROLLERS: Final = (
+    Known("bootstrap-signer-controller", "bootstrapsigner"),
+    Known("certificatesigningrequest-approving-controller", "csrapproving"),
+    Known("certificatesigningrequest-cleaner-controller", "csrcleaner"),
+    Known("certificatesigningrequest-signing-controller", "csrsigning"),
+    Known("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
+    Known("clusterrole-aggregation-controller", "clusterrole-aggregation"),
+    Known("cronjob-controller", "cronjob"),
+    Known("daemonset-controller", "daemonset"),
+    Known("deployment-controller", "deployment"),
+    Known("device-taint-eviction-controller"),
+    Known("disruption-controller", "disruption"),
+    Known("endpoints-controller", "endpoint"),
+    Known("endpointslice-controller", "endpointslice"),
+    Known("endpointslice-mirroring-controller", "endpointslicemirroring"),
+    Known("ephemeral-volume-controller", "ephemeral-volume"),
+    Known("garbage-collector-controller", "garbagecollector"),
+    Known("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
+    Known("job-controller", "job"),
+    Known("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
+    Known("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
+    Known("namespace-controller", "namespace", _namespaces),
+    Known("node-ipam-controller", "nodeipam"),
+    Known("node-lifecycle-controller", "nodelifecycle"),
+    Known("node-route-controller", "route"),
+    Known("persistentvolume-attach-detach-controller", "attachdetach"),
+    Known("persistentvolume-binder-controller", "persistentvolume-binder"),
+    Known("persistentvolume-expander-controller", "persistentvolume-expander"),
+    Known("persistentvolume-protection-controller", "pv-protection"),
+    Known("persistentvolumeclaim-protection-controller", "pvc-protection"),
+    Known("pod-garbage-collector-controller", "podgc"),
+    Known("podcertificaterequest-cleaner-controller"),
+    Known("replicaset-controller", "replicaset"),
+    Known("replicationcontroller-controller", "replicationcontroller"),
+    Known("resourceclaim-controller", "resource-claim-controller"),
+    Known("resourcequota-controller", "resourcequota"),
+    Known("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", _root_ca),
+    Known("selinux-warning-controller"),
+    Known("service-cidr-controller"),
+    Known("service-lb-controller", "service"),
+    Known("serviceaccount-controller", "serviceaccount", _service_accounts),
+    Known("serviceaccount-token-controller", "serviceaccount-token"),
+    Known("statefulset-controller", "statefulset"),
+    Known("storage-version-migrator-controller"),
+    Known("storageversion-garbage-collector-controller", "storage-version-gc"),
+    Known("taint-eviction-controller"),
+    Known("token-cleaner-controller", "tokencleaner"),
+    Known("ttl-after-finished-controller", "ttl-after-finished"),
+    Known("ttl-controller", "ttl"),
+    Known("validatingadmissionpolicy-status-controller", make=_policy_status),
+    Known("volumeattributesclass-protection-controller"),
+)
+"""In the order of their names."""
+
+AVAILABLE: Final = tuple(known.name for known in CONTROLLERS if known.make is not None)
+_NAMES: Final = {name: known for known in CONTROLLERS for name in (known.name, known.alias) if name}
+
+
+def check_profile(profile: Profile) -> None:
+    """Raises ValueError for a profile that this server does not have yet."""
+    if profile == "cluster":
+        raise ValueError(
+            "the profile cluster is not available yet: it needs TLS and authentication, which this server does not have; "
+            "the profile local runs the same controllers, and everyone may do everything"
+        )
+
+
+def check_controllers(items: Iterable[str]) -> None:
+    """Raises ValueError for names that are unknown, and for a controller to enable that this server does not have."""
+    faults = []
+    for item in items:
+        name = item.removeprefix("-")
+        known = _NAMES.get(name)
+        if item == ALL:
+            continue
+        if known is None:
+            faults.append(f'"{name}" is not in the list of known controllers')
+        elif known.make is None and item == name:
+            faults.append(f'"{name}" is not available: this server has {", ".join(AVAILABLE)}')
+    if faults:
+        raise ValueError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
+
+
+def enabled(items: Sequence[str]) -> list[Known]:
+    """The controllers of this server that a list enables."""
+    named: dict[str, bool] = {}
+    for item in items:
+        name = item.removeprefix("-")
+        if name in _NAMES:
+            named.setdefault(_NAMES[name].name, item == name)
+    return [known for known in CONTROLLERS if known.make is not None and named.get(known.name, ALL in items)]
+
+
+def make(items: Sequence[str], parts: Parts) -> list[Controller[Any]]:
+    """Make the controllers that a list enables, without running them."""
+    return [known.make(parts) for known in enabled(items) if known.make is not None]

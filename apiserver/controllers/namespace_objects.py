@@ -1,0 +1,83 @@
+"""Controllers that keep one object in every active namespace: create it, repair it, and create it again when it is deleted.
+
+They follow the namespaces and the collection of these objects. In a namespace that is being deleted they create nothing.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar
+
+from noxu.apiserver.admission.namespaces import is_terminating
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers import users
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.draft import Action, Body, Options, User, WriteRequest
+from noxu.apiserver.registry.entry import Entry, key_of, object_at
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.values import Object
+
+
+class NamespaceObjectController(Controller[str]):
+    """Keys are the names of namespaces."""
+
+    object_name: ClassVar[str]
+    user: ClassVar[User]
+    workers = 4
+
+    def __init__(self, reader: Reader, writer: Writer, namespaces: Resource, objects: Resource, clock: Clock) -> None:
+        super().__init__(reader, namespaces, clock, objects)
+        self.writer = writer
+        self.objects = objects
+
+    @abstractmethod
+    def wanted(self) -> Object:
+        """The object to create."""
+
+    def repaired(self, current: Object) -> Object | None:
+        """What to replace an existing object by; None: nothing is wrong with it."""
+        return None
+
+    def observe(self, change: Change) -> Iterable[str]:
+        if change.key.collection == self.resource.collection:
+            return () if change.entry is None else [change.key.name]
+        return [change.key.partition[:-1]] if change.key.name == self.object_name else ()
+
+    def resync(self) -> Iterable[str]:
+        return [key.name for key in self.collection.keys]
+
+    async def reconcile(self, namespace: str) -> None:
+        state = self._state(namespace)
+        entry, found = state
+        if entry is None or is_terminating(entry, self.resource):
+            return
+        if found is None:
+            if key_of(self.objects, namespace, self.object_name) in self.others[0].corrupt:
+                return  # it exists, and cannot be read
+            request = self._request(Action.CREATE, namespace, self.wanted())
+        elif (repaired := self.repaired(object_at(found, self.objects))) is not None:
+            request = self._request(Action.REPLACE, namespace, repaired)._replace(name=self.object_name)
+        else:
+            return
+        try:
+            await self.writer.write(request)
+        except ApiError:
+            if self._state(namespace) == state:
+                raise
+            # the object or the namespace has changed meanwhile, so the key is in the queue again
+
+    def _state(self, namespace: str) -> tuple[Entry | None, Entry | None]:
+        """The namespace and the object in it."""
+        return (
+            self.collection.entries.get(key_of(self.resource, "", namespace)),
+            self.others[0].entries.get(key_of(self.objects, namespace, self.object_name)),
+        )
+
+    def _request(self, action: Action, namespace: str, value: Object) -> WriteRequest:
+        options = Options(field_manager=users.CONTROLLER_MANAGER)
+        return WriteRequest(action, self.objects, namespace, body=Body(value), options=options, user=self.user)
