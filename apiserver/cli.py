@@ -314,8 +314,8 @@ def _error_in(options: argparse.Namespace) -> str:
             options.features = parse_gates(options.feature_gates)
         except ValueError as error:
             return f"argument --feature-gates: {error}"
-    if options.command == "serve" and (error := _controllers_error(options)):
-        return error
+    if options.command == "serve" and (refused := _controllers_error(options)):
+        return refused
     match options.command:
         case "validate" if not options.stored and any(
             (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)

@@ -32,6 +32,7 @@ from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
 from noxu.apiserver.registry.conversion.converters import Conversions, InProcess
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.registry.draft import Environment
+from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
@@ -40,8 +41,8 @@ from noxu.apiserver.security.reviews import Reviews
 from noxu.apiserver.security.tokens import Tokens
 from noxu.apiserver.webhook.client import Caller, no_caller
 from noxu.storage.store import Store
+from noxu.storage.types import Corrupt
 
-EMPTY: Final = 1  # the revision of a store without history
 RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
 
@@ -204,7 +205,7 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
     In a new store all objects that controllers create exist before this returns. In an existing one they are checked in the
     background: reading all objects takes long, and webhooks may have to be called.
     """
-    is_new = plane.store.revision == EMPTY
+    is_new = await _is_new(plane)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(plane.store.close)
         await in_background(closing, plane.follow_log(), "watch cache")
@@ -215,6 +216,14 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
             else:
                 controller.start_in_background()
         yield plane
+
+
+async def _is_new(plane: ControlPlane) -> bool:
+    """Whether nothing has created the objects of every cluster yet."""
+    try:
+        return await plane.store.get(key_of(resource_of(plane.catalog, "", "namespaces"), "", "default")) is None
+    except Corrupt:
+        return False
 
 
 async def in_background(closing: contextlib.AsyncExitStack, work: Any, name: str) -> None:

@@ -106,7 +106,7 @@ async def test_controllers_start_in_order_and_stop_in_reverse_before_the_store_i
 
 async def test_in_an_existing_store_some_controllers_start_in_the_background() -> None:
     store = FlakyStore()
-    await store.put(Key("/namespaces", "", "a"), b'{"metadata":{"name":"a"}}', expected=0)
+    await store.put(Key("/namespaces", "", "default"), b'{"metadata":{"name":"default"}}', expected=0)
     plane = assemble(store, controllers=["*"])
     store.fail("list", lambda key: key.collection == "/configmaps", times=100_000)
     async with running(plane):
@@ -116,7 +116,7 @@ async def test_in_an_existing_store_some_controllers_start_in_the_background() -
         assert publisher.health().startswith("cannot list /namespaces and /configmaps: planned; the next attempt is")
         store.planned.clear()
         await eventually_async(lambda: publisher.health() == "")
-        await eventually_async(lambda: find(plane, "configmaps", "kube-root-ca.crt", "a"))
+        await eventually_async(lambda: find(plane, "configmaps", "kube-root-ca.crt", "default"))
         assert await find(plane, "namespaces", "kube-system", "")
 
 

@@ -75,9 +75,7 @@ class NamespaceController(Controller[str]):
     name = "namespace-controller"
     workers = 4
 
-    def __init__(
-        self, reader: Reader, writer: Writer, catalog: LiveCatalog, resource: Resource, clock: Clock
-    ) -> None:
+    def __init__(self, reader: Reader, writer: Writer, catalog: LiveCatalog, resource: Resource, clock: Clock) -> None:
         super().__init__(reader, resource, clock)
         self.writer = writer
         self.catalog = catalog

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.draft import Action, Outcome, Preconditions, WriteRequest
+from noxu.apiserver.registry.draft import Outcome, Preconditions, WriteRequest
 from noxu.apiserver.registry.entry import render
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.reader import Reader

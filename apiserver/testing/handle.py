@@ -52,9 +52,7 @@ class Noxu:
         `profile` and `controllers` are those of `noxu serve`; `controllers` None: those of the profile.
         """
         self.kubeconfig = directory / "kubeconfig"
-        self._config = Config(
-            port=0, profile=profile, controllers=None if controllers is None else tuple(controllers)
-        )
+        self._config = Config(port=0, profile=profile, controllers=None if controllers is None else tuple(controllers))
         self._clock = clock
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop

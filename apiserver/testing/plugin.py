@@ -41,7 +41,9 @@ def noxu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """A server for this test only: in this process, in memory, on a free port."""
     marks = list(request.node.iter_markers("noxu"))
     sources = [source for mark in marks for source in mark.args]
-    selected = {name: value for mark in reversed(marks) for name, value in mark.kwargs.items()}  # the closest mark counts
+    selected = {
+        name: value for mark in reversed(marks) for name, value in mark.kwargs.items()
+    }  # the closest mark counts
     yield from _server(request.config, tmp_path_factory, sources, selected)
 
 

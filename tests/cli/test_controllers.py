@@ -47,7 +47,11 @@ REFUSED: list[tuple[str, list[str], str]] = [
         ["--controllers=*,-nope"],
         'argument --controllers: "nope" is not in the list of known controllers',
     ),
-    ("a controller that is missing here", ["--controllers=job-controller"], 'argument --controllers: "job-controller" is'),
+    (
+        "a controller that is missing here",
+        ["--controllers=job-controller"],
+        'argument --controllers: "job-controller" is',
+    ),
 ]
 
 

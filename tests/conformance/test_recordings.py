@@ -22,11 +22,12 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Of a server at which all writes of a case fall into one second, as those of the recordings do.
+    """Of an API server without controllers, at which all writes of a case fall into one second, as in the recordings.
 
     Owners of fields are in the order of their times, and of their names if the times are equal.
     """
-    with Noxu(tmp_path_factory.mktemp("noxu"), clock=StoppedClock()) as noxu, Client(noxu.url) as client:
+    directory = tmp_path_factory.mktemp("noxu")
+    with Noxu(directory, clock=StoppedClock(), profile="envtest") as noxu, Client(noxu.url) as client:
         yield client
 
 

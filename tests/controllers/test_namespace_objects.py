@@ -103,7 +103,9 @@ async def test_an_existing_store_gets_them(store: FlakyStore, clock: ManualClock
 
 
 @kinds
-async def test_nothing_is_written_after_a_restart(store: FlakyStore, clock: ManualClock, plural: str, name: str) -> None:
+async def test_nothing_is_written_after_a_restart(
+    store: FlakyStore, clock: ManualClock, plural: str, name: str
+) -> None:
     async with a_world(store, clock, with_ca) as world:
         store = await copy_of(world.store)
     revision = store.revision

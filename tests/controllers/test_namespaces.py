@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Sequence
+
 import pytest
 
+from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import ApiError, Qualified, plain_error
+from noxu.apiserver.controllers import namespaces as module
 from noxu.apiserver.controllers.emptiness import EmptinessWatch
 from noxu.apiserver.controllers.namespace_conditions import Remaining, set_conditions
-from noxu.apiserver.controllers import namespaces as module
 from noxu.apiserver.controllers.namespaces import FINALIZERS_TAKE, NamespaceController
 from noxu.apiserver.controllers.users import CONTROLLER_MANAGER as MANAGER
 from noxu.apiserver.registry.cache import Collection, Watcher
+from noxu.apiserver.registry.draft import Draft, User
+from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 from noxu.storage.types import Key, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, conditions, config_map, copy_of, definition, namespace
 from tests.faults.flaky import FlakyStore
-from tests.timing import eventually_async
+from tests.timing import eventually_async, hang_guard, longest_block
 
 HELD = ("example.com/wait",)
 RECHECK = FINALIZERS_TAKE // 2 + 1
@@ -197,6 +204,252 @@ async def test_a_deleted_namespace_leaves_no_watches(world: World) -> None:
     await world.until_deleted(namespaces(world), "n")
     await world.settled()
     assert (controller._watches, watches(collection)) == ({}, [])
+
+
+# -- pods
+
+GRACE = 30
+
+
+@pytest.fixture
+async def with_pods(monkeypatch: pytest.MonkeyPatch, store: FlakyStore, clock: ManualClock) -> AsyncIterator[World]:
+    """A world whose secrets are treated as pods; a label stands for their grace period."""
+
+    def longest_grace(entries: Sequence[Entry]) -> int:
+        return GRACE if any(b'"graceful"' in entry.stored for entry in entries) else 0
+
+    monkeypatch.setattr(module, "PODS", Qualified("", "secrets"))
+    monkeypatch.setattr(module, "_longest_grace", longest_grace)
+    async with a_world(store, clock) as world:
+        yield world
+
+
+def pod(*, finalizers: tuple[str, ...] = (), labels: Object | None = None) -> Object:
+    metadata = {"name": "p", "namespace": "n", "finalizers": list(finalizers), "labels": labels or {}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+async def test_pods_are_deleted_before_everything_else(with_pods: World) -> None:
+    world = with_pods
+    await world.apply(namespace("n"), config_map("a", namespace="n"), pod(finalizers=HELD))
+    await delete(world)
+    await world.settled()
+    assert await world.find(config_maps(world), "a", "n")
+    assert messages(await world.get(namespaces(world), "n")) == {
+        "NamespaceContentRemaining": "Some resources are remaining: secrets. has 1 resource instances",
+        "NamespaceFinalizersRemaining": "Some content in the namespace has finalizers remaining: example.com/wait in 1 resource instances",
+    }
+    await world.apply(pod())
+    await world.until_deleted(namespaces(world), "n")
+    assert await world.find(config_maps(world), "a", "n") is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "seconds"), [({"graceful": "yes"}, GRACE // 2 + 1), ({}, RECHECK)], ids=["a grace period", "finalizers"]
+)
+async def test_remaining_pods_are_counted_again_after_half_of_their_grace_period(
+    with_pods: World, labels: Object, seconds: int
+) -> None:
+    world = with_pods
+    await world.apply(namespace("n"), pod(finalizers=(*HELD, "example.com/more"), labels=labels))
+    await delete(world)
+    await world.settled()
+    await world.apply(pod(finalizers=HELD, labels=labels))
+    world.clock.advance(seconds - 1)
+    await world.settled()
+    assert "example.com/more" in str(messages(await world.get(namespaces(world), "n")))
+    world.clock.advance(1)
+    await world.settled()
+    assert "example.com/more" not in str(messages(await world.get(namespaces(world), "n")))
+
+
+PODS: list[tuple[str, list[Object], int]] = [
+    ("none", [], 0),
+    ("the longest of several", [{"spec": {"terminationGracePeriodSeconds": n}} for n in (5, 30, 1)], 30),
+    ("pods that have ended do not count", [
+        {"spec": {"terminationGracePeriodSeconds": 30}, "status": {"phase": "Succeeded"}},
+        {"spec": {"terminationGracePeriodSeconds": 20}, "status": {"phase": "Failed"}},
+        {"spec": {"terminationGracePeriodSeconds": 10}, "status": {"phase": "Running"}},
+    ], 10),
+    ("no grace period", [{"spec": {}}, {"status": {}}], 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pods", "seconds"), [row[1:] for row in PODS], ids=[row[0] for row in PODS])
+def test_the_longest_grace_period(pods: list[Object], seconds: int) -> None:
+    key = Key("/pods", "n/", "p")
+    assert module._longest_grace([Entry(key, codec.encode(value, sort_keys=False), 1) for value in pods]) == seconds
+
+
+# -- admission
+
+USER = User(
+    "system:serviceaccount:kube-system:namespace-controller",
+    groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
+)
+
+
+async def test_admission_sees_the_deletions_of_the_controllers_user(world: World) -> None:
+    seen = set()
+
+    def record(draft: Draft) -> None:
+        if draft.request.user == USER:
+            seen.add((draft.operation, draft.resource.plural, draft.request.subresource))
+            if draft.operation == "DELETE":
+                assert draft.request.options_sent == {"propagationPolicy": "Background"}
+
+    world.plane.admission.validate = record  # type: ignore[method-assign]
+    await world.apply(namespace("n"), config_map("a", namespace="n", finalizers=HELD))
+    await delete(world)
+    await world.settled()
+    await world.apply(config_map("a", namespace="n"))
+    await world.until_deleted(namespaces(world), "n")
+    assert seen == {
+        ("DELETE", "configmaps", ""),
+        ("DELETE", "serviceaccounts", ""),
+        ("UPDATE", "namespaces", "status"),
+        ("UPDATE", "namespaces", "finalize"),
+    }
+
+
+async def test_a_refused_deletion_is_reported_with_its_text(world: World) -> None:
+    why = 'admission webhook "a.example.com" denied the request: not now'
+    refusing = True
+
+    def refuse(draft: Draft) -> None:
+        if refusing and draft.operation == "DELETE" and draft.resource.plural == "configmaps":
+            raise plain_error(why, 403)
+
+    world.plane.admission.validate = refuse  # type: ignore[method-assign]
+    await world.apply(namespace("n"), config_map("a", namespace="n"))
+    await delete(world)
+    await eventually_async(lambda: has_conditions(world))
+    found = await world.get(namespaces(world), "n")
+    assert conditions(found) == {
+        "NamespaceDeletionDiscoveryFailure": ("False", "ResourcesDiscovered"),
+        "NamespaceDeletionGroupVersionParsingFailure": ("False", "ParsedGroupVersions"),
+        "NamespaceDeletionContentFailure": ("True", "ContentDeletionFailed"),
+        "NamespaceContentRemaining": ("False", "ContentRemoved"),
+        "NamespaceFinalizersRemaining": ("False", "ContentHasNoFinalizers"),
+    }, "what could not be deleted is not counted, as upstream"
+    assert messages(found) == {
+        "NamespaceDeletionContentFailure": f"Failed to delete all resource types, 1 remaining: {why}"
+    }
+    refusing = False
+    await world.until_deleted(namespaces(world), "n")
+
+
+async def has_conditions(world: World) -> bool:
+    return "conditions" in (await world.get(namespaces(world), "n"))["status"]
+
+
+async def test_conditions_that_cannot_be_written_do_not_stop_the_deletion(world: World) -> None:
+    def refuse(draft: Draft) -> None:
+        if draft.request.subresource == "status":
+            raise plain_error("planned", 403)
+
+    world.plane.admission.validate = refuse  # type: ignore[method-assign]
+    await world.apply(namespace("n"), config_map("a", namespace="n", finalizers=HELD))
+    await delete(world)
+    await world.settled()
+    assert not await has_conditions(world)
+    await world.apply(config_map("a", namespace="n"))
+    await world.until_deleted(namespaces(world), "n")
+
+
+# -- finalizers
+
+
+async def test_a_namespace_with_other_finalizers_remains_without_content(world: World) -> None:
+    await world.apply({**namespace("n"), "spec": {"finalizers": ["example.com/z", "kubernetes", "example.com/a"]}})
+    await delete(world)
+    await world.settled()
+    found = await world.get(namespaces(world), "n")
+    assert found["spec"] == {"finalizers": ["example.com/a", "example.com/z"]}
+    assert messages(found) == {}
+    assert len(found["status"]["conditions"]) == 5
+    revision = world.store.revision
+    world.clock.advance(RECHECK)
+    await world.settled()
+    assert world.store.revision == revision, "the controller has finished"
+
+
+async def test_a_fast_deletion_shows_no_conditions(world: World) -> None:
+    await world.apply(namespace("n"), config_map("a", namespace="n"))
+    shown = []
+
+    def record(draft: Draft) -> None:
+        shown.append(draft.request.subresource)
+
+    world.plane.admission.validate = record  # type: ignore[method-assign]
+    await delete(world)
+    await world.until_deleted(namespaces(world), "n")
+    assert "status" not in shown
+
+
+async def test_objects_that_remain_without_a_reason_are_a_failure(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(*_: object) -> None: ...
+
+    monkeypatch.setattr(module, "delete_all", nothing)
+    await world.apply(namespace("n"), config_map("a", namespace="n"))
+    await delete(world)
+    await eventually_async(lambda: has_conditions(world))
+    found = messages(await world.get(namespaces(world), "n"))
+    assert found["NamespaceDeletionContentFailure"].endswith(
+        "remaining: unexpected items still remain in namespace: n for gvr: /v1, Resource=configmaps, "
+        "unexpected items still remain in namespace: n for gvr: /v1, Resource=serviceaccounts"
+    )
+    monkeypatch.undo()
+    await world.until_deleted(namespaces(world), "n")
+
+
+# -- races and size
+
+
+async def test_what_is_admitted_before_the_deletion_does_not_outlive_the_namespace(world: World) -> None:
+    """A create waits in admission while the namespace is deleted: it is checked again before it is stored."""
+    admitted, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> None:
+        admitted.set()
+        await go_on.wait()
+
+    def hold(draft: Draft) -> Awaitable[None] | None:
+        return wait() if draft.operation == "CREATE" and draft.resource.plural == "configmaps" else None
+
+    await world.apply(namespace("n"))
+    await world.settled()
+    world.plane.admission.validate = hold  # type: ignore[method-assign]
+    creating = asyncio.create_task(world.apply(config_map("late", namespace="n")))
+    async with hang_guard():
+        await admitted.wait()
+        await delete(world)
+        await world.until_deleted(namespaces(world), "n")
+        go_on.set()
+        with pytest.raises(ApiError, match='namespaces "n" not found'):
+            await creating
+    assert await world.find(config_maps(world), "late", "n") is None
+
+
+async def test_ten_thousand_objects_do_not_block_the_event_loop(world: World) -> None:
+    await world.apply(namespace("n"))
+    world.plane.reader.cache.reset(world.store.revision)
+    held = b'"finalizers":["example.com/wait"],'
+    for n in range(10_000):
+        body = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"m%05d","namespace":"n",%b"uid":"u%d"}}'
+        await world.store.put(Key("/configmaps", "n/", f"m{n:05}"), body % (n, held if n % 2 else b"", n), expected=0)
+    await eventually_async(lambda: all(found._synchronised.is_set() for found in world.plane.all_controllers))
+
+    async def empty() -> None:
+        await delete(world)
+        await eventually_async(lambda: has_conditions(world))
+
+    _, blocked = await longest_block(empty)
+    found = messages(await world.get(namespaces(world), "n"))["NamespaceContentRemaining"]
+    assert "configmaps. has 5000 resource instances" in found
+    assert blocked < 0.05
 
 
 # -- conditions

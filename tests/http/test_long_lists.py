@@ -22,6 +22,7 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.testing.handle import Noxu
 from noxu.storage.types import Key
 
+pytestmark = pytest.mark.noxu(profile="envtest")  # no ConfigMaps but those of the tests
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 ACCEPTS = {

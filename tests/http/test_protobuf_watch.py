@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from noxu.apiserver.api import protobuf
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.testing.handle import Noxu
 from tests.timing import HANGS_AFTER
 
+pytestmark = pytest.mark.noxu(profile="envtest")  # no ConfigMaps but those of the tests
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 METADATA = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 WIDGETS = """

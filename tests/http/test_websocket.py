@@ -18,6 +18,7 @@ from noxu.apiserver.http.websocket import WebSocketPipe
 from noxu.apiserver.testing.handle import Noxu
 from tests.timing import HANGS_AFTER
 
+pytestmark = pytest.mark.noxu(profile="envtest")  # no ConfigMaps but those of the tests
 MAPS = "/api/v1/namespaces/default/configmaps"
 WATCH = f"{MAPS}?watch=1&timeoutSeconds=1"
 KEY = base64.b64encode(b"0123456789abcdef").decode()

@@ -119,6 +119,8 @@ class Hooks:
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         return self._on_validate(draft) if self._on_validate else None
 
+    def check_again(self, draft: Draft) -> None: ...
+
 
 class World:
     """A registry whose watch cache follows the store."""

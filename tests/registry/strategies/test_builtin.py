@@ -90,22 +90,26 @@ def namespace(finalizers: list[str]) -> Object:
     return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {"finalizers": finalizers}}
 
 
-@pytest.mark.parametrize(("finalizers", "waits"), [(["kubernetes"], True), ([], False)])
-def test_a_namespace_is_deleted_by_its_controller_while_it_has_finalizers(finalizers: list[str], waits: bool) -> None:
+@pytest.mark.parametrize(("finalizers", "held"), [(["kubernetes"], True), ([], False)])
+def test_the_first_deletion_of_a_namespace_only_marks_it(finalizers: list[str], held: bool) -> None:
     value = namespace(finalizers)
     finalization = finalization_of(NAMESPACES)
     assert finalization is not None
-    assert finalization.held(value) is waits
-    assert finalization.begin_delete(value, NOW) is waits
-    assert ("deletionTimestamp" in value["metadata"]) is waits
-    assert value.get("status") == ({"phase": "Terminating"} if waits else None)
+    assert finalization.held(value) is held
+    assert finalization.begin_delete(value, NOW, ["foregroundDeletion"])
+    assert value["metadata"] == {"name": "a", "deletionTimestamp": NOW, "finalizers": ["foregroundDeletion"]}
+    assert value["status"] == {"phase": "Terminating"}
 
 
-def test_a_second_deletion_keeps_the_time_of_the_first() -> None:
-    value = namespace(["kubernetes"])
+@pytest.mark.parametrize(("finalizers", "held"), [(["kubernetes"], True), ([], False)])
+def test_a_second_deletion_changes_nothing_while_the_namespace_has_finalizers(
+    finalizers: list[str], held: bool
+) -> None:
+    value = namespace(finalizers)
     value["metadata"]["deletionTimestamp"] = "earlier"
-    assert builtin.begin_delete_namespace(value, NOW)
-    assert value["metadata"]["deletionTimestamp"] == "earlier"
+    before = copy(value)
+    assert builtin.begin_delete_namespace(value, NOW, ["foregroundDeletion"]) is held
+    assert value == before
 
 
 FINALIZED: Final[dict[str, tuple[Resource, bool]]] = {
