@@ -124,3 +124,45 @@ def test_importing_the_plugin_does_not_import_the_server(project: pytest.Pyteste
     """Every pytest run imports the plugin, whether it uses a server or not."""
     project.makepyfile("import sys\ndef test_imports():\n    assert 'aiohttp' not in sys.modules\n")
     project.runpytest_subprocess("-p", "no:aiohttp", "-p", "no:pytest_aiohttp").assert_outcomes(passed=1)
+
+
+ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"
+
+
+def test_a_mark_selects_the_profile_and_the_controllers(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        FETCH
+        + f"""
+import pytest
+pytestmark = pytest.mark.noxu(profile="envtest")
+def names(noxu):
+    return [item["metadata"]["name"] for item in fetch(noxu, "{ACCOUNT}")["items"]]
+def test_the_mark_of_the_module(noxu):
+    assert names(noxu) == []
+@pytest.mark.noxu("widgets.yaml", profile="local")
+def test_the_closest_mark_counts(noxu):
+    assert names(noxu) == ["default"]
+    assert fetch(noxu, WIDGETS)["items"] == []
+@pytest.mark.noxu(controllers=["serviceaccount"])
+def test_single_controllers(noxu):
+    assert names(noxu) == ["default"]
+"""
+    )
+    project.runpytest_inprocess().assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [("noxu_profile = envtest", []), ("noxu_controllers = * -serviceaccount-controller", []), ("", ["default"])],
+)
+def test_options_select_them_for_all_tests(project: pytest.Pytester, option: str, expected: list[str]) -> None:
+    project.makefile(".ini", pytest=f"[pytest]\n{option}\n")
+    project.makepyfile(
+        FETCH
+        + f"""
+def test_the_profile(noxu, noxu_session):
+    for server in (noxu, noxu_session):
+        assert [item["metadata"]["name"] for item in fetch(server, "{ACCOUNT}")["items"]] == {expected}
+"""
+    )
+    project.runpytest_inprocess().assert_outcomes(passed=1)
