@@ -98,13 +98,13 @@ class NamespaceController(Controller[str]):
         if namespace is None or not (deleted := namespace["metadata"].get("deletionTimestamp")):
             self._stop_watches(name)
             return None
-        if NAMESPACE_FINALIZER not in (namespace["spec"].get("finalizers") or ()):
+        if NAMESPACE_FINALIZER not in _finalizers(namespace):
             return None
         result = await self._delete_content(name, seconds_since=self._now() - unix_nanos(deleted) / 1e9)
         if self._namespace(name) is None:  # it was deleted in the meantime
             self._stop_watches(name)
             return None
-        if not result.done or _is_kept(namespace) or namespace["status"].get("conditions"):
+        if not result.done or _is_kept(namespace) or (namespace.get("status") or {}).get("conditions"):
             await self._report(name, result.remaining)
         if result.failures:
             raise result.failures[0]
@@ -186,7 +186,9 @@ class NamespaceController(Controller[str]):
         """Write the conditions of a namespace, if they change. A failure is logged: the deletion has to go on."""
         now = format_time(self.clock.now())
         try:
-            await self._update(name, "status", lambda value: set_conditions(value["status"], remaining, now))
+            await self._update(
+                name, "status", lambda value: set_conditions(value.setdefault("status", {}), remaining, now)
+            )
         except ApiError as error:
             log.warning("%s: the conditions of %s are not written: %s", self.name, name, error)
 
@@ -210,16 +212,20 @@ class NamespaceController(Controller[str]):
         return self.clock.now().timestamp()
 
 
+def _finalizers(namespace: Object) -> list[str]:
+    """The finalizers in the spec."""
+    return (namespace.get("spec") or {}).get("finalizers") or []
+
+
 def _remove_finalizer(namespace: Object) -> bool:
-    before = namespace["spec"].get("finalizers") or ()
-    after = sorted({finalizer for finalizer in before if finalizer != NAMESPACE_FINALIZER})
-    namespace["spec"]["finalizers"] = after
+    before = _finalizers(namespace)
+    namespace["spec"] = {"finalizers": sorted(set(before) - {NAMESPACE_FINALIZER})}
     return NAMESPACE_FINALIZER in before
 
 
 def _is_kept(namespace: Object) -> bool:
     """Whether the namespace remains after its content, because others have to finalize it, too."""
-    return bool(namespace["metadata"].get("finalizers") or len(namespace["spec"]["finalizers"]) > 1)
+    return bool(namespace["metadata"].get("finalizers") or len(_finalizers(namespace)) > 1)
 
 
 def _count_finalizers(entries: Iterable[Entry]) -> Counter[str]:

@@ -12,6 +12,7 @@ from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.handlers import accept, body_format, namespace_of, receive_body
 from noxu.apiserver.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.apiserver.registry.bodies import decode_body
+from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
 from noxu.apiserver.registry.entry import check_path_name, object_at
 from noxu.apiserver.values import Object
 
@@ -26,13 +27,16 @@ async def create(exchange: Exchange) -> Answer:
     media_type = body_format(exchange)
     body = await receive_body(exchange)
     given = options.write_options(exchange.query, "CreateOptions", exchange.request.headers.get("User-Agent", ""))
-    entry = await backend.reader.get(resource, namespace_of(exchange), info.name)  # raises NotFound
-    account = object_at(entry, resource)
     strict = given.field_validation != "Ignore"
     sent = await exchange.offload(decode_body, body, media_type, _EXPECTED, strict=strict, typed=True)
     decoded = decode(TOKEN_REQUEST, sent.value)
     if decoded.error:
         raise errors.bad_request(decoded.error)
+    creation = WriteRequest(Action.CREATE, resource, namespace_of(exchange), info.name, info.subresource)
+    environment = backend.writer.environment
+    environment.admission.check_again(draft_of(creation, environment))  # raises Forbidden in a terminating namespace
+    entry = await backend.reader.get(resource, namespace_of(exchange), info.name)  # raises NotFound
+    account = object_at(entry, resource)
     request: Object = decoded.value
     default_token_request(request)
     found = validate_token_request(request)

@@ -167,6 +167,28 @@ async def test_a_key_that_asks_for_it_is_reconciled_again_later(world: World, re
     assert world.clock.sleepers == 0
 
 
+async def test_many_keys_do_not_block_other_tasks(
+    world: World, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keys are ready, and reconciling them never waits."""
+    time, turns = asyncio.get_running_loop().time, 0
+
+    async def busy(key: str) -> None:
+        recorder.calls.append(key)
+        until = time() + engine.WORK_SLICE / 4
+        while time() < until:
+            pass
+
+    monkeypatch.setattr(recorder, "reconcile", busy)
+    for n in range(100):
+        recorder.queue.add(str(n))
+    async with hang_guard():
+        while len(recorder.calls) < 100:
+            turns += 1
+            await asyncio.sleep(0)
+    assert turns > 10
+
+
 # -- synchronising
 
 

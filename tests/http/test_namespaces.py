@@ -212,6 +212,20 @@ def test_an_update_that_would_create_is_refused_likewise(client: Client) -> None
     assert (answer.code, answer.body["message"]) == (403, f'leases.coordination.k8s.io "l" is forbidden: {MESSAGE}')
 
 
+@without_controllers
+def test_no_token_is_issued_in_a_terminating_namespace(client: Client) -> None:
+    create(client)
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa"}}
+    client.send("POST", f"{NAMESPACES}/n/serviceaccounts", account)
+    token = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": ["a"]}}
+    path = f"{NAMESPACES}/n/serviceaccounts/sa/token"
+    assert client.send("POST", path, token).code == 201
+    delete(client)
+    answer = client.send("POST", path, token)
+    assert (answer.code, answer.body["message"]) == (403, f'serviceaccounts "sa" is forbidden: {MESSAGE}')
+    assert answer.body["details"] == {"name": "sa", "kind": "serviceaccounts", "causes": [CAUSE]}
+
+
 REVIEW = {
     "apiVersion": "authorization.k8s.io/v1",
     "kind": "LocalSubjectAccessReview",
