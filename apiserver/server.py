@@ -199,9 +199,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 def _controllers_of(config: Config) -> Sequence[str]:
     """The list of controllers. Raises StartError for what is not available."""
-    controllers = manager.PROFILES[config.profile] if config.controllers is None else config.controllers
     try:
         manager.check_profile(config.profile)
+        controllers = manager.PROFILES[config.profile] if config.controllers is None else config.controllers
         manager.check_controllers(controllers)
     except ValueError as error:
         raise StartError(str(error)) from None

@@ -143,8 +143,10 @@ AVAILABLE: Final = tuple(known.name for known in CONTROLLERS if known.make is no
 _NAMES: Final = {name: known for known in CONTROLLERS for name in (known.name, known.alias) if name}
 
 
-def check_profile(profile: Profile) -> None:
-    """Raises ValueError for a profile that this server does not have yet."""
+def check_profile(profile: str) -> None:
+    """Raises ValueError for an unknown profile, and for one that this server does not have yet."""
+    if profile not in PROFILES:
+        raise ValueError(f'"{profile}" is not a profile: there are {", ".join(PROFILES)}')
     if profile == "cluster":
         raise ValueError(
             "the profile cluster is not available yet: it needs TLS and authentication, which this server does not have; "

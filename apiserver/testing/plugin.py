@@ -60,7 +60,9 @@ def _server(
         Noxu,
     )  # every pytest run imports the plugin, whether it uses a server or not
 
-    configured = {"profile": config.getini("noxu_profile"), "controllers": config.getini("noxu_controllers")}
+    listed = config.getini("noxu_controllers")
+    controllers = None if listed is None else [item for text in listed for item in text.split(",") if item]
+    configured = {"profile": config.getini("noxu_profile"), "controllers": controllers}
     manifests = [*config.getini("noxu_manifests"), *sources]
     with Noxu(tmp_path_factory.mktemp("noxu"), manifests, **configured | selected) as server:
         yield server

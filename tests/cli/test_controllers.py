@@ -67,9 +67,10 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str], arguments: list[str
     ("config", "message"),
     [
         (Config(port=0, profile="cluster"), "the profile cluster is not available yet"),
+        (Config(port=0, profile="kind"), '"kind" is not a profile: there are local, cluster, envtest'),  # type: ignore[arg-type]
         (Config(port=0, controllers=("nope",)), '"nope" is not in the list of known controllers'),
     ],
-    ids=["the profile", "the controllers"],
+    ids=["the profile", "an unknown profile", "the controllers"],
 )
 async def test_a_server_refuses_them_too(config: Config, message: str) -> None:
     with pytest.raises(server.StartError) as raised:

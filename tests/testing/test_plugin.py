@@ -153,7 +153,12 @@ def test_single_controllers(noxu):
 
 @pytest.mark.parametrize(
     ("option", "expected"),
-    [("noxu_profile = envtest", []), ("noxu_controllers = * -serviceaccount-controller", []), ("", ["default"])],
+    [
+        ("noxu_profile = envtest", []),
+        ("noxu_controllers = * -serviceaccount-controller", []),
+        ("noxu_controllers = *,-serviceaccount", []),
+        ("", ["default"]),
+    ],
 )
 def test_options_select_them_for_all_tests(project: pytest.Pytester, option: str, expected: list[str]) -> None:
     project.makefile(".ini", pytest=f"[pytest]\n{option}\n")
