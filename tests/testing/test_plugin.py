@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import noxu.apiserver.testing.handle  # noqa: F401 - pytester would import each module again for each run, but not packages
+
 ROOT = Path(__file__).parents[2]
 WIDGETS = """
 apiVersion: apiextensions.k8s.io/v1
@@ -161,7 +163,7 @@ def test_single_controllers(noxu):
     ],
 )
 def test_options_select_them_for_all_tests(project: pytest.Pytester, option: str, expected: list[str]) -> None:
-    project.makefile(".ini", pytest=f"[pytest]\n{option}\n")
+    project.makefile(".ini", pytest=f"[pytest]\nasyncio_default_fixture_loop_scope=function\n{option}\n")
     project.makepyfile(
         FETCH
         + f"""
