@@ -26,7 +26,7 @@ def serve(directory: Path, use: Callable[[Client], None]) -> None:
             use(client)
 
     async def run() -> None:
-        async with Server(Config(port=0, data=directory)) as server:
+        async with Server(Config(port=0, data=directory, profile="envtest")) as server:
             await asyncio.to_thread(run_client, server.url)
 
     asyncio.run(run())
@@ -83,7 +83,7 @@ def test_a_list_that_contains_the_corrupt_object_fails(corrupt: Path) -> None:
             assert (answer.code, answer.body["reason"]) == (500, "StorageReadError")
             (cause,) = answer.body["details"]["causes"]
             assert (cause["reason"], cause["field"]) == ("UnexpectedServerResponse", KEY)
-        assert client.send("GET", "/api/v1/namespaces/kube-system/configmaps").body["items"] == []
+        assert client.send("GET", "/api/v1/namespaces/kube-public/configmaps").body["items"] == []
 
     serve(corrupt, use)
 
