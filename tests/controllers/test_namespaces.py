@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import Awaitable
 
 import pytest
 
 from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError, Qualified, plain_error
+from noxu.apiserver.api.errors import ApiError, plain_error
 from noxu.apiserver.controllers import namespaces as module
 from noxu.apiserver.controllers.emptiness import EmptinessWatch
 from noxu.apiserver.controllers.namespace_conditions import Remaining, set_conditions
@@ -211,50 +211,44 @@ async def test_a_deleted_namespace_leaves_no_watches(world: World) -> None:
 GRACE = 30
 
 
-@pytest.fixture
-async def with_pods(monkeypatch: pytest.MonkeyPatch, store: FlakyStore, clock: ManualClock) -> AsyncIterator[World]:
-    """A world whose secrets are treated as pods; a label stands for their grace period."""
-
-    def longest_grace(entries: Sequence[Entry]) -> int:
-        return GRACE if any(b'"graceful"' in entry.stored for entry in entries) else 0
-
-    monkeypatch.setattr(module, "PODS", Qualified("", "secrets"))
-    monkeypatch.setattr(module, "_longest_grace", longest_grace)
-    async with a_world(store, clock) as world:
-        yield world
+def pod(*, finalizers: tuple[str, ...] = (), grace: int = 0) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "n", "finalizers": list(finalizers)},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": grace},
+    }
 
 
-def pod(*, finalizers: tuple[str, ...] = (), labels: Object | None = None) -> Object:
-    metadata = {"name": "p", "namespace": "n", "finalizers": list(finalizers), "labels": labels or {}}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+async def set_finalizers(world: World, *finalizers: str) -> None:
+    found = await world.get(world.resource("pods"), "p", "n")
+    await world.apply({**found, "metadata": {**found["metadata"], "finalizers": list(finalizers)}})
 
 
-async def test_pods_are_deleted_before_everything_else(with_pods: World) -> None:
-    world = with_pods
+async def test_pods_are_deleted_before_everything_else(world: World) -> None:
     await world.apply(namespace("n"), config_map("a", namespace="n"), pod(finalizers=HELD))
     await delete(world)
     await world.settled()
     assert await world.find(config_maps(world), "a", "n")
     assert messages(await world.get(namespaces(world), "n")) == {
-        "NamespaceContentRemaining": "Some resources are remaining: secrets. has 1 resource instances",
+        "NamespaceContentRemaining": "Some resources are remaining: pods. has 1 resource instances",
         "NamespaceFinalizersRemaining": "Some content in the namespace has finalizers remaining: example.com/wait in 1 resource instances",
     }
-    await world.apply(pod())
+    await set_finalizers(world)
     await world.until_deleted(namespaces(world), "n")
     assert await world.find(config_maps(world), "a", "n") is None
 
 
 @pytest.mark.parametrize(
-    ("labels", "seconds"), [({"graceful": "yes"}, GRACE // 2 + 1), ({}, RECHECK)], ids=["a grace period", "finalizers"]
+    ("grace", "seconds"), [(GRACE, GRACE // 2 + 1), (0, RECHECK)], ids=["a grace period", "finalizers"]
 )
 async def test_remaining_pods_are_counted_again_after_half_of_their_grace_period(
-    with_pods: World, labels: Object, seconds: int
+    world: World, grace: int, seconds: int
 ) -> None:
-    world = with_pods
-    await world.apply(namespace("n"), pod(finalizers=(*HELD, "example.com/more"), labels=labels))
+    await world.apply(namespace("n"), pod(finalizers=(*HELD, "example.com/more"), grace=grace))
     await delete(world)
     await world.settled()
-    await world.apply(pod(finalizers=HELD, labels=labels))
+    await set_finalizers(world, *HELD)
     world.clock.advance(seconds - 1)
     await world.settled()
     assert "example.com/more" in str(messages(await world.get(namespaces(world), "n")))
