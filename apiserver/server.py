@@ -119,6 +119,7 @@ class Server:
             features=self.config.features,
             caller=outgoing,
             event_ttl=self.config.event_ttl,
+            admission_plugins=self.config.admission_plugins,
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))

@@ -68,8 +68,9 @@ P = TypeVar("P", bound=Plugin)
 class Chain:
     """The `Admission` of a server."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces"))
+    def __init__(self, catalog: Catalog, *, lifecycle: bool = True) -> None:
+        """`lifecycle`: whether NamespaceLifecycle runs."""
+        self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
         self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: list[Mutating] = []
@@ -80,7 +81,7 @@ class Chain:
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
-        waits = self._lifecycle.admit(draft)
+        waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
         if waits is None and self._is_idle(draft.environment.reader):
             return None
         return self._mutate(draft, waits)

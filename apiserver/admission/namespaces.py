@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from typing import Final
 
 from noxu.apiserver.api import errors
-from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.errors import ApiError, Qualified
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.entry import object_at
@@ -15,6 +15,8 @@ from noxu.apiserver.values import Object
 from noxu.storage.types import Key
 
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_ACCESS_REVIEWS: Final = frozenset({Qualified("authorization.k8s.io", "localsubjectaccessreviews")})
+"""They need no namespace: a 404 would disclose which namespaces exist."""
 
 
 class NamespaceLifecycle:
@@ -30,7 +32,7 @@ class NamespaceLifecycle:
             if draft.operation == "DELETE" and draft.name in IMMORTAL:
                 raise errors.forbidden(resource.group_resource, draft.name, "this namespace may not be deleted")
             return None
-        if draft.operation != "CREATE" or not resource.namespaced:
+        if draft.operation != "CREATE" or not resource.namespaced or resource.group_resource in _ACCESS_REVIEWS:
             return None
         collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
         if collection is None:

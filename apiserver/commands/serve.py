@@ -29,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,
+        admission_plugins=options.admission_plugins,
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module

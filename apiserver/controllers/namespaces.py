@@ -1,7 +1,8 @@
 """The namespaces of every cluster, and the deletion of namespaces (upstream's namespace controller).
 
-When a namespace is deleted, all objects in it are deleted. When none is left, the finalizer `kubernetes` is removed, and
-the namespace is deleted. While objects remain, the status of the namespace reports them.
+The former are created again when they are gone. When a namespace is deleted, all objects in it are deleted. When none is
+left, the finalizer `kubernetes` is removed, and the namespace is deleted. While objects remain, the status of the
+namespace reports them.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class NamespaceController(Controller[str]):
         name = change.key.name
         if change.entry is None:
             self._stop_watches(name)
-            return ()
+            return [name] if name in INITIAL else ()
         return [name] if _may_be_terminating(change.entry) else ()
 
     def resync(self) -> Iterable[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from noxu.apiserver import loading, manifests, server
+from noxu.apiserver import admission_plugins, loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config
@@ -38,9 +38,20 @@ class Noxu:
     url: str
     kubeconfig: Path
 
-    def __init__(self, directory: Path, sources: Iterable[Source] = (), clock: Clock = SYSTEM_CLOCK) -> None:
-        """`directory` is the directory of the kubeconfig. Raises LoadError for sources that cannot be read."""
+    def __init__(
+        self,
+        directory: Path,
+        sources: Iterable[Source] = (),
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        disable_admission_plugins: Iterable[str] = (),
+    ) -> None:
+        """`directory` is the directory of the kubeconfig; `disable_admission_plugins` as for `noxu serve`.
+
+        Raises LoadError for sources that cannot be read, and ValueError for unknown plug-ins.
+        """
         self.kubeconfig = directory / "kubeconfig"
+        self._config = Config(port=0, admission_plugins=admission_plugins.select(disable=disable_admission_plugins))
         self._clock = clock
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop
@@ -99,7 +110,10 @@ class Noxu:
 
         `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`. The function gets objects
         in `version` (`*`: in the version of the request). `reinvoke`: reinvocationPolicy IfNeeded.
+
+        Raises ValueError if the plug-in that calls mutating webhooks is disabled.
         """
+        self._require("MutatingAdmissionWebhook")
 
         def register(function: F) -> F:
             self._call(self._register(True, function, resource, operations, version, name, reinvoke))
@@ -116,6 +130,7 @@ class Noxu:
         name: str = "",
     ) -> Callable[[F], F]:
         """Decorates a function that is called like a validating webhook; see `mutating`."""
+        self._require("ValidatingAdmissionWebhook")
 
         def register(function: F) -> F:
             self._call(self._register(False, function, resource, operations, version, name, False))
@@ -134,6 +149,10 @@ class Noxu:
             return function
 
         return register
+
+    def _require(self, plugin: str) -> None:
+        if plugin not in self._config.admission_plugins:
+            raise ValueError(f"the function would not be called: the admission plug-in {plugin} is disabled")
 
     async def _register(
         self,
@@ -174,7 +193,7 @@ class Noxu:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
-            async with server.Server(Config(port=0), self._documents, self._clock) as running:
+            async with server.Server(self._config, self._documents, self._clock) as running:
                 self._server, self.url = running, running.url
                 self._started.set()
                 await self._stop.wait()

@@ -5,13 +5,14 @@
         subprocess.run(["kubectl", "--kubeconfig", noxu.kubeconfig, "get", "widgets"], check=True)
 
 `@pytest.mark.noxu("crds/", …)` loads manifests when the server starts; the ini option `noxu_manifests` does so for all
-tests. `noxu_session` is one server for the whole session, for tests that do not affect each other.
+tests. `@pytest.mark.noxu(disable_admission_plugins=[…])` and the ini option `noxu_disable_admission_plugins` disable
+admission plug-ins. `noxu_session` is one server for the whole session, for tests that do not affect each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -19,31 +20,51 @@ if TYPE_CHECKING:
     from noxu.apiserver.testing.handle import Noxu, Source
 
 
+_MARKER: Final = (
+    "noxu(*sources, disable_admission_plugins=()): "
+    "manifests that the test's Noxu server loads at its start, and admission plug-ins that it does not run"
+)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("noxu_manifests", "Files and directories that every Noxu server loads", type="paths", default=[])
+    help_text = "Admission plug-ins that no Noxu server runs, such as NamespaceLifecycle"
+    parser.addini("noxu_disable_admission_plugins", help_text, type="args", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "noxu(*sources): manifests that the test's Noxu server loads at its start")
+    config.addinivalue_line("markers", _MARKER)
 
 
 @pytest.fixture
 def noxu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
     """A server for this test only: in this process, in memory, on a free port."""
-    marked = [source for mark in request.node.iter_markers("noxu") for source in mark.args]
-    yield from _server(request.config, tmp_path_factory, marked)
+    marks = list(request.node.iter_markers("noxu"))
+    sources = [source for mark in marks for source in mark.args]
+    yield from _server(
+        request.config, tmp_path_factory, sources, [name for mark in marks for name in _disabled(**mark.kwargs)]
+    )
 
 
 @pytest.fixture(scope="session")
 def noxu_session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
     """One server for all tests of the session."""
-    yield from _server(request.config, tmp_path_factory, [])
+    yield from _server(request.config, tmp_path_factory, [], [])
 
 
-def _server(config: pytest.Config, tmp_path_factory: pytest.TempPathFactory, sources: list[Source]) -> Iterator[Noxu]:
+def _disabled(*, disable_admission_plugins: Sequence[str] = ()) -> Sequence[str]:
+    """The keyword arguments of the marker. Another one raises TypeError."""
+    return disable_admission_plugins
+
+
+def _server(
+    config: pytest.Config, tmp_path_factory: pytest.TempPathFactory, sources: list[Source], disabled: list[str]
+) -> Iterator[Noxu]:
     from noxu.apiserver.testing.handle import (
         Noxu,
     )  # every pytest run imports the plugin, whether it uses a server or not
 
-    with Noxu(tmp_path_factory.mktemp("noxu"), [*config.getini("noxu_manifests"), *sources]) as server:
+    sources = [*config.getini("noxu_manifests"), *sources]
+    disabled = [*config.getini("noxu_disable_admission_plugins"), *disabled]
+    with Noxu(tmp_path_factory.mktemp("noxu"), sources, disable_admission_plugins=disabled) as server:
         yield server
