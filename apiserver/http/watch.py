@@ -89,6 +89,8 @@ class Representation:
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.key: object = resource
+        self.max_in_loop = CHUNK * LOOP_LIMIT
+        """Bytes of changes whose events may be encoded at once in the event loop."""
 
     def weight(self, entry: Entry) -> int:
         """The number of bytes to process for an event about the entry."""
@@ -148,6 +150,28 @@ class InProtobuf(Converted):
         return self._frame("ERROR", self._encode(error.status))
 
 
+class InCbor(InProtobuf):
+    """Objects or their metadata as CBOR, which has no tables. Encoding takes long, so events are shared by `key`."""
+
+    def __init__(
+        self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes], key: object
+    ) -> None:
+        from noxu.apiserver.go.cbor_writer import watch_event  # imported late: few servers write CBOR
+
+        super().__init__(resource, make, encode)
+        self.key = ("cbor", key)
+        self.max_in_loop = LOOP_LIMIT
+        self._frame = watch_event
+
+    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+        if change is None:
+            return super().event(kind, entry, change)
+        made = change.frames.get((kind, self.key))
+        if made is None:
+            made = change.frames[kind, self.key] = super().event(kind, entry, change)
+        return made
+
+
 def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Object:
     """The object of a BOOKMARK event: it has only a resourceVersion."""
     metadata: Object = {"resourceVersion": str(revision)}
@@ -190,6 +214,8 @@ class Stream:
         if not changes:
             return b""
         if self._converts or len(changes) > CHUNK or max(change.weight for change in changes) + self._cost > LOOP_LIMIT:
+            return None
+        if sum(change.weight for change in changes) > self.representation.max_in_loop:
             return None
         try:
             frames = b"".join(self.frames(changes))
