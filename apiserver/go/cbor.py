@@ -146,7 +146,9 @@ def type_meta(data: bytes) -> tuple[str, str]:
             seen.add(key)
         if isinstance(key, str) and key in found:
             text, error = _Reader(data[start : reader.position]).read(_STRING)
-            error = error.replace(f"Go value of type {_STRING}", f"Go struct field {_TYPE_META}.{key} of type {_STRING}")
+            error = error.replace(
+                f"Go value of type {_STRING}", f"Go struct field {_TYPE_META}.{key} of type {_STRING}"
+            )
             first_error = first_error or error
             found[key] = text or ""
         index += 1
@@ -219,10 +221,10 @@ def _read_plain(data: bytes, at: int) -> Json:
             size = 1 << (argument - 24)
             argument = int.from_bytes(data[at : at + size])
             at += size
-        if major == BYTES or major == TEXT:
+        if BYTES <= major <= TEXT:
             value = str(data[at : at + argument], "utf-8")
             at += argument
-        elif major == MAP or major == ARRAY:
+        elif ARRAY <= major <= MAP:
             value = {} if major == MAP else []
             if argument:
                 if argument > len(data) or len(stack) == _FAST_DEPTH:
@@ -469,7 +471,11 @@ class _Reader(Heads):
         if into and not (into == _STRING and major in (BYTES, TEXT)):
             return _mismatch(major, info, argument, into)
         if tag in (_TIME, _EPOCH) and not into:
-            return _time(text) if tag == _TIME else _epoch(major, argument, self.float(info) if major == PRIMITIVE else None)
+            return (
+                _time(text)
+                if tag == _TIME
+                else _epoch(major, argument, self.float(info) if major == PRIMITIVE else None)
+            )
         if major in (BYTES, TEXT):
             return text, ""
         if major == PRIMITIVE:
@@ -522,8 +528,6 @@ def _check_count(major: int, count: int) -> None:
         raise CborError(f"cbor: exceeded max number of elements {MAX_ELEMENTS} for CBOR array")
     if major == MAP and count > MAX_PAIRS:
         raise CborError(f"cbor: exceeded max number of key-value pairs {MAX_PAIRS} for CBOR map")
-
-
 
 
 def _check_primitive(data: bytes, position: int, info: int, argument: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.apiserver.go.cbor import ARRAY, BYTES, MAP, NEGATIVE, PRIMITIVE, TAG, TEXT, UNSIGNED, Heads
+from noxu.apiserver.go.cbor import ARRAY, BYTES, MAP, PRIMITIVE, TAG, TEXT, UNSIGNED, Heads
 from noxu.apiserver.go.text import float_json
 
 _CONSTANTS: Final = {20: "false", 21: "true", 22: "null", 23: "undefined"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api import errors
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.go.structs import decode
 from noxu.apiserver.http import negotiation, options, responses

@@ -23,7 +23,7 @@ from typing import Final, Literal, Protocol, TypeVar
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http.options import ListOptions, parse_revision
-from noxu.apiserver.registry import corrupt_objects
+from noxu.apiserver.registry import corrupt_objects, storage_form
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.changes import changes_before_failure
@@ -354,7 +354,8 @@ class Stream:
         prefix = Prefix(self.selection.resource.collection, self.partition)
         async for batch in self.reader.store.watch(prefix, after=self.after):
             end = batch.revision if self._end_revision is None else self._end_revision
-            await self._send_changes([_change(event) for event in batch.events if event.revision <= end])
+            events = [event for event in batch.events if event.revision <= end]
+            await self._send_changes(await offload(_weight_of(events), _changes, events))
             self.after = batch.revision  # may be ahead of the cache, whose changes up to here are not sent again
             if self._ends_at(self.after) or collection.since(self.after) is not None:
                 return
@@ -440,6 +441,16 @@ def _next_bookmark(now: float, deadline: float) -> float:
     """The time of the next bookmark: a minute from now, and shortly before the end, so that clients resume from there."""
     before_end = deadline - BOOKMARK_BEFORE_END
     return min(now + BOOKMARK_EVERY, before_end) if before_end > now else deadline
+
+
+def _changes(events: Sequence[Event]) -> list[Change]:
+    return [_change(event) for event in events]
+
+
+def _weight_of(events: Sequence[Event]) -> int:
+    """The number of bytes to process for the changes of events: those in CBOR."""
+    values = [event.value for event in events] + [event.previous.value for event in events if event.previous]
+    return storage_form.weight(values)
 
 
 def _change(event: Event) -> Change:

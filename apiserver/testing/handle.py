@@ -17,6 +17,7 @@ from noxu.apiserver import loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config
+from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import write_kubeconfig
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.values import Object
@@ -38,10 +39,17 @@ class Noxu:
     url: str
     kubeconfig: Path
 
-    def __init__(self, directory: Path, sources: Iterable[Source] = (), clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        sources: Iterable[Source] = (),
+        clock: Clock = SYSTEM_CLOCK,
+        features: Features = Features(),
+    ) -> None:
         """`directory` is the directory of the kubeconfig. Raises LoadError for sources that cannot be read."""
         self.kubeconfig = directory / "kubeconfig"
         self._clock = clock
+        self._features = features
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop
         self._server: server.Server
@@ -174,7 +182,7 @@ class Noxu:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
-            async with server.Server(Config(port=0), self._documents, self._clock) as running:
+            async with server.Server(Config(port=0, features=self._features), self._documents, self._clock) as running:
                 self._server, self.url = running, running.url
                 self._started.set()
                 await self._stop.wait()
