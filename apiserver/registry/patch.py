@@ -140,7 +140,7 @@ def _sort_along(value: Json, path: list[str]) -> None:
             return
 
 
-def read_configuration(body: bytes, media_type: str, *, field_validation: str) -> codec.Decoded:
+def read_configuration(body: bytes, media_type: str = APPLY_PATCH, *, field_validation: str) -> codec.Decoded:
     """The body of an apply patch, YAML, JSON or CBOR. Raises ApiError."""
     if media_type == APPLY_CBOR:
         from noxu.apiserver.api import cbor  # imported late: few servers read CBOR

@@ -60,9 +60,9 @@ class Server(NamedTuple):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Noxu(tmp_path_factory.mktemp("cbor"), [DEFINITION], features=Features(cbor=True)) as noxu:
-        with Client(noxu.url) as client:
-            yield Server(noxu, client)
+    directory, features = tmp_path_factory.mktemp("cbor"), Features(cbor=True)
+    with Noxu(directory, [DEFINITION], features=features) as noxu, Client(noxu.url) as client:
+        yield Server(noxu, client)
 
 
 @pytest.fixture
@@ -347,7 +347,7 @@ BODIES: Final = [
         "JSON",
         b'{"kind":"Thing"}',
         "the object provided is unrecognized (must be of type Thing): unable to determine group/version/kind: "
-        "unexpected EOF ({\"kind\":\"Thing\"})",
+        'unexpected EOF ({"kind":"Thing"})',
     ),
     (
         "no kind",
