@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Documents:
     """The documents of one server. `catalog` returns the current catalog; documents made from an older one are made again.
 
-    `address` is the server's `host:port`, `own_version` returns the version of this program.
+    `address` is the server's `host:port`, `own_version` returns the version of this program, `cbor` is the feature gate
+    CBORServingAndStorage.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Documents:
         if self._openapi is None:
             from noxu.apiserver.http.openapi import OpenAPI
 
-            self._openapi = OpenAPI(self._catalog, self._now)
+            self._openapi = OpenAPI(self._catalog, self._now, cbor=self._cbor)
         return self._openapi
 
     # -- health

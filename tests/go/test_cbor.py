@@ -129,6 +129,7 @@ ERRORS: Final = [
     ("of two errors that of the repeated key", "a3 41 61 f7 41 62 01 41 62 02", 'cbor: found duplicate map key "b" at map element index 2'),
     ("a key whose value is an error is not repeated", "a2 41 61 f7 41 61 01", "cbor: data item of cbor type primitives is not accepted by protocol: simple value 23 is not recognized"),
     ("nothing is an error after a repeated key", "82 a3 41 61 01 41 61 01 01 f7 f7", 'cbor: found duplicate map key "a" at map element index 1'),
+    ("seconds that are true", "c1 f4", "cbor: tag number 1 must be followed by integer or floating-point number, got primitives"),
     ("a misplaced tag before a container", "82 c0 82 f7 01 01", "cbor: tag number 0 must be followed by text string, got array"),
 ]  # fmt: skip
 

@@ -45,8 +45,8 @@ class Server(NamedTuple):
     def ask(
         self, method: str, path: str, body: Any = None, content: str = CBOR, accept: str = CBOR, **headers: str
     ) -> Reply:
-        """`body` is sent as CBOR, or unchanged if it is bytes; a `path` without /api is below the things."""
-        path = path if path.startswith("/api") else THINGS + path
+        """`body` is sent as CBOR, or unchanged if it is bytes; a `path` without /api or /openapi is below the things."""
+        path = path if path.startswith(("/api", "/openapi")) else THINGS + path
         data = body if body is None or isinstance(body, bytes) else cbor_writer.write(body)
         sent = {"Accept": accept, **({"Content-Type": content} if data is not None else {}), **headers}
         code, received, answer = self.client.exchange(method, path, data, sent)
@@ -256,6 +256,23 @@ def test_discovery(server: Server, request_line: str, kind: str) -> None:
     else:
         assert (found.code, found.type.partition(";")[0]) == (200, CBOR)
         assert found.body["kind"] == kind
+
+
+def test_openapi_names_cbor_for_built_in_kinds_only(server: Server) -> None:
+    """As upstream, which does not publish that custom resources have it, too."""
+    paths = json.loads(server.ask("GET", "/openapi/v2", accept="application/json").body)["paths"]
+    config_maps, own = (
+        [paths[f"{path}{suffix}"][method] for suffix, method in (("", "get"), ("/{name}", "patch"))]
+        for path in ("/api/v1/namespaces/{namespace}/configmaps", f"/apis/{GROUP}/v1/namespaces/{{namespace}}/things")
+    )
+    streams = [
+        "application/json;stream=watch",
+        "application/vnd.kubernetes.protobuf;stream=watch",
+        "application/cbor-seq",
+    ]
+    assert config_maps[0]["produces"] == [*WITH.split(", "), *streams]
+    assert config_maps[1]["consumes"][-1] == APPLY
+    assert "cbor" not in json.dumps(own)
 
 
 def test_errors(things: Server) -> None:
