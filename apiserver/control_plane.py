@@ -115,7 +115,7 @@ def assemble(
     """
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()]))
     cache = WatchCache(store)
-    reader, persistence = Reader(store, cache), Persistence(store, cache)
+    reader, persistence = Reader(store, cache), Persistence(store, cache, as_cbor=features.cbor)
     conversions = Conversions(caller or no_caller, identifiers=identifiers)
     chain = admission_chain(catalog.current, caller, admission_plugins)
     tokens = Tokens()

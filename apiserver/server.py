@@ -139,7 +139,14 @@ class Server:
         ready: dict[str, health.Check] = {"watch-cache": plane.log_health}
         ready |= {controller.name: _health_of(controller) for controller in plane.controllers}
         checks = health.Checks(live, ready)
-        documents = Documents(lambda: plane.catalog.current, f"{host}:{port}", own_version, checks, plane.clock.now)
+        documents = Documents(
+            lambda: plane.catalog.current,
+            f"{host}:{port}",
+            own_version,
+            checks,
+            plane.clock.now,
+            cbor=plane.features.cbor,
+        )
         backend = Backend(
             plane.reader,
             plane.writer,

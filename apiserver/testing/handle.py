@@ -17,6 +17,7 @@ from noxu.apiserver import admission_plugins, loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config
+from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import write_kubeconfig
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.values import Object
@@ -45,13 +46,15 @@ class Noxu:
         clock: Clock = SYSTEM_CLOCK,
         *,
         disable_admission_plugins: Iterable[str] = (),
+        features: Features = Features(),
     ) -> None:
         """`directory` is the directory of the kubeconfig; `disable_admission_plugins` as for `noxu serve`.
 
         Raises LoadError for sources that cannot be read, and ValueError for unknown plug-ins.
         """
         self.kubeconfig = directory / "kubeconfig"
-        self._config = Config(port=0, admission_plugins=admission_plugins.select(disable=disable_admission_plugins))
+        selected = admission_plugins.select(disable=disable_admission_plugins)
+        self._config = Config(port=0, admission_plugins=selected, features=features)
         self._clock = clock
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop
