@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
+from noxu.apiserver import admission_plugins
 from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import GATES
@@ -88,6 +89,20 @@ def _serve(command: argparse.ArgumentParser) -> None:
         type=_service,
         metavar="NAMESPACE/NAME[:PORT]=HOST:PORT",
         help="the address of webhooks that refer to this service of a cluster; can be repeated",
+    )
+    command.add_argument(
+        "--disable-admission-plugins",
+        action="append",
+        default=[],
+        metavar="PLUGIN,...",
+        help=f"do not run these admission plug-ins: {', '.join(admission_plugins.PLUGINS)}; can be repeated",
+    )
+    command.add_argument(
+        "--enable-admission-plugins",
+        action="append",
+        default=[],
+        metavar="PLUGIN,...",
+        help="run these admission plug-ins; all are enabled by default; can be repeated",
     )
     _feature_gates(command)
     command.add_argument(
@@ -308,7 +323,10 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
 
 
 def _error_in(options: argparse.Namespace) -> str:
-    """What is wrong with the combination of options; empty if it is valid. Sets `options.features`."""
+    """What is wrong with the combination of options; empty if it is valid.
+
+    Sets `options.features` and `options.admission_plugins`.
+    """
     if "feature_gates" in options:
         try:
             options.features = parse_gates(options.feature_gates)
@@ -316,6 +334,14 @@ def _error_in(options: argparse.Namespace) -> str:
             return f"argument --feature-gates: {error}"
     if options.command == "serve" and (refused := _controllers_error(options)):
         return refused
+    if "disable_admission_plugins" in options:
+        enable, disable = options.enable_admission_plugins, options.disable_admission_plugins
+        try:
+            options.admission_plugins = admission_plugins.select(
+                admission_plugins.names(enable), admission_plugins.names(disable)
+            )
+        except ValueError as error:
+            return str(error)
     match options.command:
         case "validate" if not options.stored and any(
             (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from noxu.apiserver.admission_plugins import PLUGINS
 from noxu.apiserver.features import Features
 
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -33,6 +34,7 @@ class Config:
 
     `annotate_invalid`: annotate stored objects that no longer validate (see controllers.invalid_objects).
     `webhook_services`: the addresses (host:port) of webhooks that refer to a service of a cluster.
+    `admission_plugins`: the plug-ins that run.
     `event_ttl`: the seconds for which Events are retained after their last write; 0: until they are deleted.
     `controllers`: the list of kube-controller-manager's controllers to run; None: those of the profile.
     """
@@ -49,3 +51,4 @@ class Config:
     event_ttl: float = DEFAULT_EVENT_TTL
     profile: Profile = "local"
     controllers: tuple[str, ...] | None = None
+    admission_plugins: frozenset[str] = frozenset(PLUGINS)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from noxu.apiserver.admission import plugins
 from noxu.apiserver.admission.chain import Chain
+from noxu.apiserver.admission_plugins import PLUGINS
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers import manager
@@ -115,20 +116,21 @@ def assemble(
     controllers: Sequence[str] = (),
     facts: Facts | None = None,
     root_ca: str = "",
+    admission_plugins: Collection[str] = PLUGINS,
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
     `caller` calls webhooks; without one, admission webhooks are not called, and conversion webhooks fail. `event_ttl` is
     the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
-    None: the default of their kind). `controllers` is the list of kube-controller-manager's controllers, as in
-    `--controllers`. `facts` describe a server; without them the objects that a server creates about itself are missing.
-    `root_ca` is the CA of its certificate in PEM.
+    None: the default of their kind). `admission_plugins` are the admission plug-ins that run. `controllers` is the list of
+    kube-controller-manager's controllers, as in `--controllers`. `facts` describe a server; without them the objects that a
+    server creates about itself are missing. `root_ca` is the CA of its certificate in PEM.
     """
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()]))
     cache = WatchCache(store)
-    reader, persistence = Reader(store, cache), Persistence(store, cache)
+    reader, persistence = Reader(store, cache), Persistence(store, cache, as_cbor=features.cbor)
     conversions = Conversions(caller or no_caller, identifiers=identifiers)
-    chain = admission_chain(catalog.current, caller)
+    chain = admission_chain(catalog.current, caller, admission_plugins)
     tokens = Tokens()
     environment = Environment(
         reader, persistence, catalog, chain, clock=clock, identifiers=identifiers, reviewer=Reviews(tokens, clock)
@@ -165,13 +167,16 @@ def assemble(
     )
 
 
-def admission_chain(catalog: Catalog, caller: Caller | None) -> Chain:
-    """All admission plug-ins; without a caller no webhooks."""
-    chain = Chain(catalog)
-    chain.mutating = [plugins.mutating_policies(catalog)]
-    chain.validating = [plugins.validating_policies(catalog)]
-    if caller is not None:
+def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = PLUGINS) -> Chain:
+    """The admission plug-ins that are enabled; without a caller no webhooks."""
+    chain = Chain(catalog, lifecycle="NamespaceLifecycle" in enabled)
+    if "MutatingAdmissionPolicy" in enabled:
+        chain.mutating.append(plugins.mutating_policies(catalog))
+    if "MutatingAdmissionWebhook" in enabled and caller is not None:
         chain.mutating.append(plugins.mutating_webhooks(catalog, caller, chain.local_mutating))
+    if "ValidatingAdmissionPolicy" in enabled:
+        chain.validating.append(plugins.validating_policies(catalog))
+    if "ValidatingAdmissionWebhook" in enabled and caller is not None:
         chain.validating.append(plugins.validating_webhooks(catalog, caller, chain.local_validating))
     return chain
 

@@ -15,9 +15,11 @@ class Features(NamedTuple):
 
     ratcheting: bool = True
     """KEP-4008: an update may leave fields invalid that it does not change."""
+    cbor: bool = False
+    """KEP-4222: requests and answers may be CBOR, and custom resources are stored as CBOR."""
 
 
-GATES: Final = {"CRDValidationRatcheting": "ratcheting"}
+GATES: Final = {"CRDValidationRatcheting": "ratcheting", "CBORServingAndStorage": "cbor"}
 
 # strconv.ParseBool
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})

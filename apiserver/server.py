@@ -124,6 +124,7 @@ class Server:
             event_ttl=self.config.event_ttl,
             controllers=controllers,
             facts=Facts(listener.getsockname()[1], socket.gethostname(), self.identifiers.new_uid()),
+            admission_plugins=self.config.admission_plugins,
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
@@ -143,7 +144,14 @@ class Server:
         ready: dict[str, health.Check] = {"watch-cache": plane.log_health}
         ready |= {controller.name: _health_of(controller) for controller in plane.all_controllers}
         checks = health.Checks(live, ready)
-        documents = Documents(lambda: plane.catalog.current, f"{host}:{port}", own_version, checks, plane.clock.now)
+        documents = Documents(
+            lambda: plane.catalog.current,
+            f"{host}:{port}",
+            own_version,
+            checks,
+            plane.clock.now,
+            cbor=plane.features.cbor,
+        )
         backend = Backend(
             plane.reader,
             plane.writer,

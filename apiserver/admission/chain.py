@@ -68,8 +68,9 @@ P = TypeVar("P", bound=Plugin)
 class Chain:
     """The `Admission` of a server."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces"))
+    def __init__(self, catalog: Catalog, *, lifecycle: bool = True) -> None:
+        """`lifecycle`: whether NamespaceLifecycle runs."""
+        self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
         self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: list[Mutating] = []
@@ -80,7 +81,7 @@ class Chain:
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
-        waits = self._lifecycle.admit(draft)
+        waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
         if waits is None and self._is_idle(draft.environment.reader):
             return None
         return self._mutate(draft, waits)
@@ -124,7 +125,8 @@ class Chain:
 
     def check_again(self, draft: Draft) -> None:
         """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
-        self._lifecycle.check_again(draft)
+        if self._lifecycle is not None:
+            self._lifecycle.check_again(draft)
 
     def _is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""

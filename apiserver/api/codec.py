@@ -384,14 +384,14 @@ def read_object(
             parsed = _parse_literals(body)  # the fields have types
         sent = _identity_of(parsed)
     except ValueError as error:
-        raise _unrecognized(expected.kind, str(error), body) from None
-    sent = _with_defaults(sent, expected)
+        raise unrecognized(expected.kind, str(error), body) from None
+    sent = with_defaults(sent, expected)
     if parsed.error:
         raise cannot_be_handled(sent, expected.kind, parsed.error)
     value = {} if parsed.value is None else parsed.value
     if not typed and not value.get("kind"):
         if strict:
-            raise _unrecognized(expected.kind, f"Object 'Kind' is missing in '{string_of(body)}'", body)
+            raise unrecognized(expected.kind, f"Object 'Kind' is missing in '{string_of(body)}'", body)
         text = encode(parsed.value, sort_keys=True) if media_type == YAML else body.strip(b" \t\r\n")
         raise cannot_be_handled(sent, expected.kind, f"Object 'Kind' is missing in '{string_of(text)}'")
     if typed:
@@ -413,7 +413,7 @@ def identify(body: bytes, expected: GroupVersionKind) -> tuple[GroupVersionKind,
         parsed = _parse_quickly(body)
     else:
         parsed = _parse(body, JSON if body.lstrip(b" \t\r\n").startswith(b"{") else YAML)
-    sent = _with_defaults(_identity_of(parsed), expected)
+    sent = with_defaults(_identity_of(parsed), expected)
     if parsed.error:
         raise ValueError(parsed.error)
     return sent, parsed.value
@@ -426,7 +426,7 @@ def read_kind(body: bytes, media_type: str, expected: GroupVersionKind) -> tuple
     holds is null. Raises ValueError with Go's message.
     """
     parsed = _parse(body, media_type)
-    return _with_defaults(_identity_of(parsed), expected), parsed.value
+    return with_defaults(_identity_of(parsed), expected), parsed.value
 
 
 def unidentified(value: Json, text: Callable[[], str], *, typed: bool) -> str:
@@ -485,7 +485,8 @@ def strict_decoding_error(messages: Sequence[str]) -> str:
     return f"strict decoding error: {', '.join(messages)}"
 
 
-def _unrecognized(kind: str, why: str, body: bytes) -> ApiError:
+def unrecognized(kind: str, why: str, body: bytes) -> ApiError:
+    """The error for a body that does not say what it is, or is no object."""
     return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({_excerpt(body)})")
 
 
@@ -569,7 +570,8 @@ _IDENTITY_LENGTHS: Final = frozenset(map(len, _IDENTITY))
 _COMMON_NAMES: Final = frozenset({"apiVersion", "kind", "spec", "data"})
 
 
-def _with_defaults(sent: GroupVersionKind, expected: GroupVersionKind) -> GroupVersionKind:
+def with_defaults(sent: GroupVersionKind, expected: GroupVersionKind) -> GroupVersionKind:
+    """The kind that an object claims, completed by `expected` (upstream's gvkWithDefaults)."""
     group, version, kind = sent
     if not version and group in ("", expected.group):
         group, version = expected.group, expected.version

@@ -31,6 +31,7 @@ def run(options: argparse.Namespace) -> int:
         event_ttl=options.event_ttl,
         profile=options.profile,
         controllers=options.controllers,
+        admission_plugins=options.admission_plugins,
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module

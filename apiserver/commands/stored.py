@@ -28,6 +28,7 @@ from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.resource import Versions
 from noxu.apiserver.registry.revalidation import revalidate
+from noxu.apiserver.registry.storage_form import as_json
 from noxu.apiserver.schema.structural import NoStructuralForm
 from noxu.apiserver.values import Json, Object
 from noxu.storage.snapshot import Snapshot, snapshot
@@ -153,7 +154,7 @@ class DataDirectory:
         for _, stored, revision in self._snapshot.values(
             Prefix(f"{crd['spec']['group']}/{crd['spec']['names']['plural']}")
         ):
-            value = codec.decode_stored(stored)
+            value = codec.decode_stored(as_json(stored))
             value["metadata"]["resourceVersion"] = str(revision)
             yield value
 

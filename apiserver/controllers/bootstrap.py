@@ -156,7 +156,8 @@ class BootstrapController(Controller[str]):
         self.facts = facts
 
     def observe(self, change: Change) -> Iterable[str]:
-        return ()
+        name = change.key.name
+        return [name] if change.entry is None and name in SYSTEM_NAMESPACES else ()
 
     def resync(self) -> Iterable[str]:
         return SYSTEM_NAMESPACES if self.facts is None else (*SYSTEM_NAMESPACES, *OBJECTS)

@@ -125,7 +125,8 @@ class InvalidObjectController(Controller[WorkItem]):
             if entry is None or invalid.get(key) == entry.revision:
                 return
             now = format_time(self.clock.now())
-            valid, annotated = await offload_if_long(len(entry.stored), _annotated, entry, versions, now)
+            weight, as_cbor = len(entry.stored), self.persistence.as_cbor
+            valid, annotated = await offload_if_long(weight, _annotated, entry, versions, now, as_cbor=as_cbor)
             if valid:
                 invalid.pop(key, None)
             else:
@@ -178,7 +179,7 @@ class _Objects:
 # -- pure -------------------------------------------------------------------------------------------------------------
 
 
-def _annotated(entry: Entry, versions: Versions, now: str) -> tuple[bool, Entry | None]:
+def _annotated(entry: Entry, versions: Versions, now: str, *, as_cbor: bool) -> tuple[bool, Entry | None]:
     """Whether the object is valid, and the entry that replaces it; None if its annotation is correct."""
     errors = revalidate(codec.decode_stored(entry.stored), versions).errors
     if not errors and _QUOTED not in entry.stored:
@@ -198,7 +199,8 @@ def _annotated(entry: Entry, versions: Versions, now: str) -> tuple[bool, Entry 
                 None,
             )  # with this annotation their total size would exceed the limit, and later writes would fail
     value = _with_annotations(value, annotations, versions, now)
-    return not errors, new_entry(entry.key, versions.storage, value, served_as_stored=False)
+    annotated = new_entry(entry.key, versions.storage, value, served_as_stored=False, as_cbor=as_cbor)
+    return not errors, annotated
 
 
 def message(errors: list[FieldError]) -> str:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from noxu.apiserver.api import codec
@@ -68,10 +68,11 @@ class Document(NamedTuple):
 
 
 class Published:
-    """The documents of a changing catalog."""
+    """The documents of a changing catalog. `cbor`: the feature gate CBORServingAndStorage."""
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self, now: Callable[[], datetime], *, cbor: bool = False) -> None:
         self._now = now
+        self._cbor = cbor
         self._building = threading.Lock()
         self._kept: dict[Key, tuple[tuple[Resource, ...], Document]] = {}
         self._parts: WeakKeyDictionary[Resource, dict[Form, _ResourceParts]] = WeakKeyDictionary()
@@ -111,9 +112,8 @@ class Published:
         if key.path == VERSION:
             return _version_document(key.form)
         if key.style == schemas.V3:
-            return _assemble(
-                _V3[key.form], [_resource_parts(resource, _V3[key.form]) for resource in resources], resources
-            )
+            parts = [_resource_parts(resource, _V3[key.form], cbor=self._cbor) for resource in resources]
+            return _assemble(_V3[key.form], parts, resources)
         return _assemble(_V2[key.form], [self._kept_parts(resource, key.form) for resource in resources], resources)
 
     def _index(self, catalog: Catalog) -> bytes:
@@ -134,7 +134,7 @@ class Published:
     def _kept_parts(self, resource: Resource, form: Form) -> _ResourceParts:
         forms = self._parts.setdefault(resource, {})
         if form not in forms:
-            forms[form] = _resource_parts(resource, _V2[form])
+            forms[form] = _resource_parts(resource, _V2[form], cbor=self._cbor)
         return forms[form]
 
     def _resources(self, catalog: Catalog, key: Key) -> tuple[Resource, ...]:
@@ -159,12 +159,16 @@ class Published:
 # -- assembly ----------------------------------------------------------------------------------
 
 
+class _Paths(Protocol):
+    def __call__(self, resource: Resource, /, *, cbor: bool) -> Mapping[str, Object]: ...
+
+
 class _Style(NamedTuple):
     """The differences between the versions and forms of OpenAPI."""
 
     prefix: str
     definition: Callable[[str], Object]
-    paths: Callable[[Resource], Mapping[str, Object]]
+    paths: _Paths
     head: Callable[[Object], Object]
     writer: Writer
 
@@ -177,9 +181,9 @@ class _ResourceParts(NamedTuple):
     refers: frozenset[str]
 
 
-def _resource_parts(resource: Resource, style: _Style) -> _ResourceParts:
+def _resource_parts(resource: Resource, style: _Style, *, cbor: bool) -> _ResourceParts:
     writer = style.writer
-    items = {path: writer.path_item(item) for path, item in style.paths(resource).items()}
+    items = {path: writer.path_item(item) for path, item in style.paths(resource, cbor=cbor).items()}
     refers = paths.referred(resource)
     own: dict[str, bytes] = {}
     if paths.is_custom(resource):

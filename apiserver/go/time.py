@@ -37,6 +37,14 @@ def parse_time(text: str, digits: int = SECONDS) -> str:
     return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}{fraction}Z"
 
 
+def to_rfc3339_nano(text: str) -> tuple[str, int]:
+    """(An RFC 3339 text in Go's layout RFC3339Nano, its offset from UTC in minutes). Raises ValueError with Go's message."""
+    year, month, day, hour, minute, second, nanos, offset = _Parser(text, _LAYOUTS[SECONDS]).parse()
+    fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
+    zone = f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02d}:{abs(offset) % 60:02d}" if offset else "Z"
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}{fraction}{zone}", offset
+
+
 def unix_nanos(text: str) -> int:
     """An RFC 3339 text in nanoseconds since 1970. Raises ValueError with Go's message."""
     year, month, day, hour, minute, second, nanos, offset = _Parser(text, _LAYOUTS[SECONDS]).parse()

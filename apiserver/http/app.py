@@ -106,7 +106,8 @@ class App:
             if answer is None:
                 assert exchange.error is not None
                 size = len(exchange.error.message)
-                answer = await offload(size, error_answer, exchange.error, exchange.request)
+                cbor = self.backend.features.cbor and "routed" in exchange.times
+                answer = await offload(size, error_answer, exchange.error, exchange.request, cbor=cbor)
             exchange.code = answer.status
             return answer
         finally:

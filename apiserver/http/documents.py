@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Documents:
     """The documents of one server. `catalog` returns the current catalog; documents made from an older one are made again.
 
-    `address` is the server's `host:port`, `own_version` returns the version of this program.
+    `address` is the server's `host:port`, `own_version` returns the version of this program, `cbor` is the feature gate
+    CBORServingAndStorage.
     """
 
     def __init__(
@@ -33,12 +34,15 @@ class Documents:
         own_version: Callable[[], str],
         checks: health.Checks,
         now: Callable[[], datetime] = SYSTEM_CLOCK.now,
+        *,
+        cbor: bool = False,
     ) -> None:
         self._catalog = catalog
         self.address = address
         self.own_version = own_version
         self.checks = checks
         self._now = now
+        self._cbor = cbor
         self._openapi: OpenAPI | None = None
         self._made_from: Catalog | None = None
         self._made: dict[object, tuple[Object, str]] = {}
@@ -65,13 +69,11 @@ class Documents:
     def _discovery(self, parts: list[str], query: Query, headers: Mapping[str, str]) -> Answer:
         catalog, accept = self._catalog(), headers.get("Accept", "")
         if len(parts) == 1:
-            aggregated = negotiation.negotiate_aggregated_discovery(accept)
+            aggregated = negotiation.negotiate_aggregated_discovery(accept, cbor=self._cbor)
             if aggregated is not None:
                 return self._aggregated(catalog, parts[0] == "api", aggregated, headers)
-        built_in = parts[0] == "api" or len(parts) == 1 or parts[1] in catalog.built_in_groups
-        accepted = negotiation.negotiate(
-            accept, negotiation.BUILT_IN_DOCUMENT if built_in else negotiation.DOCUMENT, pretty=first(query, "pretty")
-        )
+        endpoint = _endpoint(catalog, parts, cbor=self._cbor)
+        accepted = negotiation.negotiate(accept, endpoint, pretty=first(query, "pretty"))
         document = self._plain(catalog, parts)
         if document is None:
             raise errors.page_not_found()
@@ -116,7 +118,7 @@ class Documents:
         if self._openapi is None:
             from noxu.apiserver.http.openapi import OpenAPI
 
-            self._openapi = OpenAPI(self._catalog, self._now)
+            self._openapi = OpenAPI(self._catalog, self._now, cbor=self._cbor)
         return self._openapi
 
     # -- health
@@ -144,3 +146,21 @@ class Documents:
             if group:
                 paths |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
         return Answer(codec.pretty({"paths": sorted(paths)}, sort_keys=False), status, headers=NOT_CACHED)
+
+
+def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.Endpoint:
+    """The representations of a discovery document. `cbor`: only the lists of a built-in version's resources have it."""
+    match parts:
+        case ["api" | "apis"]:
+            endpoint = negotiation.BUILT_IN_DOCUMENT
+            return negotiation.routed_with_cbor(endpoint) if cbor else endpoint
+        case ["api", _]:
+            is_list = True
+        case ["apis", group, *rest] if group in catalog.built_in_groups:
+            is_list = len(rest) == 1
+        case ["api", *_]:
+            is_list = False
+        case _:
+            return negotiation.DOCUMENT
+    endpoint = negotiation.BUILT_IN_DOCUMENT
+    return negotiation.with_cbor(endpoint) if cbor and is_list else endpoint

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api import errors
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.go.structs import decode
 from noxu.apiserver.http import negotiation, options, responses
@@ -20,7 +20,7 @@ from noxu.apiserver.http.negotiation import Accepted, Endpoint
 from noxu.apiserver.http.options import ListOptions
 from noxu.apiserver.http.request import first
 from noxu.apiserver.kinds import options as option_kinds
-from noxu.apiserver.registry.bodies import decode_body
+from noxu.apiserver.registry.bodies import decode_body, read_kind
 from noxu.apiserver.registry.deletion import delete_keys
 from noxu.apiserver.registry.draft import (
     NO_BODY,
@@ -45,7 +45,7 @@ from noxu.apiserver.registry.entry import (
 )
 from noxu.apiserver.registry.listing import list_entries
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
-from noxu.apiserver.registry.patch import APPLY_PATCH, BUILT_IN_PATCHES, CUSTOM_PATCHES
+from noxu.apiserver.registry.patch import APPLY_CBOR, APPLY_PATCHES, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.apiserver.registry.resource import CUSTOM, DEFINITION, Resource
 from noxu.apiserver.tables.table import include_object
 from noxu.apiserver.values import Object
@@ -121,11 +121,8 @@ async def update(exchange: Exchange) -> Answer:
 
 async def patch(exchange: Exchange) -> Answer:
     """PATCH of an object: JSON, merge and strategic merge patch, or server-side apply."""
-    is_built_in = not exchange.resource.is_custom
-    patches = BUILT_IN_PATCHES if is_built_in else CUSTOM_PATCHES
-    content_type = exchange.request.headers.get("Content-Type", "")
-    media_type = negotiation.patch_format(content_type, patches, built_in=is_built_in)
-    is_apply = media_type == APPLY_PATCH
+    media_type = patch_type(exchange)
+    is_apply = media_type in APPLY_PATCHES
     _require_name(exchange)
     accepted = accept(exchange)
     content = await receive_body(exchange)
@@ -134,6 +131,16 @@ async def patch(exchange: Exchange) -> Answer:
     )
     written = await write(exchange, Action.APPLY if is_apply else Action.PATCH, Body(content, media_type), given)
     return await written_answer(exchange, written, accepted, 201 if written.created else 200)
+
+
+def patch_type(exchange: Exchange) -> str:
+    """The type of the patch in the body. Raises ApiError UnsupportedMediaType."""
+    is_built_in = not exchange.resource.is_custom
+    patches: tuple[str, ...] = BUILT_IN_PATCHES if is_built_in else CUSTOM_PATCHES
+    if exchange.backend.features.cbor:
+        patches += (APPLY_CBOR,)
+    content_type = exchange.request.headers.get("Content-Type", "")
+    return negotiation.patch_format(content_type, patches, built_in=is_built_in)
 
 
 async def _sent_object(exchange: Exchange, kind: str) -> tuple[Body, Options]:
@@ -233,7 +240,7 @@ async def _delete_options(exchange: Exchange) -> tuple[DeleteOptions, Object]:
     if not body:
         from_query = options.delete_body_from_query(exchange.query)
         return options.delete_options(from_query), options.delete_body_as_sent(from_query)
-    media_type = negotiation.request_format(exchange.request.headers.get("Content-Type", ""))
+    media_type = sent_format(exchange)
     sent = await exchange.offload(_read_delete_options, exchange.resource, body, media_type)
     as_sent = {name: value for name, value in sent.items() if name not in ("kind", "apiVersion")}
     return options.delete_options(options.delete_body_from_object(sent)), as_sent
@@ -245,7 +252,7 @@ def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Ob
         sent: Object = decode_body(body, media_type, resource.gvk, strict=False, typed=True).value
         return sent
     try:
-        sent_kind, value = codec.read_kind(body, media_type, _DELETE_OPTIONS)
+        sent_kind, value = read_kind(body, media_type, _DELETE_OPTIONS)
     except ValueError as error:
         raise errors.bad_request(str(error)) from None
     if sent_kind.kind != _DELETE_OPTIONS.kind:
@@ -284,9 +291,12 @@ def _require_name(exchange: Exchange) -> None:
 def accept(exchange: Exchange, endpoint: Endpoint | None = None) -> Accepted:
     """The representation to answer with. Raises ApiError NotAcceptable."""
     headers, query = exchange.request.headers, exchange.query
+    endpoint = endpoint or _endpoint(exchange)
+    if exchange.backend.features.cbor:
+        endpoint = negotiation.with_cbor(endpoint)
     return negotiation.negotiate(
         headers.get("Accept", ""),
-        endpoint or _endpoint(exchange),
+        endpoint,
         pretty=first(query, "pretty") if query else "",
         user_agent=headers.get("User-Agent", ""),
     )
@@ -312,10 +322,19 @@ def body_format(exchange: Exchange) -> str:
     content_type = exchange.request.headers.get("Content-Type", "")
     if content_type == negotiation.JSON:
         return content_type
-    media_type = negotiation.request_format(content_type)
+    media_type = sent_format(exchange)
     if media_type == negotiation.PROTOBUF and exchange.resource.is_custom:
-        raise errors.unsupported_media_type(negotiation.MEDIA_TYPES)
+        raise errors.unsupported_media_type(_media_types(exchange))
     return media_type
+
+
+def sent_format(exchange: Exchange) -> str:
+    """The media type of a body that may have any. Raises ApiError UnsupportedMediaType."""
+    return negotiation.request_format(exchange.request.headers.get("Content-Type", ""), _media_types(exchange))
+
+
+def _media_types(exchange: Exchange) -> tuple[str, ...]:
+    return negotiation.MEDIA_TYPES_WITH_CBOR if exchange.backend.features.cbor else negotiation.MEDIA_TYPES
 
 
 async def receive_body(exchange: Exchange) -> bytes:

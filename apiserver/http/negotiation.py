@@ -12,7 +12,9 @@ Surprising rules:
 - `q=0` does not exclude anything, it comes last. No wildcard comes before a full type of the same `q`;
 - everything is compared case-sensitively;
 - in front of built-in kinds is a router (go-restful) with its own rules for Accept: `application/*` matches nothing;
-- errors are written in the requested format if it can represent a Status, else as indented JSON.
+- errors are written in the requested format if it can represent a Status, else as indented JSON;
+- with the feature gate CBORServingAndStorage there is CBOR, too, but not of tables, discovery documents of custom
+  resources, and errors of requests for no resource. A watch that accepts `application/cbor` gets `application/cbor-seq`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import re
 import struct
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -32,8 +34,12 @@ from noxu.apiserver.tables.table import GROUP, VERSIONS, Conversion
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+CBOR: Final = "application/cbor"
+CBOR_SEQUENCE: Final = "application/cbor-seq"
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
+MEDIA_TYPES_WITH_CBOR: Final = (*MEDIA_TYPES, CBOR)
 STREAM_MEDIA_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+STREAM_MEDIA_TYPES_WITH_CBOR: Final = (*STREAM_MEDIA_TYPES, CBOR_SEQUENCE)
 
 GZIP_THRESHOLD: Final = 128 * 1024  # a body must be larger than this
 MAX_WARNING_RUNES: Final = 4 * 1024
@@ -69,6 +75,8 @@ class Endpoint:
     """The value of the parameter `sv` that is accepted."""
     representations: tuple[str, ...] = ()
     """The media types that the router in front of the endpoint accepts; empty without a router."""
+    media_types: tuple[str, ...] = MEDIA_TYPES
+    """The media types that exist, in the order of preference and of messages."""
 
     def allows(self, media_type: str, target: Target | None, parameters: Mapping[str, str]) -> bool:
         stream, version = parameters.get("stream"), parameters.get("sv")
@@ -106,6 +114,34 @@ BUILT_IN_DOCUMENT: Final = Endpoint({None: _ANY}, representations=MEDIA_TYPES)
 AGGREGATED_DISCOVERY: Final = Endpoint({_AGGREGATED_DISCOVERY: _ANY})
 
 
+@lru_cache(maxsize=16)
+def with_cbor(endpoint: Endpoint) -> Endpoint:
+    """The endpoint with the feature gate CBORServingAndStorage: everything but tables is offered as CBOR, too."""
+    offers = {
+        target: media_types if target is not None and target[2] == "Table" else media_types | {CBOR}
+        for target, media_types in endpoint.offers.items()
+    }
+    return replace(
+        endpoint,
+        offers=offers,
+        representations=_representations_with_cbor(endpoint.representations),
+        media_types=MEDIA_TYPES_WITH_CBOR,
+    )
+
+
+@lru_cache(maxsize=16)
+def routed_with_cbor(endpoint: Endpoint) -> Endpoint:
+    """The endpoint where the feature gate makes the router accept CBOR, but the handler behind it has none (/apis)."""
+    return replace(endpoint, representations=_representations_with_cbor(endpoint.representations))
+
+
+def _representations_with_cbor(representations: tuple[str, ...]) -> tuple[str, ...]:
+    if not representations:
+        return ()
+    streams = STREAM_MEDIA_TYPES_WITH_CBOR if len(representations) > len(MEDIA_TYPES) else ()
+    return MEDIA_TYPES_WITH_CBOR + streams
+
+
 # -- Accept -----------------------------------------------------------------------------------------------------------
 
 
@@ -121,14 +157,16 @@ def _negotiated(accept: str, endpoint: Endpoint, pretty: str, user_agent: str) -
         require_representation(accept, endpoint.representations)
     found = _negotiate(accept, endpoint)
     if found is None:
-        raise not_acceptable(MEDIA_TYPES)
+        raise not_acceptable(endpoint.media_types)
     return _with_pretty(found, pretty, user_agent)
 
 
-def as_stream(found: Accepted) -> Accepted:
-    """The representation of a watch. YAML cannot be streamed. Raises ApiError 406."""
+def as_stream(found: Accepted, *, cbor: bool = False) -> Accepted:
+    """The representation of a watch. YAML cannot be streamed. `cbor`: the feature gate. Raises ApiError 406."""
     if found.media_type == YAML:
-        raise not_acceptable(STREAM_MEDIA_TYPES)
+        raise not_acceptable(STREAM_MEDIA_TYPES_WITH_CBOR if cbor else STREAM_MEDIA_TYPES)
+    if found.media_type == CBOR:
+        found = found._replace(content_type=CBOR_SEQUENCE)
     if found.media_type == PROTOBUF:
         found = found._replace(content_type=f"{PROTOBUF};stream=watch")
     return found._replace(pretty=False)
@@ -148,18 +186,19 @@ def _names_one(header: str, media_types: Sequence[str]) -> bool:
     return any(clause.partition(";")[0].strip(" ") in media_types for clause in header.split(","))
 
 
-def negotiate_error(accept: str, *, pretty: str = "", user_agent: str = "") -> Accepted:
+def negotiate_error(accept: str, *, pretty: str = "", user_agent: str = "", cbor: bool = False) -> Accepted:
     """The representation of a Status: the requested one, or indented JSON if that is not possible."""
-    found = _negotiate(accept, DOCUMENT)
+    found = _negotiate(accept, with_cbor(DOCUMENT) if cbor else DOCUMENT)
     return Accepted(JSON, pretty=True) if found is None else _with_pretty(found, pretty, user_agent)
 
 
-def negotiate_aggregated_discovery(accept: str) -> Accepted | None:
+def negotiate_aggregated_discovery(accept: str, *, cbor: bool = False) -> Accepted | None:
     """The representation of an APIGroupDiscoveryList; None if the client does not accept aggregated discovery.
 
     A clause that requests it wins over one that does not, regardless of `q`.
     """
-    found = _negotiate(accept, AGGREGATED_DISCOVERY) if accept else None
+    endpoint = with_cbor(AGGREGATED_DISCOVERY) if cbor else AGGREGATED_DISCOVERY
+    found = _negotiate(accept, endpoint) if accept else None
     if found is None:
         return None
     group, version, kind = _AGGREGATED_DISCOVERY
@@ -172,7 +211,7 @@ def _negotiate(accept: str, endpoint: Endpoint) -> Accepted | None:
         return Accepted(JSON)
     for clause in parse_accept(accept):
         target = clause.target
-        for media_type in MEDIA_TYPES:
+        for media_type in endpoint.media_types:
             if clause.matches(media_type) and endpoint.allows(media_type, target, clause.parameters):
                 convert = Conversion(target[2], target[1]) if target else None
                 return Accepted(media_type, convert, clause.parameters.get("pretty") == "1", media_type)

@@ -43,12 +43,12 @@ _VARY: Final = (("Vary", "Accept"),)
 
 
 class OpenAPI:
-    """The endpoints of one server. `catalog` returns the current catalog."""
+    """The endpoints of one server. `catalog` returns the current catalog; `cbor` is CBORServingAndStorage."""
 
-    def __init__(self, catalog: Callable[[], Catalog], now: Callable[[], datetime]) -> None:
+    def __init__(self, catalog: Callable[[], Catalog], now: Callable[[], datetime], *, cbor: bool = False) -> None:
         self._catalog = catalog
         self._now = now
-        self._published = Published(now)
+        self._published = Published(now, cbor=cbor)
         self._building = asyncio.Lock()
 
     async def answer(self, parts: Sequence[str], query: Query, headers: Mapping[str, str]) -> Answer:

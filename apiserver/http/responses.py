@@ -1,4 +1,4 @@
-"""Answers with objects and lists in the negotiated representation: JSON, YAML, Table, PartialObjectMetadata, protobuf.
+"""Answers with objects and lists in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
 
 Plain JSON is joined from stored bytes and never decoded. Long lists are made in chunks, so that the event loop serves
 other requests between two of them.
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.http import negotiation
 from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.negotiation import PROTOBUF, YAML, Accepted
+from noxu.apiserver.http.negotiation import CBOR, PROTOBUF, YAML, Accepted
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.registry.entry import Entry, body_at, is_rendered
 from noxu.apiserver.registry.listing import Listing
@@ -47,6 +47,10 @@ def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> byt
     """Encode a decoded object. Raises ApiError NotAcceptable if it has no protobuf form."""
     if accepted.media_type == YAML:
         return codec.to_yaml(value)
+    if accepted.media_type == CBOR:
+        from noxu.apiserver.go import cbor_writer  # imported late: few servers write CBOR
+
+        return cbor_writer.write(value)
     if accepted.media_type == PROTOBUF:
         struct = scheme.struct_of(value.get("apiVersion") or "v1", value["kind"])
         if struct is None:
@@ -105,12 +109,28 @@ async def list_answer(
         items = (codec.decode_stored(body_at(entry, resource)) for entry in portion)
         return table.convert_list(items, metadata, accepted.convert, columns_of(resource), now, include)
 
+    if accepted.media_type == CBOR and not short:
+        return Answer(_cbor_list(entries, convert), 200, accepted.content_type)
     if short or accepted.media_type == PROTOBUF:
         weight = sum([len(entry.stored) for entry in entries])
         return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
     return Answer(_converted_list(entries, shell, key, convert, accepted), 200, accepted.content_type)
+
+
+async def _cbor_list(entries: list[Entry], convert: Callable[[list[Entry]], Object]) -> AsyncIterator[bytes]:
+    """The chunks of a list in CBOR, which begins with the number of its items."""
+    from noxu.apiserver.go import cbor_writer  # imported late: few servers write CBOR
+
+    def write(portion: list[Entry]) -> bytes:
+        return b"".join([cbor_writer.item(value) for value in convert(portion)["items"]])
+
+    before, after = cbor_writer.around_elements(convert([]), "items", len(entries))
+    yield before
+    for portion in _portions(entries):
+        yield await offload(sum([len(entry.stored) for entry in portion]), write, portion)
+    yield after
 
 
 class Form(NamedTuple):
@@ -222,7 +242,7 @@ def converter(
         if convert is not None:
             value = table.convert(value, convert, columns, now(), include=include, headers=first)
             first = False
-        if accepted.media_type == PROTOBUF:
+        if accepted.media_type in (PROTOBUF, CBOR):
             return encode(value, accepted)
         return codec.encode(value, sort_keys=convert is None and resource.sorted_keys)
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.http import negotiation, options, responses
+from noxu.apiserver.http import options, responses
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.handlers import accept, include_of, receive_body, stored_entry, write
+from noxu.apiserver.http.handlers import (
+    accept,
+    include_of,
+    patch_type,
+    receive_body,
+    sent_format,
+    stored_entry,
+    write,
+)
 from noxu.apiserver.http.negotiation import Accepted
 from noxu.apiserver.registry import scale
 from noxu.apiserver.registry.draft import Action, Body, Written
 from noxu.apiserver.registry.entry import object_at
-from noxu.apiserver.registry.patch import APPLY_PATCH, CUSTOM_PATCHES
+from noxu.apiserver.registry.patch import APPLY_PATCHES
 from noxu.apiserver.tables import table
 from noxu.apiserver.values import Object
 
@@ -26,15 +34,15 @@ async def update(exchange: Exchange) -> Answer:
     accepted = accept(exchange)
     content = await receive_body(exchange)
     given = options.write_options(exchange.query, "UpdateOptions", exchange.request.headers.get("User-Agent", ""))
-    media_type = negotiation.request_format(exchange.request.headers.get("Content-Type", ""))
+    media_type = sent_format(exchange)
     written = await write(exchange, Action.REPLACE_SCALE, Body(content, media_type), given)
     return _answer(exchange, _object(exchange, written), accepted)
 
 
 async def patch(exchange: Exchange) -> Answer:
     """Patch or apply the Scale of an object."""
-    media_type = negotiation.patch_format(exchange.request.headers.get("Content-Type", ""), CUSTOM_PATCHES)
-    is_apply = media_type == APPLY_PATCH
+    media_type = patch_type(exchange)
+    is_apply = media_type in APPLY_PATCHES
     accepted = accept(exchange)
     content = await receive_body(exchange)
     given = options.write_options(

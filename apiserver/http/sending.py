@@ -131,8 +131,8 @@ def _gzip(parts: tuple[Part, ...]) -> bytes:
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 
-def error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:
-    """The Status in the requested format, or plain text for errors that upstream writes so."""
+def error_answer(error: ApiError, request: web_request.BaseRequest, *, cbor: bool = False) -> Answer:
+    """The Status in the requested format, or plain text for errors that upstream writes so. `cbor`: CBOR is offered."""
     extra = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
     if error.text is not None:
         return text_answer(error.text, error.code, extra)
@@ -141,6 +141,7 @@ def error_answer(error: ApiError, request: web_request.BaseRequest) -> Answer:
         request.headers.get("Accept", ""),
         pretty=first(query, "pretty"),
         user_agent=request.headers.get("User-Agent", ""),
+        cbor=cbor,
     )
     headers = (("Cache-Control", "no-cache, private"), *extra)
     return Answer(responses.encode(error.status, accepted), error.code, accepted.content_type, headers)

@@ -23,7 +23,7 @@ from typing import Final, Literal, Protocol, TypeVar
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http.options import ListOptions, parse_revision
-from noxu.apiserver.registry import corrupt_objects
+from noxu.apiserver.registry import corrupt_objects, storage_form
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.changes import changes_before_failure
@@ -89,6 +89,8 @@ class Representation:
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.key: object = resource
+        self.max_in_loop = CHUNK * LOOP_LIMIT
+        """Bytes of changes whose events may be encoded at once in the event loop."""
 
     def weight(self, entry: Entry) -> int:
         """The number of bytes to process for an event about the entry."""
@@ -148,6 +150,28 @@ class InProtobuf(Converted):
         return self._frame("ERROR", self._encode(error.status))
 
 
+class InCbor(InProtobuf):
+    """Objects or their metadata as CBOR, which has no tables. Encoding takes long, so events are shared by `key`."""
+
+    def __init__(
+        self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes], key: object
+    ) -> None:
+        from noxu.apiserver.go.cbor_writer import watch_event  # imported late: few servers write CBOR
+
+        super().__init__(resource, make, encode)
+        self.key = ("cbor", key)
+        self.max_in_loop = LOOP_LIMIT
+        self._frame = watch_event
+
+    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+        if change is None:
+            return super().event(kind, entry, change)
+        made = change.frames.get((kind, self.key))
+        if made is None:
+            made = change.frames[kind, self.key] = super().event(kind, entry, change)
+        return made
+
+
 def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Object:
     """The object of a BOOKMARK event: it has only a resourceVersion."""
     metadata: Object = {"resourceVersion": str(revision)}
@@ -190,6 +214,8 @@ class Stream:
         if not changes:
             return b""
         if self._converts or len(changes) > CHUNK or max(change.weight for change in changes) + self._cost > LOOP_LIMIT:
+            return None
+        if sum(change.weight for change in changes) > self.representation.max_in_loop:
             return None
         try:
             frames = b"".join(self.frames(changes))
@@ -328,7 +354,8 @@ class Stream:
         prefix = Prefix(self.selection.resource.collection, self.partition)
         async for batch in self.reader.store.watch(prefix, after=self.after):
             end = batch.revision if self._end_revision is None else self._end_revision
-            await self._send_changes([_change(event) for event in batch.events if event.revision <= end])
+            events = [event for event in batch.events if event.revision <= end]
+            await self._send_changes(await offload(_weight_of(events), _changes, events))
             self.after = batch.revision  # may be ahead of the cache, whose changes up to here are not sent again
             if self._ends_at(self.after) or collection.since(self.after) is not None:
                 return
@@ -414,6 +441,16 @@ def _next_bookmark(now: float, deadline: float) -> float:
     """The time of the next bookmark: a minute from now, and shortly before the end, so that clients resume from there."""
     before_end = deadline - BOOKMARK_BEFORE_END
     return min(now + BOOKMARK_EVERY, before_end) if before_end > now else deadline
+
+
+def _changes(events: Sequence[Event]) -> list[Change]:
+    return [_change(event) for event in events]
+
+
+def _weight_of(events: Sequence[Event]) -> int:
+    """The number of bytes to process for the changes of events: those in CBOR."""
+    values = [event.value for event in events] + [event.previous.value for event in events if event.previous]
+    return storage_form.weight(values)
 
 
 def _change(event: Event) -> Change:

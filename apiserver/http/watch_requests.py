@@ -42,7 +42,7 @@ class Watches:
         accepted = handlers.accept(exchange)
         options = await handlers.list_options(exchange, watch=is_watch(exchange.query))
         after = watch.start_revision(options)
-        accepted = negotiation.as_stream(accepted)
+        accepted = negotiation.as_stream(accepted, cbor=exchange.backend.features.cbor)
         upgrade = websocket.is_upgrade(request)
         representation = _representation(exchange, accepted, upgrade=upgrade)
         for name in ("labelSelector", "fieldSelector"):  # long texts, perhaps, which are parsed
@@ -105,14 +105,19 @@ class Watches:
 def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) -> watch.Representation:
     """The representation of the objects. Raises ApiError."""
     resource = exchange.resource
-    if accepted.convert is None and accepted.media_type != negotiation.PROTOBUF:
+    is_binary = accepted.media_type in (negotiation.PROTOBUF, negotiation.CBOR)
+    if accepted.convert is None and not is_binary:
         return watch.Representation(resource)
     make = responses.converter(resource, accepted, handlers.include_of(exchange, accepted), exchange.now)
-    if accepted.media_type != negotiation.PROTOBUF:
+    if not is_binary:
         return watch.Converted(resource, make)
     if upgrade:
         raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
-    return watch.InProtobuf(resource, make, functools.partial(responses.encode, accepted=accepted))
+    encode = functools.partial(responses.encode, accepted=accepted)
+    if accepted.media_type == negotiation.PROTOBUF:
+        return watch.InProtobuf(resource, make, encode)
+    shared = (resource, accepted.convert)
+    return watch.InCbor(resource, make, encode, shared)
 
 
 @contextlib.asynccontextmanager

@@ -1,13 +1,14 @@
-"""Decode the object in the body of a request: JSON, YAML, or, for built-in kinds, protobuf."""
+"""Decode the object in the body of a request: JSON, YAML, CBOR or, for built-in kinds, protobuf."""
 
 from __future__ import annotations
 
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.kinds import scheme
-from noxu.apiserver.values import Object
+from noxu.apiserver.values import Json, Object
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+CBOR = "application/cbor"
 
 
 def decode_body(
@@ -19,7 +20,27 @@ def decode_body(
     """
     if media_type == PROTOBUF:
         return codec.Decoded(_from_protobuf(content, expected))
+    if media_type == CBOR:
+        from noxu.apiserver.api import cbor  # imported late: few servers read CBOR
+
+        return codec.Decoded(cbor.read_object(content, expected, typed=typed))
     return codec.read_object(content, media_type, expected, strict=strict, typed=typed)
+
+
+def read_kind(content: bytes, media_type: str, expected: GroupVersionKind) -> tuple[GroupVersionKind, Json]:
+    """(The kind of an object in JSON, YAML or CBOR, the value); see `codec.read_kind`. Raises ValueError."""
+    if media_type == CBOR:
+        from noxu.apiserver.api import cbor  # imported late: few servers read CBOR
+
+        return cbor.read_kind(content, expected)
+    return codec.read_kind(content, media_type, expected)
+
+
+def unknown_element(value: Object, path: str) -> str:
+    """Upstream's complaint about an unknown field in a CBOR body, which was decoded to `value`."""
+    from noxu.apiserver.api import cbor  # imported late: few servers read CBOR
+
+    return f"cbor: found unknown field at map element index {cbor.element_index(value, path)}"
 
 
 def _from_protobuf(content: bytes, expected: GroupVersionKind) -> Object:

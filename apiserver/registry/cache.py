@@ -28,6 +28,8 @@ from noxu.apiserver.containment import Contained
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.fanout import Fanout
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.storage_form import as_json, is_cbor, weight
 from noxu.storage.store import Store
 from noxu.storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
 
@@ -73,7 +75,7 @@ class Collection:
             old = Entry(key, event.previous.value, event.previous.revision)
         entry = None
         if event.value is not None:
-            if expected is not None and expected.stored == event.value:
+            if expected is not None and expected.written == event.value:
                 entry, entry.revision = expected, event.revision
             else:
                 entry = Entry(key, event.value, event.revision)
@@ -92,9 +94,9 @@ class Collection:
         self.changed = event.revision
         return change
 
-    def fill(self, items: Iterable[KeyValue]) -> None:
-        for item in items:
-            self.entries[item.key] = Entry(item.key, item.value, item.revision)
+    def fill(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.entries[entry.key] = entry
         self.keys = sorted(self.entries)
 
     def corrupt_in(self, partition: str | None) -> dict[Key, Revision]:
@@ -136,6 +138,19 @@ class Collection:
         return changes
 
 
+async def entries_of(items: Sequence[KeyValue]) -> list[Entry]:
+    """The entries of stored objects."""
+
+    def make() -> list[Entry]:
+        return [Entry(item.key, item.value, item.revision) for item in items]
+
+    return await offload(weight([item.value for item in items]), make)
+
+
+def _with_json(event: Event) -> Event:
+    return event._replace(value=as_json(event.value or b""))
+
+
 class WatchCache:
     """All collections, kept up to date from the store's log."""
 
@@ -159,10 +174,24 @@ class WatchCache:
         while True:
             try:
                 async for batch in self.store.watch(after=self.revision):
-                    self._apply(batch)
+                    self._apply(await self._in_json(batch))
                 return
             except (Compacted, Corrupt):
                 self.reset(self.store.revision)
+
+    async def _in_json(self, batch: Batch) -> Batch:
+        """The batch without values in CBOR that take long to decode, unless their writers have prepared entries."""
+        expected = self.expected
+        large = [
+            event
+            for event in batch.events
+            if event.value is not None and len(event.value) > LOOP_LIMIT and is_cbor(event.value)
+            if event.key not in expected or expected[event.key].written != event.value
+        ]
+        if not large:
+            return batch
+        decoded = {event: await offload(len(event.value or b""), _with_json, event) for event in large}
+        return batch._replace(events=[decoded.get(event, event) for event in batch.events])
 
     def reset(self, revision: Revision) -> None:
         """Drop all collections, end their watches, and continue the log at `revision`."""
@@ -233,10 +262,11 @@ class WatchCache:
             try:
                 page, corrupt = await self._list_stored(name)
                 await self.reached(page.revision)
+                entries = await entries_of(page.items)
             finally:
                 del self._pending[name]
         collection = Collection(name)
-        collection.fill(page.items)
+        collection.fill(entries)
         collection.corrupt.update(corrupt)
         collection.floor = collection.changed = page.revision
         for event in pending:

@@ -1,4 +1,4 @@
-"""An entry: one object at one revision, kept as the bytes that are stored.
+"""An entry: one object at one revision, kept as the bytes that are stored, or as their JSON if they are CBOR.
 
 The stored bytes are also the bytes that are served, except for the resourceVersion, which is not stored (as in etcd) and is
 inserted when the object is sent. If the schema of the object's version prunes or defaults what is stored, other bytes are
@@ -23,8 +23,9 @@ from typing import Final, NamedTuple
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.registry import reading
+from noxu.apiserver.registry import reading, storage_form
 from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry.storage_form import as_json, is_cbor
 from noxu.apiserver.values import Object
 from noxu.storage.types import Key, Revision
 
@@ -44,20 +45,29 @@ NOT_RENDERED: Final = Rendering()
 
 
 class Entry:
-    """One object at one revision. `stored` are the bytes in the store.
+    """One object at one revision. `stored` is its JSON: the bytes in the store, unless these are CBOR (`is_cbor`).
 
-    `rendering` is only ever replaced as a whole, because a thread may do it.
+    `cbor` are the bytes for the store while an entry is written as CBOR, else None. `rendering` is only ever replaced as a
+    whole, because a thread may do it.
     """
 
-    __slots__ = ("fields", "key", "labels", "rendering", "revision", "stored")
+    __slots__ = ("cbor", "fields", "is_cbor", "key", "labels", "rendering", "revision", "stored")
 
     def __init__(self, key: Key, stored: bytes, revision: Revision) -> None:
+        """`stored` may be CBOR."""
         self.key = key
-        self.stored = stored
+        self.is_cbor = is_cbor(stored)
+        self.stored = as_json(stored) if self.is_cbor else stored
+        self.cbor: bytes | None = None
         self.revision = revision
         self.rendering = NOT_RENDERED
         self.labels: dict[str, str] | None = None
         self.fields: tuple[Resource, dict[str, str]] | None = None
+
+    @property
+    def written(self) -> bytes:
+        """The bytes for the store."""
+        return self.stored if self.cbor is None else self.cbor
 
     @property
     def namespace(self) -> str:
@@ -66,6 +76,7 @@ class Entry:
     def with_revision(self, revision: Revision) -> Entry:
         """The same object at another revision, for DELETED events."""
         copy = Entry(self.key, self.stored, revision)
+        copy.is_cbor = self.is_cbor
         copy.rendering, copy.labels, copy.fields = self.rendering, self.labels, self.fields
         return copy
 
@@ -82,10 +93,13 @@ def key_of(resource: Resource, namespace: str, name: str) -> Key:
     return Key(resource.collection, f"{namespace}/" if namespace else "", name)
 
 
-def new_entry(key: Key, storage: Resource, value: Object, *, served_as_stored: bool = True) -> Entry:
+def new_entry(
+    key: Key, storage: Resource, value: Object, *, served_as_stored: bool = True, as_cbor: bool = False
+) -> Entry:
     """The entry for an object of the storage version that is about to be written; it has no revision yet.
 
-    `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it.
+    `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it. `as_cbor`: store custom
+    resources as CBOR.
     """
     if not storage.is_custom:
         value = storage.behaviour.written(value)
@@ -95,6 +109,8 @@ def new_entry(key: Key, storage: Resource, value: Object, *, served_as_stored: b
     stored, offset = _encode(storage, value)
     entry = Entry(key, stored, 0)
     entry.labels = metadata.get("labels") or {}
+    if as_cbor and storage.is_custom:
+        entry.cbor, entry.is_cbor = storage_form.as_cbor(value), True
     if served_as_stored:
         entry.rendering = Rendering(storage, stored, offset)
     return entry

@@ -23,5 +23,5 @@ def check_size(resource: Resource, entry: Entry, *, update: bool) -> None:
     """Raises ApiError for an object that is too large for etcd. Objects up to SIZE_CHECKED always fit."""
     keys, more = _UPDATE if update else _CREATE
     key = storage_key(resource, entry.key).encode("utf-8", "surrogateescape")
-    if len(entry.stored) + keys * len(key) + more > MAX_REQUEST:
+    if len(entry.written) + keys * len(key) + more > MAX_REQUEST:
         raise plain_error(TOO_LARGE)

@@ -20,6 +20,7 @@ from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import label_name, path_segment_name
 from noxu.apiserver.registry import corrupt_objects
+from noxu.apiserver.registry.cache import entries_of
 from noxu.apiserver.registry.conversion.entries import entries_at
 from noxu.apiserver.registry.entry import Entry, fields_of, labels_of
 from noxu.apiserver.registry.offload import offload
@@ -193,7 +194,7 @@ async def _history(reader: Reader, selection: Selection, limit: int, after: Key 
             raise _expired(after, selection) from None
         except FutureRevision as future:
             raise too_large(revision, future.current) from None
-        entries = [Entry(item.key, item.value, item.revision) for item in page.items]
+        entries = await entries_of(page.items)
         if selection.selects_all:
             token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""
             entries = await entries_at(entries, selection.resource)

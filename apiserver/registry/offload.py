@@ -7,8 +7,8 @@ few threads, because with each one the loop waits longer for its turn; and each 
 none of them occupies a thread for long. When the request ends, because its client has left, its deadline has passed or the
 server stops, its work in a thread ends, too.
 
-A decoded object takes up to fifty times the memory of its text, so a large request waits for a slot before it is decoded,
-and keeps the slot until it is answered.
+A decoded object takes up to fifty times the memory of its text (seventy times that of CBOR), so a large request waits for a
+slot before it is decoded, and keeps the slot until it is answered.
 
 Offloaded functions are pure: they work on a draft or on bytes that nothing else changes at the same time.
 """

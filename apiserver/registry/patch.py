@@ -22,6 +22,8 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+APPLY_CBOR: Final = "application/apply-patch+cbor"
+APPLY_PATCHES: Final = (APPLY_PATCH, APPLY_CBOR)
 CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 BUILT_IN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
@@ -138,8 +140,12 @@ def _sort_along(value: Json, path: list[str]) -> None:
             return
 
 
-def read_configuration(body: bytes, *, field_validation: str) -> codec.Decoded:
-    """The body of an apply patch, YAML or JSON. Raises ApiError."""
+def read_configuration(body: bytes, media_type: str = APPLY_PATCH, *, field_validation: str) -> codec.Decoded:
+    """The body of an apply patch, YAML, JSON or CBOR. Raises ApiError."""
+    if media_type == APPLY_CBOR:
+        from noxu.apiserver.api import cbor  # imported late: few servers read CBOR
+
+        return codec.Decoded(cbor.read_apply(body))
     config = patch_bodies.read_apply(body)
     if config.duplicates and field_validation == "Strict":
         raise patch_bodies.refuse_repeated_keys(config)

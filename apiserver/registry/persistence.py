@@ -13,7 +13,9 @@ from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision
 class Persistence:
     """Writes entries. Controllers use it directly; writes of clients go through `registry.write`."""
 
-    def __init__(self, store: Store, cache: WatchCache) -> None:
+    def __init__(self, store: Store, cache: WatchCache, *, as_cbor: bool = False) -> None:
+        """`as_cbor`: makers of entries have to store custom resources as CBOR."""
+        self.as_cbor = as_cbor
         self._store = store
         self._cache = cache
 
@@ -35,7 +37,7 @@ class Persistence:
         entries = self._cache.expected
         entries[entry.key] = entry
         try:
-            entry.revision = await self._store.put(entry.key, entry.stored, expected=expected)
+            entry.revision = await self._store.put(entry.key, entry.written, expected=expected)
             if entry.revision > self._cache.revision:
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
@@ -43,6 +45,7 @@ class Persistence:
         finally:
             if entries.get(entry.key) is entry:
                 del entries[entry.key]
+            entry.cbor = None
 
     async def remove(self, entry: Entry) -> Revision:
         """Delete an entry: the revision of the deletion, 0 if `entry` is no longer the stored one.

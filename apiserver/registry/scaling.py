@@ -14,6 +14,7 @@ from noxu.apiserver.apply.scale import to_parent
 from noxu.apiserver.go.structs import decode
 from noxu.apiserver.kinds.autoscaling import SCALE
 from noxu.apiserver.registry import ownership, scale
+from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch
@@ -32,7 +33,7 @@ def read_scale(draft: Draft) -> None:
     assert isinstance(content, bytes)
     codec.check_size(content)
     try:
-        sent = codec.read_object(content, media_type, _EXPECTED, typed=True)
+        sent = decode_body(content, media_type, _EXPECTED, strict=True, typed=True)
     except errors.ApiError:
         raise errors.bad_request(_UNDECODABLE) from None
     if not _is_scale(sent.value):
@@ -62,6 +63,8 @@ def _address(draft: Draft, metadata: Object) -> None:
 
 def _complaints(draft: Draft, sent: codec.Decoded, unknown: list[str]) -> list[str]:
     """Repeated and unknown fields that fieldValidation reports."""
+    if draft.request.body.media_type == CBOR and unknown:
+        return [] if draft.request.options.field_validation == "Ignore" else [unknown_element(sent.value, unknown[0])]
     repeated = {"Strict": sent.strict, "Warn": sent.duplicates}.get(draft.request.options.field_validation)
     return [] if repeated is None else [*repeated, *(f'unknown field "{path}"' for path in unknown)]
 

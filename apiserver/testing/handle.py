@@ -13,10 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from noxu.apiserver import loading, manifests, server
+from noxu.apiserver import admission_plugins, loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config, Profile
+from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import write_kubeconfig
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.values import Object
@@ -46,13 +47,22 @@ class Noxu:
         *,
         profile: Profile = "local",
         controllers: Iterable[str] | None = None,
+        disable_admission_plugins: Iterable[str] = (),
+        features: Features = Features(),
     ) -> None:
-        """`directory` is the directory of the kubeconfig. Raises LoadError for sources that cannot be read.
+        """`directory` is the directory of the kubeconfig; `disable_admission_plugins` as for `noxu serve`.
 
-        `profile` and `controllers` are those of `noxu serve`; `controllers` None: those of the profile.
+        `profile` and `controllers` are those of `noxu serve`, too; `controllers` None: those of the profile. Raises LoadError
+        for sources that cannot be read, and ValueError for unknown plug-ins.
         """
         self.kubeconfig = directory / "kubeconfig"
-        self._config = Config(port=0, profile=profile, controllers=None if controllers is None else tuple(controllers))
+        self._config = Config(
+            port=0,
+            profile=profile,
+            controllers=None if controllers is None else tuple(controllers),
+            admission_plugins=admission_plugins.select(disable=disable_admission_plugins),
+            features=features,
+        )
         self._clock = clock
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop
@@ -111,7 +121,10 @@ class Noxu:
 
         `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`. The function gets objects
         in `version` (`*`: in the version of the request). `reinvoke`: reinvocationPolicy IfNeeded.
+
+        Raises ValueError if the plug-in that calls mutating webhooks is disabled.
         """
+        self._require("MutatingAdmissionWebhook")
 
         def register(function: F) -> F:
             self._call(self._register(True, function, resource, operations, version, name, reinvoke))
@@ -128,6 +141,7 @@ class Noxu:
         name: str = "",
     ) -> Callable[[F], F]:
         """Decorates a function that is called like a validating webhook; see `mutating`."""
+        self._require("ValidatingAdmissionWebhook")
 
         def register(function: F) -> F:
             self._call(self._register(False, function, resource, operations, version, name, False))
@@ -146,6 +160,10 @@ class Noxu:
             return function
 
         return register
+
+    def _require(self, plugin: str) -> None:
+        if plugin not in self._config.admission_plugins:
+            raise ValueError(f"the function would not be called: the admission plug-in {plugin} is disabled")
 
     async def _register(
         self,

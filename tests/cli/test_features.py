@@ -22,6 +22,8 @@ FLAGS: list[tuple[list[str], Features]] = [
     ([" CRDValidationRatcheting = false ,"], OFF),
     (["CRDValidationRatcheting=false,CRDValidationRatcheting=true"], ON),
     (["CRDValidationRatcheting=true", "CRDValidationRatcheting=false"], OFF),
+    (["CBORServingAndStorage=true"], Features(cbor=True)),
+    (["CBORServingAndStorage=true,CRDValidationRatcheting=false"], Features(ratcheting=False, cbor=True)),
 ]
 
 
@@ -34,10 +36,10 @@ REFUSED: list[tuple[str, str]] = [
     ("CRDValidationRatcheting", "missing bool value for CRDValidationRatcheting"),
     ("CRDValidationRatcheting=", "invalid value of CRDValidationRatcheting=: must be true or false"),
     ("CRDValidationRatcheting=off", "invalid value of CRDValidationRatcheting=off: must be true or false"),
-    ("Other=true", "unrecognized feature gate: Other (known: CRDValidationRatcheting)"),
+    ("Other=true", "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage)"),
     (
         "CRDValidationRatcheting=true,Other=false",
-        "unrecognized feature gate: Other (known: CRDValidationRatcheting)",
+        "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage)",
     ),
 ]
 

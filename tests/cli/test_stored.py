@@ -14,6 +14,7 @@ import pytest
 
 from noxu.apiserver import server
 from noxu.apiserver.config import Config
+from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import kubeconfig
 from noxu.apiserver.testing.handle import Noxu, documents
 from noxu.apiserver.values import Object
@@ -26,11 +27,11 @@ TOO_SMALL = "spec.size: Invalid value: 0: spec.size in body should be greater th
 HIDDEN_UNKNOWN = "noxu: fields that pruning hides cannot be detected over the API: the server leaves them out\n"
 
 
-def store(directory: Path, *objects: Object) -> None:
+def store(directory: Path, *objects: Object, features: Features = Features()) -> None:
     """Store objects in a data directory."""
 
     async def serve() -> None:
-        async with server.Server(Config(port=0, data=directory), documents(*objects)):
+        async with server.Server(Config(port=0, data=directory, features=features), documents(*objects)):
             pass
 
     asyncio.run(serve())
@@ -220,3 +221,14 @@ def test_users_authenticate_with(write: Make, user: Object, header: str) -> None
 
     config = {**kubeconfig("https://x:1"), "users": [{"name": "noxu", "user": user}]}
     assert endpoint_from_kubeconfig(write("config", json.dumps(config))).authorization == header
+
+
+def test_objects_that_are_stored_as_cbor_are_validated(run: Make, here: Path, crd: Make, widget: Make) -> None:
+    store(here / ".noxu", crd(size=ANY_SIZE), widget("a", size=1), widget("b", size=0), features=Features(cbor=True))
+    with contextlib.closing(sqlite3.connect(here / ".noxu" / "noxu.db")) as connection:
+        values = connection.execute("SELECT value FROM log WHERE collection = 'example.com/widgets'").fetchall()
+    assert [value[:3] for (value,) in values] == [b"\xd9\xd9\xf7"] * 2
+    store(here / ".noxu", crd(size=SIZE))
+    ran = run("validate --stored")
+    assert ran.out.splitlines()[:2] == ["Widget default/b (example.com/v1): no longer validates", f"  {TOO_SMALL}"]
+    assert run("check .noxu/noxu.db").status == 0

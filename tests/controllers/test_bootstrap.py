@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,6 @@ FACTS = Facts(port=6443, hostname="node-1", identity="f00d")
 LEASE = "apiserver-lgabes5ywnaqeagh5dny4zlzs4"
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 ROWS = [
-    ("namespaces", "", "", "kube-node-lease", bootstrap.NAMESPACES_EVERY),
     ("services", "", "default", "kubernetes", bootstrap.SERVICE_EVERY),
     ("configmaps", "", "kube-system", TRACKING, bootstrap.TRACKING_EVERY),
     ("leases", "coordination.k8s.io", "kube-system", LEASE, bootstrap.LEASE_EVERY),
@@ -136,22 +134,13 @@ async def test_a_deleted_object_comes_back(
     world: World, plural: str, group: str, where: str, name: str, every: float
 ) -> None:
     resource = world.resource(plural, group)
-    if plural == "namespaces":  # this world has no controller that would finish its deletion
-        key = next(key for key in (await world.plane.reader.collection(resource)).keys if key.name == name)
-        await world.store.delete(key, expected=(await world.plane.reader.collection(resource)).entries[key].revision)
-        await eventually_async(lambda: is_absent(world, resource, name, where))
-    else:
-        await world.delete(resource, name, where)
+    await world.delete(resource, name, where)
     world.clock.advance(every - 1)
     await world.settled()
     assert await world.find(resource, name, where) is None
     world.clock.advance(1)
     await world.settled()
     assert await world.find(resource, name, where)
-
-
-async def is_absent(world: World, resource: Any, name: str, where: str) -> bool:
-    return await world.find(resource, name, where) is None
 
 
 async def test_a_restart_renews_the_lease_and_writes_nothing_else(store: FlakyStore, clock: ManualClock) -> None:

@@ -146,6 +146,29 @@ async def test_the_deletion_continues_after_a_reset_of_the_cache(world: World) -
     await world.until_deleted(namespaces(world), "n")
 
 
+async def test_an_initial_namespace_is_created_again_when_it_is_gone(world: World) -> None:
+    """Upstream looks for it every minute."""
+    before = await world.get(namespaces(world), "kube-node-lease")
+    held = config_map("a", namespace="kube-node-lease", finalizers=HELD)
+    await world.apply(held)
+    await delete(world, "kube-node-lease")
+    await world.settled()
+    terminating = await world.get(namespaces(world), "kube-node-lease")
+    assert (terminating["metadata"]["uid"], terminating["status"]["phase"]) == (
+        before["metadata"]["uid"],
+        "Terminating",
+    )
+    held["metadata"]["finalizers"] = []
+    await world.apply(held)
+
+    async def created_again() -> bool:
+        found = await world.find(namespaces(world), "kube-node-lease")
+        return found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
+
+    await eventually_async(created_again)
+    assert (await world.get(namespaces(world), "kube-node-lease"))["status"] == {"phase": "Active"}
+
+
 async def test_the_deletion_continues_after_a_restart(store: FlakyStore, clock: ManualClock) -> None:
     async with a_world(store, clock) as world:
         await world.apply(namespace("n"), config_map("a", namespace="n", finalizers=HELD))

@@ -261,7 +261,9 @@ def test_only_the_changed_parts_of_v2_are_rebuilt(published: Published, monkeypa
     built: list[str] = []
     parts = openapi._resource_parts
     monkeypatch.setattr(
-        openapi, "_resource_parts", lambda resource, style: built.append(resource.kind) or parts(resource, style)
+        openapi,
+        "_resource_parts",
+        lambda resource, style, *, cbor: built.append(resource.kind) or parts(resource, style, cbor=cbor),
     )
     new = old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
     assert "com.other.v1.Gadget" in read(published.build(new, Key(V2)))["definitions"]

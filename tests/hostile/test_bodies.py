@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import codec, patch_bodies
+from noxu.apiserver.api import cbor, codec, patch_bodies
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.meta import GroupVersionKind
 from tests.timing import cpu_seconds
@@ -26,6 +26,9 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "merge patch": lambda body: patch_bodies.merge_patch(patch_bodies.read_patch(body), strict=True),
     "merge patch, ignoring": lambda body: patch_bodies.merge_patch(patch_bodies.read_patch(body), strict=False),
     "apply": lambda body: patch_bodies.read_apply(body).value,
+    "cbor": lambda body: cbor.read_object(body, FOO, typed=False),
+    "cbor of a built-in kind": lambda body: cbor.read_object(body, FOO, typed=True),
+    "apply in cbor": cbor.read_apply,
 }
 
 
@@ -49,6 +52,9 @@ SEEDS = [
     b"apiVersion: g/v1\nkind: Foo\nspec:\n- &x {a: [1, ~], b: !!str 2}\n- *x\n- <<: *x\n  c: |\n    d\n  ? e\n  : 'f'\n",
     b'%YAML 1.1\n%TAG ! tag:x,2000:\n--- !a\n"k\\x41": &a [*a, <<, {<<: [*a]}]\n...\n',
 ]
+CBOR_SEED = bytes.fromhex(
+    "d9d9f7 a3 44 6b696e64 43 466f6f 6a 61706956657273696f6e 43 672f76 42 7370 9f 01 f93e00 d641ff c1 01 ff"
+)
 PIECES = [b'"', b"'", b"\\", b"\\u", b"{", b"}", b"[", b"]", b",", b":", b": ", b"- ", b"? ", b"\n", b"\n  ", b"\t", b" ",
           b"&x ", b"*x", b"<<: ", b"!!int ", b"!", b"|\n", b">", b"#", b"%", b"@", b"`", b"---\n", b"...", b"1e400", b"-", b"0",
           b".nan", b"y", b"null", b"\x00", b"\x7f", b"\xff", b"\xe2\x82", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xff\xfe", b"\xc2\x85"]  # fmt: skip
@@ -71,6 +77,48 @@ def mangled(draw: st.DrawFn) -> bytes:
             case "cut":
                 body = body[:end]
     return body
+
+
+CBOR_PIECES = [
+    bytes.fromhex(piece)
+    for piece in [
+        "a1",
+        "bf",
+        "ff",
+        "9f",
+        "5f",
+        "7f",
+        "41",
+        "61",
+        "d6",
+        "c1",
+        "c0",
+        "d9d9f7",
+        "f6",
+        "f7",
+        "f97e00",
+        "1bffffffffffffffff",
+        "bb7fffffffffffffff",
+        "5b0fffffffffffffff",
+        "9affffffff",
+        "1c",
+    ]
+]
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    body=st.lists(st.one_of(st.sampled_from([CBOR_SEED, *CBOR_PIECES]), st.binary(max_size=3)), max_size=12).map(
+        b"".join
+    )
+)
+def test_any_cbor_is_decoded_or_refused_with_an_api_error(body: bytes) -> None:
+    for reader in ("cbor", "cbor of a built-in kind", "apply in cbor"):
+        result = outcome(reader, body)
+        if isinstance(result, str):
+            result.encode()
+        else:
+            codec.encode(result, sort_keys=True).decode()
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -238,3 +286,48 @@ def test_thousands_of_colons_before_brackets_take_linear_time() -> None:
 )
 def test_a_hundred_kilobytes_of_yaml_take_little_time(body: bytes) -> None:
     assert seconds("yaml", body) < 1.0
+
+
+# CBOR
+
+LARGE = 100_000
+CBOR_SHAPES = {
+    "declared bytes": b"\x5b" + (2**60).to_bytes(8),
+    "a declared array": b"\x9a" + (2**31 - 1).to_bytes(4) + b"\x80" * 1000,
+    "a declared map": b"\xba" + (2**21).to_bytes(4),
+    "declared arrays in arrays": (b"\x9a" + (2**31 - 1).to_bytes(4)) * 200,
+    "depth": b"\x81" * 9_999 + b"\xa0",
+    "too much depth": b"\x81" * LARGE,
+    "endless depth": b"\xbf\x60" * (LARGE // 2),
+    "tags": b"\xc5" * LARGE,
+    "depth of tags": b"\xd6\x81" * 9_000 + b"\x40",
+    "empty maps": b"\x9a" + LARGE.to_bytes(4) + b"\xa0" * LARGE,
+    "endless empty maps": b"\x9f" + b"\xa0" * LARGE + b"\xff",
+    "chunks": b"\x5f" + b"\x40" * LARGE + b"\xff",
+    "bad bytes": b"\x5a" + LARGE.to_bytes(4) + b"\xff" * LARGE,
+    "times": b"\x9f" + b"\xc1\x00" * 40_000 + b"\xff",
+    "repeated keys": b"\xbf" + b"\x40\x00" * 40_000 + b"\xff",
+    "keys that are arrays": b"\xbf" + b"\x80\x00" * 40_000 + b"\xff",
+}
+
+
+@pytest.mark.parametrize("shape", CBOR_SHAPES)
+@pytest.mark.parametrize("reader", ["cbor", "cbor of a built-in kind"])
+def test_a_hundred_kilobytes_of_cbor_take_little_time(reader: str, shape: str) -> None:
+    assert seconds(reader, CBOR_SHAPES[shape]) < 2.0
+
+
+@pytest.mark.parametrize("shape", [shape for shape, body in CBOR_SHAPES.items() if len(body) < 20_000])
+def test_a_declared_length_allocates_nothing(shape: str) -> None:
+    tracemalloc.start()
+    try:
+        outcome("cbor", CBOR_SHAPES[shape])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 80 * LARGE
+
+
+@pytest.mark.parametrize("body", [b"\xa0" * 1_000, b"\x9f" + b"\xa0" * 998 + b"\xff", b"\xbf\x60" * 500])
+def test_a_kilobyte_of_cbor_takes_no_time(body: bytes) -> None:
+    assert seconds("cbor", body) < 0.02

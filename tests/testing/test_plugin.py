@@ -108,6 +108,48 @@ def test_plain(noxu):
     project.runpytest_inprocess("--strict-markers").assert_outcomes(passed=2)
 
 
+def test_the_marker_and_the_ini_option_disable_admission_plugins(project: pytest.Pytester) -> None:
+    project.makefile(
+        ".ini",
+        pytest="[pytest]\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\n"
+        "noxu_disable_admission_plugins=MutatingAdmissionWebhook\n",
+    )
+    project.makepyfile(
+        """
+import pytest
+import noxu as package
+LOST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "missing"}}
+@pytest.mark.noxu(disable_admission_plugins=["NamespaceLifecycle", "ServiceAccount"])
+def test_marked(noxu):
+    noxu.apply(LOST)
+    with pytest.raises(ValueError):
+        noxu.mutating("configmaps")
+def test_plain(noxu):
+    with pytest.raises(package.ApiError):
+        noxu.apply(LOST)
+    with pytest.raises(ValueError):
+        noxu.mutating("configmaps")
+"""
+    )
+    project.runpytest_inprocess("--strict-markers").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ('disable_admission_plugins=["Lifecycle"]', '*disable-admission-plugins plugin "Lifecycle" is unknown*'),
+        ('disabled=["NamespaceLifecycle"]', "*unexpected keyword argument 'disabled'*"),
+    ],
+)
+def test_a_wrong_marker_is_an_error_of_the_test_that_says_why(
+    project: pytest.Pytester, arguments: str, why: str
+) -> None:
+    project.makepyfile(f"import pytest\n@pytest.mark.noxu({arguments})\ndef test_marked(noxu): ...\n")
+    result = project.runpytest_inprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([why])
+
+
 def test_a_manifest_that_is_refused_is_an_error_of_the_test_that_says_why(project: pytest.Pytester) -> None:
     project.makepyfile(
         """

@@ -1,0 +1,109 @@
+"""--disable-admission-plugins and --enable-admission-plugins, in the syntax of upstream's flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from noxu.apiserver import cli, server
+from noxu.apiserver.admission_plugins import OF_KUBE_APISERVER, PLUGINS, names, select
+from noxu.apiserver.config import Config
+
+ALL = frozenset(PLUGINS)
+AVAILABLE = (
+    "available: NamespaceLifecycle, MutatingAdmissionPolicy, MutatingAdmissionWebhook, ValidatingAdmissionPolicy, "
+    "ValidatingAdmissionWebhook"
+)
+
+VALUES: list[tuple[str, list[str], list[str]]] = [
+    ("no flag", [], []),
+    ("an empty value", [""], []),
+    ("one name", ["A"], ["A"]),
+    ("several names", ["A,B"], ["A", "B"]),
+    ("a flag that is repeated", ["A,B", "C"], ["A", "B", "C"]),
+    ("a trailing comma is an empty name", ["A,"], ["A", ""]),
+    ("spaces belong to the name", ["A, B"], ["A", " B"]),
+    ("quotes", ['"A,B",C'], ["A,B", "C"]),
+    ("only the first line", ["A,B\nC"], ["A", "B"]),
+]
+
+
+@pytest.mark.parametrize(("flags", "found"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+def test_values_of_a_flag(flags: list[str], found: list[str]) -> None:
+    assert names(flags) == found
+
+
+SELECTED: list[tuple[str, str, frozenset[str]]] = [
+    ("all by default", "", ALL),
+    ("one is disabled", "--disable-admission-plugins NamespaceLifecycle", ALL - {"NamespaceLifecycle"}),
+    ("the order and repetitions do not matter",
+     "--disable-admission-plugins ValidatingAdmissionWebhook,NamespaceLifecycle --disable-admission-plugins NamespaceLifecycle",
+     ALL - {"NamespaceLifecycle", "ValidatingAdmissionWebhook"}),
+    ("all are disabled", f"--disable-admission-plugins {','.join(PLUGINS)}", frozenset()),
+    ("enabling what is enabled", "--enable-admission-plugins MutatingAdmissionWebhook", ALL),
+    ("disabling what only kube-apiserver has", "--disable-admission-plugins ServiceAccount,AlwaysDeny", ALL),
+    ("both", "--enable-admission-plugins NamespaceLifecycle --disable-admission-plugins ServiceAccount", ALL),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("flags", "selected"), [row[1:] for row in SELECTED], ids=[row[0] for row in SELECTED])
+def test_the_command_passes_them_to_the_server(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, flags: str, selected: frozenset[str]
+) -> None:
+    configs: list[Config] = []
+    monkeypatch.setattr(server, "run", configs.append)
+    assert run(f"serve --memory {flags}").status == 0
+    assert [config.admission_plugins for config in configs] == [selected]
+
+
+REFUSED: list[tuple[str, str, str]] = [
+    ("an unknown name", "--disable-admission-plugins Lifecycle",
+     f'disable-admission-plugins plugin "Lifecycle" is unknown ({AVAILABLE})'),
+    ("an unknown name to enable", "--enable-admission-plugins Lifecycle",
+     f'enable-admission-plugins plugin "Lifecycle" is unknown ({AVAILABLE})'),
+    ("another spelling", "--disable-admission-plugins namespacelifecycle",
+     f'disable-admission-plugins plugin "namespacelifecycle" is unknown ({AVAILABLE})'),
+    ("an empty name", "--disable-admission-plugins NamespaceLifecycle,",
+     f'disable-admission-plugins plugin "" is unknown ({AVAILABLE})'),
+    ("what only kube-apiserver has", "--enable-admission-plugins LimitRanger",
+     f'enable-admission-plugins plugin "LimitRanger" is one of kube-apiserver\'s that this server does not have ({AVAILABLE})'),
+    ("an overlap",
+     "--enable-admission-plugins ValidatingAdmissionPolicy,NamespaceLifecycle "
+     "--disable-admission-plugins NamespaceLifecycle,ValidatingAdmissionPolicy",
+     "[NamespaceLifecycle ValidatingAdmissionPolicy] in enable-admission-plugins and disable-admission-plugins overlapped"),
+    ("quotes that do not end", '--disable-admission-plugins "A',
+     'invalid list of admission plug-ins "\\"A": unexpected end of data'),
+    ("several errors", "--disable-admission-plugins A,NamespaceLifecycle --enable-admission-plugins NamespaceLifecycle,B",
+     f'enable-admission-plugins plugin "B" is unknown ({AVAILABLE}); '
+     f'disable-admission-plugins plugin "A" is unknown ({AVAILABLE}); '
+     "[NamespaceLifecycle] in enable-admission-plugins and disable-admission-plugins overlapped"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("flags", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_refused_flags(run: Callable[..., Any], flags: str, why: str) -> None:
+    ran = run(f"serve --memory {flags}")
+    assert ran.status == 2
+    assert ran.err.splitlines()[-1] == f"noxu serve: error: {why}"
+
+
+def test_the_python_interface_refuses_the_same_names() -> None:
+    with pytest.raises(ValueError, match=re.escape('disable-admission-plugins plugin "x" is unknown')):
+        select(disable=["x"])
+
+
+def test_the_help_lists_the_plugins(run: Callable[..., Any]) -> None:
+    out = " ".join(run("serve --help").out.split())
+    assert f"--disable-admission-plugins PLUGIN,... do not run these admission plug-ins: {', '.join(PLUGINS)};" in out
+
+
+def test_no_plugin_of_this_server_is_listed_as_missing() -> None:
+    assert not OF_KUBE_APISERVER & ALL
+
+
+def test_every_config_runs_all_plugins_unless_it_says_otherwise() -> None:
+    assert cli.parser().parse_args(["serve"]).disable_admission_plugins == []
+    assert Config().admission_plugins == ALL
