@@ -24,6 +24,7 @@ from noxu.apiserver.controllers.definitions import DefinitionController
 from noxu.apiserver.controllers.expiry import ExpiryController
 from noxu.apiserver.controllers.namespaces import NamespaceController
 from noxu.apiserver.controllers.policy_status import PolicyStatusController
+from noxu.apiserver.controllers.service_addresses import ServiceAddressController
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
@@ -37,6 +38,7 @@ from noxu.apiserver.registry.draft import Environment
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.service_addresses import Pool
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.security.reviews import Reviews
 from noxu.apiserver.security.tokens import Tokens
@@ -128,12 +130,16 @@ def assemble(
     policies = resource_of(catalog, ADMISSION_GROUP, "validatingadmissionpolicies")
     establishing = DefinitionController(reader, persistence, catalog, conversions, definitions, clock)
     environment.followers[definitions.collection] = establishing
+    services = resource_of(catalog, "", "services")
+    addresses = ServiceAddressController(reader, services, Pool(), clock)
+    environment.allocators[services.collection] = addresses.allocate
     controllers: list[Controller[Any]] = [
         establishing,
         ApprovalController(reader, persistence, definitions, clock),
         DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
         NamespaceController(reader, writer, persistence, catalog, namespaces, clock),
         PolicyStatusController(reader, persistence, catalog, policies, clock),
+        addresses,
         *_expiry(reader, persistence, catalog, clock, event_ttl),
     ]
     return ControlPlane(

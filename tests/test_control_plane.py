@@ -22,6 +22,7 @@ NAMES = [
     "crd-finalizer-controller",
     "namespace-controller",
     "validatingadmissionpolicy-status-controller",
+    "start-service-ip-repair-controllers",
     "event-ttl-controller",
 ]
 
