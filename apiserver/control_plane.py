@@ -24,6 +24,7 @@ from noxu.apiserver.controllers.definition_approval import ApprovalController
 from noxu.apiserver.controllers.definition_finalizer import DefinitionFinalizer
 from noxu.apiserver.controllers.definitions import DefinitionController
 from noxu.apiserver.controllers.expiry import ExpiryController
+from noxu.apiserver.controllers.service_addresses import ServiceAddressController
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
@@ -37,6 +38,7 @@ from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.service_addresses import Pool
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.security.reviews import Reviews
 from noxu.apiserver.security.tokens import Tokens
@@ -140,10 +142,14 @@ def assemble(
     namespaces = resource_of(catalog, "", "namespaces")
     establishing = DefinitionController(reader, persistence, catalog, conversions, definitions, clock)
     environment.followers[definitions.collection] = establishing
+    services = resource_of(catalog, "", "services")
+    addresses = ServiceAddressController(reader, services, Pool(), clock)
+    environment.allocators[services.collection] = addresses.allocate
     own: list[Controller[Any]] = [
         establishing,
         ApprovalController(reader, persistence, definitions, clock),
         DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
+        addresses,
         *_expiry(reader, persistence, catalog, clock, event_ttl),
     ]
     background: list[Controller[Any]] = [

@@ -24,6 +24,7 @@ NAMES = [
     "crd-establishing-controller",
     "crd-api-approval-controller",
     "crd-finalizer-controller",
+    "start-service-ip-repair-controllers",
     "event-ttl-controller",
 ]
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.field import FieldError
@@ -25,6 +25,7 @@ from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Note, Step, Trace, shown_patch
 from noxu.apiserver.values import Object
+from noxu.storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.apiserver.cel import FailedRule
@@ -46,6 +47,13 @@ class Action(Enum):
     APPLY_SCALE = auto()
     DELETE = auto()
     REVIEW = auto()
+
+
+Allocate: TypeAlias = Callable[["Object", "Object | None", Key], Callable[[], None]]
+"""(new, old, key): set the fields of an object whose values must be unique, such as addresses, and reserve them.
+
+The result ends the reservation. It is called in any thread. Raises ApiError.
+"""
 
 
 class User(NamedTuple):
@@ -222,6 +230,8 @@ class Environment:
     reviewer: Reviewer = _no_reviewer
     followers: dict[str, Follower] = field(default_factory=dict)
     """By collection."""
+    allocators: dict[str, Allocate] = field(default_factory=dict)
+    """By collection."""
 
 
 class _NoEnvironment:
@@ -302,6 +312,8 @@ class Draft:
     """The configuration of server-side apply. Each attempt decodes it again, because the merged object contains its parts."""
     scale: Object | None = None
     """The new Scale of a write to /scale, for mutating admission."""
+    reservation: Callable[[], None] | None = None
+    """Ends the reservation of what was allocated for the object; the driver calls it when the write has ended."""
     admission_state: object = None
     """State of the admission chain between mutation and validation."""
 
@@ -314,7 +326,7 @@ class Draft:
         self.name = "" if self.request.of_collection else self.request.name
         self.old = self.found = self.shown = self.entry = self.patch = self.configuration = self.scale = None
         self.clean = self.mutated = False
-        self.admission_state = None
+        self.admission_state = self.reservation = None
         self.outcome.reset(warned)
 
     def note(self, message: str) -> None:

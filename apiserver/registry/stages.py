@@ -527,6 +527,27 @@ def prepare(draft: Draft) -> None:
     STRATEGIES[draft.resource.type].prepare(draft)
 
 
+def allocate(draft: Draft) -> None:
+    """Set the fields whose values must be unique. They are reserved until the write ends."""
+    resource, request = draft.resource, draft.request
+    if resource.is_custom or request.subresource:
+        return
+    take = draft.environment.allocators.get(resource.collection)
+    if take is not None:
+        release(draft)
+        namespace = draft.new["metadata"].get("namespace", "")
+        draft.reservation = take(
+            draft.new, draft.old, key_of(resource, namespace, draft.new["metadata"].get("name", ""))
+        )
+
+
+def release(draft: Draft) -> None:
+    """End the reservation of what `allocate` took."""
+    if draft.reservation is not None:
+        draft.reservation()
+        draft.reservation = None
+
+
 def validate(draft: Draft) -> None:
     """Validate metadata, schema, lists and x-kubernetes-validations."""
     draft.outcome.errors = []  # the stage may be repeated in a thread

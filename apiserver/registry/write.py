@@ -1,7 +1,7 @@
 """The stages of each kind of write in order, and the driver that runs them. No other module defines an order of stages.
 
     read → decode → PRUNE → refuse unknown fields → address → default → find → own → MUTATE → PRUNE → default → lock
-         → identify → prepare → validate → VALIDATE → encode → persist → settle
+         → identify → prepare → allocate → validate → VALIDATE → encode → persist → settle
 
 Each action is a tuple of the same stages (`registry.stages`), here CREATE and REPLACE. The driver runs them in order, small
 drafts in the event loop, and drafts that are large, or take too long, in a thread. If another write changes the object
@@ -30,6 +30,7 @@ from noxu.apiserver.registry.stages import (
     Superseded,
     address,
     admit,
+    allocate,
     answer,
     check_preconditions,
     decode,
@@ -56,6 +57,7 @@ from noxu.apiserver.registry.stages import (
     read_patch,
     refuse_terminating,
     refuse_unknown,
+    release,
     retype,
     settle,
     validate,
@@ -66,11 +68,12 @@ GENERATE_NAME_ATTEMPTS: Final = 8
 
 _ARRIVE: Final[tuple[Stage, ...]] = (decode, prune, refuse_unknown, address, default)
 _MUTATE: Final[tuple[Stage, ...]] = (mutate, prune_mutated, default_mutated)
-_DECIDE: Final[tuple[Stage, ...]] = (lock, identify, prepare, validate, admit, keep_times)
+_DECIDE: Final[tuple[Stage, ...]] = (lock, identify, prepare, allocate, validate, admit, keep_times)
 _STORE: Final[tuple[Stage, ...]] = (encode, persist, settle)
 
 CREATE: Final = (
-    read_body, *_ARRIVE, drop_duplicate_owners, own, refuse_terminating, *_MUTATE, identify, prepare, validate, admit, *_STORE
+    read_body, *_ARRIVE, drop_duplicate_owners, own, refuse_terminating, *_MUTATE, identify, prepare, allocate, validate, admit,
+    *_STORE
 )  # fmt: skip
 REPLACE: Final = (read_body, *_ARRIVE, find, drop_duplicate_owners, own, *_MUTATE, *_DECIDE, *_STORE)
 PATCH: Final = (read_patch, find, patch, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, *_DECIDE, *_STORE)
@@ -130,18 +133,22 @@ class Writer:
         draft = draft_of(request, self.environment, outcome, trace)
         stages = WRITE_STAGES[request.action]
         warned, attempts = len(draft.outcome.warnings), 0
-        while True:
-            draft.now = format_time(self.environment.clock.now())
-            try:
-                await (run(draft, stages) if trace is None else explain.run(draft, stages))
-                break
-            except NameTaken as taken:
-                attempts += 1
-                if attempts == GENERATE_NAME_ATTEMPTS:
-                    raise taken.error from None
-            except Superseded:
-                pass
-            draft.restart(warned)
+        try:
+            while True:
+                draft.now = format_time(self.environment.clock.now())
+                try:
+                    await (run(draft, stages) if trace is None else explain.run(draft, stages))
+                    break
+                except NameTaken as taken:
+                    attempts += 1
+                    if attempts == GENERATE_NAME_ATTEMPTS:
+                        raise taken.error from None
+                except Superseded:
+                    pass
+                release(draft)
+                draft.restart(warned)
+        finally:
+            release(draft)
         written = draft.written
         assert written is not None
         if request.resource.versions.converter is not None and written.entry not in (None, draft.shown):

@@ -86,8 +86,8 @@ BUILT_IN: dict[str, str] = {
         $ kubectl create service clusterip web --tcp 80:8080
         service/web created
         $ kubectl get svc
-        NAME   TYPE        CLUSTER-IP   EXTERNAL-IP   PORT(S)   AGE
-        web    ClusterIP   None         <none>        80/TCP    …
+        NAME   TYPE        CLUSTER-IP…
+        web    ClusterIP   10.0.0.…
         $ kubectl patch svc web -p '{"spec":{"ports":[{"port":81,"name":"b"},{"port":80,"name":"a"}]}}'
         service/web patched
         $ kubectl get svc web -o 'jsonpath={.spec.ports[*].port} {.spec.ports[*].targetPort}'

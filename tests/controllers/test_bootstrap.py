@@ -158,7 +158,7 @@ async def test_a_restart_renews_the_lease_and_writes_nothing_else(store: FlakySt
 
 async def test_no_collection_is_loaded_for_them(world: World) -> None:
     assert "/configmaps" not in world.plane.reader.cache.collections
-    assert "/services" not in world.plane.reader.cache.collections
+    assert "coordination.k8s.io/leases" not in world.plane.reader.cache.collections
 
 
 async def test_objects_of_others_are_not_changed(store: FlakyStore, clock: ManualClock) -> None:
