@@ -72,7 +72,7 @@ class Reconciler(ABC, Generic[K]):
 
     @abstractmethod
     async def _synchronise(self) -> None:
-        """Make all keys ready, and receive all changes from then on. Ends with `_is_synchronised`. Raises StoreError."""
+        """Make all keys ready, and receive all changes from then on. Ends with `_set_synchronised`. Raises StoreError."""
 
     @abstractmethod
     async def reconcile(self, key: K) -> float | None:
@@ -120,7 +120,12 @@ class Reconciler(ABC, Generic[K]):
         self._synchronised.clear()
         self._out_of_sync.set()
 
-    def _is_synchronised(self) -> None:
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether no change may have been missed."""
+        return self._synchronised.is_set()
+
+    def _set_synchronised(self) -> None:
         self._sync_failure = ""
         self._out_of_sync.clear()
         self._synchronised.set()
@@ -241,7 +246,7 @@ class Controller(Reconciler[K]):
         for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
             self.queue.add(key)
         collection.watchers[self] = None
-        self._is_synchronised()
+        self._set_synchronised()
 
 
 def _text(key: Hashable) -> str:

@@ -78,7 +78,7 @@ IGNORED: Final = frozenset({"/events"})
 
 _STATES: Final = 4096  # owners whose state is remembered
 _SLICE: Final = 500  # keys or nodes that are handled before other tasks run
-_PATCHES: Final = 64  # dependents that are orphaned at a time
+_PATCHES: Final = 16  # dependents that are orphaned at a time
 
 log = logging.getLogger("noxu")
 
@@ -151,7 +151,7 @@ class GarbageCollector(Reconciler[Work]):
             async for items in self.reader.store.scan(TEXTS):
                 self._add(items)
         self._scanned = None
-        self._is_synchronised()
+        self._set_synchronised()
         await self._queue_all(list(self.graph.nodes))
 
     def _add(self, items: Sequence[KeyValue]) -> None:
