@@ -1,9 +1,9 @@
 """Measures the garbage collector: `python -m benchmarks.garbage [--children N] [--memory]`.
 
 Prints, for an owner with many children in one store, the seconds until the last one is deleted or orphaned, the processor
-time of this, and the longest processor time for which the event loop was not available to other tasks. Then what the collector adds to writes of objects that
-neither own nor are owned, what building the graph costs a server that starts
-with many objects, and the memory of the graph.
+time of this, and the longest processor time for which the event loop was not available to other tasks. Then what the
+collector adds to writes of objects that neither own nor are owned, the memory of its graph, and what building the graph
+costs a server that starts with many objects.
 """
 
 from __future__ import annotations
@@ -70,12 +70,8 @@ class Bench:
 
     async def idle(self) -> None:
         """Wait until no controller has anything to do."""
-        while any(controller.queue.depth for controller in self.plane.controllers) or not self.is_synchronised():
+        while any(found.queue.depth or not found.is_synchronised for found in self.plane.controllers):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
-
-    def is_synchronised(self) -> bool:
-        collectors = (found for found in self.plane.controllers if isinstance(found, GarbageCollector))
-        return all(found.is_synchronised for found in collectors)
 
     async def left(self) -> int:
         return len((await self.plane.reader.collection(self.resource)).keys)
