@@ -209,7 +209,10 @@ class GarbageCollector(Reconciler[Work]):
             for result in await asyncio.gather(*patches, return_exceptions=True):
                 if isinstance(result, BaseException):
                     raise result
-        if self._synchronised.is_set():  # else there may be more of them
+        late = set(self.graph.dependents(node.uid)).difference(dependents)
+        if late or not self._synchronised.is_set():  # there may be more of them
+            self.queue.add(node.key)
+        else:
             await self._remove_finalizer(node, resource, FINALIZER_ORPHAN)
 
     async def _judge(self, node: Node, resource: Resource) -> None:

@@ -461,6 +461,35 @@ async def test_a_dependent_that_is_created_while_its_owner_waits_is_deleted(clus
     assert await cluster.left() == {"a": [], "child": ["a"]}
 
 
+async def test_an_owner_that_begins_to_wait_while_it_is_looked_up_counts_as_waiting(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get, reading, gate = cluster.world.store.get, asyncio.Event(), asyncio.Event()
+
+    async def slow(key: Key) -> KeyValue | None:
+        found = await get(key)
+        if key.name == "a":
+            reading.set()
+            await gate.wait()
+        return found
+
+    monkeypatch.setattr(cluster.world.store, "get", slow)
+    await cluster.create("child", owned_by(await cluster.create("a"), blocks=True))
+    async with hang_guard():
+        await reading.wait()
+    await cluster.delete("a", "Foreground")
+    gate.set()
+    assert await cluster.left() == {}
+
+
+async def test_an_object_that_is_being_deleted_is_left_alone(cluster: Cluster) -> None:
+    a, b = await cluster.create("a"), await cluster.create("b")
+    await cluster.create("child", owned_by(a), owned_by(b), finalizers=HELD)
+    await cluster.delete("child")
+    await cluster.delete("a")
+    assert await cluster.left() == {"b": [], "child": ["a", "b"]}
+
+
 async def test_an_owner_that_waits_can_orphan_instead(cluster: Cluster) -> None:
     await cluster.create("child", owned_by(await cluster.create("a"), blocks=True), finalizers=HELD)
     await cluster.delete("a", "Foreground")
@@ -797,6 +826,68 @@ async def test_changes_during_the_scan_count(store: FlakyStore, clock: ManualClo
         changed.set()
         assert await cluster.left() == {"adopted": ["b"], "b": [], "freed": []}
         assert [key.name for key in collector_of(world).graph.nodes] == ["adopted"]
+
+
+class GatedScans:
+    """Scans of a store, each of which waits for `gate` after it has read."""
+
+    def __init__(self, store: FlakyStore) -> None:
+        self.begun, self.gate = 0, asyncio.Event()
+        self._store = store
+        store.scan = self  # type: ignore[assignment]
+
+    async def __call__(self, texts: Sequence[bytes]) -> AsyncIterator[Sequence[KeyValue]]:
+        found = [item async for items in MemoryStore.scan(self._store, texts) for item in items]
+        self.begun += 1
+        await self.gate.wait()
+        yield found
+
+
+async def test_a_reset_during_the_scan_leads_to_another_one(store: FlakyStore, clock: ManualClock) -> None:
+    async with a_world(store, clock, without_collector) as world:
+        await world.apply(definition())
+        cluster = Cluster(world)
+        a = await cluster.create("a")
+        await cluster.create("b", owned_by(a))
+        copy = await copy_of(store)
+    scans = GatedScans(copy)
+    async with a_world(copy, clock) as world:
+        cluster = Cluster(world)
+        await eventually_async(lambda: scans.begun)
+        copy.watch_fails = RuntimeError("planned")
+        await cluster.create("missed", unknown())
+        scans.gate.set()
+        assert await cluster.left() == {"a": [], "b": ["a"]}
+        assert scans.begun == 2
+
+
+@pytest.mark.parametrize("gated", [False, True])
+async def test_dependents_that_are_missed_while_others_are_orphaned_are_orphaned(cluster: Cluster, gated: bool) -> None:
+    world = cluster.world
+    a = await cluster.create("a")
+    await cluster.create("b", owned_by(a))
+    await world.settled()
+    scans = GatedScans(world.store)
+
+    async def reset() -> None:
+        world.store.watch_fails = RuntimeError("planned")
+        await cluster.create("missed", owned_by(a))
+        await eventually_async(lambda: scans.begun)
+        if not gated:
+            scans.gate.set()
+            await eventually_async(lambda: collector_of(world).is_synchronised)
+
+    spy = Spy(world)
+    spy.meanwhile.append(reset)
+    await cluster.delete("a", "Orphan")
+
+    async def b_is_orphaned() -> bool:
+        return "ownerReferences" not in (await cluster.find("b") or {})["metadata"]
+
+    await eventually_async(b_is_orphaned)
+    await loop_turns(1000)
+    scans.gate.set()
+    assert await cluster.left() == {"b": [], "missed": []}
 
 
 async def test_a_scan_that_fails_is_tried_again(store: FlakyStore, clock: ManualClock) -> None:

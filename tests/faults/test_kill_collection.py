@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +47,14 @@ def left(server: Process) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def family(started: Process) -> Iterator[Process]:  # noqa: F811
+def family(started: Process) -> Process:  # noqa: F811
     """A server with owners and their children; some of those of `kept` had another owner, too."""
     owners = {name: create(started, name) for name in (*POLICIES, "kept")}
     for name, owner in owners.items():
         for number in range(CHILDREN):
             others = [owners["background"]] if name == "kept" and number % 2 else []
             create(started, f"{name}-{number}", owner, *others)
-    yield started
+    return started
 
 
 def test_a_killed_server_finishes_the_collection_after_its_next_start(family: Process, tmp_path: Path) -> None:
