@@ -138,7 +138,8 @@ class OwnerGraph:
             new.owners = tuple(map(self._shared, new.owners))
             self.nodes[key] = new
             work += self._relink(key, {} if old is None else old.blocked, new.blocked, new.owners)
-            work.append(key)
+            if new.owners:
+                work.append(key)
         if new.waits and not waited:
             self._waiting[new.uid] = key
             work += (new.uid, key)
