@@ -148,7 +148,7 @@ class Kind:
     lifetime: int = 0
     """Seconds after its last write when an object is deleted; 0: never."""
     propagation: Propagation = "Background"
-    \"\"\"What a deletion without a propagation policy does with the dependents of an object (DefaultGarbageCollectionPolicy).\"\"\"
+    """What a deletion without a propagation policy does with the dependents of an object (DefaultGarbageCollectionPolicy)."""
     returns_deleted: bool = False
     """Whether a DELETE that removes the object returns it instead of a Status."""
     selectable: Mapping[str, Label] = field(default_factory=dict)

@@ -963,6 +963,39 @@ async def test_without_the_collector_nothing_follows_from_a_deletion(store: Flak
         assert await cluster.left() == {"child": ["a"], "f": [], "o": []}
 
 
+JOB: Object = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "job", "namespace": "default"},
+    "spec": {
+        "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}},
+        "selector": {"matchLabels": {"a": "b"}},
+        "manualSelector": True,
+    },
+}
+JOB["spec"]["template"]["metadata"] = {"labels": {"a": "b"}}
+
+
+@pytest.mark.parametrize("collects", [True, False])
+async def test_a_job_is_deleted_with_orphans_by_default(store: FlakyStore, clock: ManualClock, collects: bool) -> None:
+    def build(store: FlakyStore, clock: ManualClock) -> ControlPlane:
+        return assemble(store, clock=clock, garbage_collection=collects)
+
+    async with a_world(store, clock, build) as world:
+        jobs = world.resource("jobs", "batch")
+        await world.apply(JOB)
+        job = await world.get(jobs, "job", "default")
+        cluster = Cluster(world)
+        await cluster.create("map", owned_by(job), kind="ConfigMap")
+        await world.delete(jobs, "job", "default")
+        left = await cluster.left()
+        job = await world.find(jobs, "job", "default") or {}
+        if collects:
+            assert (job, left["map"]) == ({}, [])
+        else:
+            assert (job["metadata"]["finalizers"], left["map"]) == (["orphan"], ["job"])
+
+
 # -- many dependents
 
 CHILDREN = 2000
