@@ -519,7 +519,7 @@ async def events(world: World) -> list[Object]:
     return [await world.get(resource, key.name, key.partition[:-1]) for key in collection.keys]
 
 
-async def test_an_event_tells_of_an_owner_in_another_namespace(cluster: Cluster) -> None:
+async def test_an_event_reports_an_owner_in_another_namespace(cluster: Cluster) -> None:
     owner = await cluster.create("w", within="other")
     child = await cluster.create("child", owned_by(owner))
     assert await cluster.left() == {"w": []}
@@ -538,7 +538,7 @@ async def test_an_event_tells_of_an_owner_in_another_namespace(cluster: Cluster)
     }
 
 
-async def test_an_event_in_default_tells_of_the_namespaced_owner_of_a_cluster_scoped_object(cluster: Cluster) -> None:
+async def test_an_event_in_default_reports_the_namespaced_owner_of_a_cluster_scoped_object(cluster: Cluster) -> None:
     owner = await cluster.create("w", within="other")
     await cluster.create("planet", owned_by(owner), kind="Planet")
     await cluster.world.settled()
