@@ -113,8 +113,9 @@ def assemble(
 
     `caller` calls webhooks; without one, admission webhooks are not called, and conversion webhooks fail. `event_ttl` is
     the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
-    None: the default of their kind). `admission_plugins` are the admission plug-ins that run. Without `garbage_collection` the dependents of deleted owners stay, and so do objects
-    that are deleted in the foreground or with orphans.
+    None: the default of their kind). `admission_plugins` are the admission plug-ins that run. Without
+    `garbage_collection` the dependents of deleted owners stay, and so do objects that are deleted in the foreground or with
+    orphans.
     """
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()]))
     cache = WatchCache(store)

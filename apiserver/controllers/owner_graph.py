@@ -20,16 +20,19 @@ from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from noxu.apiserver.registry.storage_form import as_json, is_cbor
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key, Revision
 
 _OWNERS: Final = b'"ownerReferences":'
 _DELETED: Final = b'"deletionTimestamp":'
 _FINALIZERS: Final = (f'"{FINALIZER_FOREGROUND}"'.encode(), f'"{FINALIZER_ORPHAN}"'.encode())
-TEXTS: Final = (_OWNERS, *_FINALIZERS)
-"""Every stored object that belongs into the graph contains one of them."""
+TEXTS: Final = (b"ownerReferences", FINALIZER_FOREGROUND.encode(), FINALIZER_ORPHAN.encode())
+"""Every stored object that belongs into the graph contains one of them, in JSON and in CBOR."""
 
 _UID: Final = re.compile(rb'"uid":"([^"\\]*)"')
+_CBOR_UID: Final = re.compile(rb"uid[\x40-\x58\x60-\x78]", re.DOTALL)
+_LENGTH_FOLLOWS: Final = 24
 
 Uid: TypeAlias = str
 Work: TypeAlias = Key | Uid
@@ -160,7 +163,7 @@ class OwnerGraph:
             return work
         if not previous:  # it may have been any of the owners with its name
             return work + [node.key for node in self.nodes.values() if any(key.name == ref.name for ref in node.owners)]
-        uids = [node.uid] if node is not None else [found.decode() for found in _UID.findall(previous)]
+        uids = [node.uid] if node is not None else _uids(previous)
         if any(uid in self.owners for uid in uids):
             value = _decode(previous)
             owner = self.owners.get(uid := _metadata(value).get("uid") or "")
@@ -208,10 +211,27 @@ class OwnerGraph:
 
 def _node(key: Key, value: bytes, revision: Revision) -> Node | None:
     """The node of an object; None if it does not belong into the graph."""
+    if is_cbor(value):
+        if not any(text in value for text in TEXTS):
+            return None
+        value = as_json(value)
     if _OWNERS not in value and not (_DELETED in value and any(finalizer in value for finalizer in _FINALIZERS)):
         return None
     node = Node(key, revision, _metadata(_decode(value)))
     return node if node.owners or node.orphans or node.waits else None
+
+
+def _uids(stored: bytes) -> list[Uid]:
+    """The values of all fields `uid` of a stored object, and perhaps other texts."""
+    if not is_cbor(stored):
+        return [found.decode() for found in _UID.findall(stored)]
+    found = []
+    for match in _CBOR_UID.finditer(stored):  # followed by a string: its length is in its first byte, or in the second
+        start, length = match.end(), stored[match.end() - 1] & 31
+        if length == _LENGTH_FOLLOWS and start < len(stored):
+            start, length = start + 1, stored[start]
+        found.append(stored[start : start + length].decode(errors="replace"))
+    return found
 
 
 def _references(metadata: Object) -> Iterator[Reference]:
@@ -247,7 +267,7 @@ def state_of(key: Key, value: bytes | None) -> OwnerState:
 def _decode(value: bytes) -> Object:
     """A stored object. One that cannot be decoded, or that is none, has no metadata."""
     try:
-        decoded: Json = codec.decode_stored(value)
+        decoded: Json = codec.decode_stored(as_json(value))
     except ValueError:
         return {}
     return decoded if isinstance(decoded, dict) else {}

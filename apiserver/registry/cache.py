@@ -220,8 +220,8 @@ class WatchCache:
         for collection, changes in changed.items():
             for watcher in list(collection.watchers):
                 self._deliver(collection, watcher, changes)
-        for log_watcher in list(self.watchers):
-            self._deliver_log(log_watcher, batch)
+        if self.watchers:
+            self._deliver_log([self._as_expected(event) for event in batch.events], batch.revision)
         self._wake()
         for collection in changed:
             collection.streams.publish()
@@ -235,13 +235,22 @@ class WatchCache:
             with Contained(f"a watcher of {collection.name}"):
                 watcher.end()
 
-    def _deliver_log(self, watcher: LogWatcher, batch: Batch) -> None:
-        with Contained("a watcher of the log") as contained:
-            watcher.deliver(batch.events, batch.revision)
-        if contained.error is not None:
-            self.watchers.pop(watcher, None)
-            with Contained("a watcher of the log"):
-                watcher.end()
+    def _as_expected(self, event: Event) -> Event:
+        """The event, with JSON instead of CBOR if its writer has prepared it."""
+        if event.value is None or not is_cbor(event.value):
+            return event
+        expected = self.expected.get(event.key)
+        return event if expected is None or expected.written != event.value else event._replace(value=expected.stored)
+
+    def _deliver_log(self, events: Sequence[Event], revision: Revision) -> None:
+        """Deliver events to the watchers of the log. If one fails, only its own watch ends."""
+        for watcher in list(self.watchers):
+            with Contained("a watcher of the log") as contained:
+                watcher.deliver(events, revision)
+            if contained.error is not None:
+                self.watchers.pop(watcher, None)
+                with Contained("a watcher of the log"):
+                    watcher.end()
 
     def _wake(self) -> None:
         """Wake the tasks that wait for this revision or an earlier one."""

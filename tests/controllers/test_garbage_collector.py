@@ -15,6 +15,7 @@ from noxu.apiserver.api.errors import forbidden
 from noxu.apiserver.control_plane import ControlPlane, assemble
 from noxu.apiserver.controllers.garbage_collector import MANAGER, USER, GarbageCollector
 from noxu.apiserver.controllers.owner_graph import OwnerGraph
+from noxu.apiserver.features import Features
 from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, Draft, WriteRequest
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
@@ -385,6 +386,23 @@ async def test_what_is_left_if_the_collector_runs_only_after_a_restart(
         await scenario(Cluster(world))
         copy = await copy_of(store)
     async with a_world(copy, clock) as world:
+        assert await Cluster(world).left() == left
+
+
+def in_cbor(store: FlakyStore, clock: ManualClock) -> ControlPlane:
+    return assemble(store, clock=clock, features=Features(cbor=True))
+
+
+@pytest.mark.parametrize(("scenario", "left"), [row[1:] for row in SCENARIOS], ids=[row[0] for row in SCENARIOS])
+async def test_what_is_left_if_custom_resources_are_stored_as_cbor(
+    store: FlakyStore, clock: ManualClock, scenario: Scenario, left: dict[str, list[str]]
+) -> None:
+    async with a_world(store, clock, in_cbor) as world:
+        await world.apply(definition(), cluster_definition(), namespace("other"))
+        await scenario(Cluster(world))
+        assert await Cluster(world).left() == left
+        copy = await copy_of(store)
+    async with a_world(copy, clock, in_cbor) as world:
         assert await Cluster(world).left() == left
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from noxu.apiserver.controllers.owner_graph import ABSENT, OwnerGraph, OwnerState, Work, state_of
+from noxu.apiserver.registry.storage_form import as_cbor
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key
 
@@ -57,6 +58,19 @@ PUTS: dict[str, tuple[str, bytes, list[Work]]] = {
     "no metadata": ("x", b'{"metadata":["ownerReferences":1]}', []),
     "owners that are no list of objects": ("x", b'{"metadata":{"ownerReferences":[1,"a"]}}', []),
 }
+
+
+def test_objects_may_be_stored_as_cbor(graph: OwnerGraph) -> None:
+    def in_cbor(value: bytes) -> bytes:
+        return as_cbor(json.loads(value))
+
+    long = "a" * 30
+    assert list(graph.put(key("x"), in_cbor(stored("x", "a", long)), 6)) == [key("x")]
+    assert list(graph.put(key("plain"), in_cbor(stored("plain")), 7)) == []
+    assert list(graph.remove(key("plain"), in_cbor(stored("plain", uid="PLAIN")))) == []
+    assert list(graph.remove(key(long), in_cbor(stored(long)))) == [long.upper()]
+    assert list(graph.remove(key("a"), in_cbor(stored("a")))) == ["A"]
+    assert state_of(key("a"), in_cbor(stored("a", **WAITS))) == OwnerState("A", waits=True)
 
 
 @pytest.mark.parametrize(("name", "value", "work"), PUTS.values(), ids=PUTS)
