@@ -34,6 +34,7 @@ class Config:
     `webhook_services`: the addresses (host:port) of webhooks that refer to a service of a cluster.
     `admission_plugins`: the plug-ins that run.
     `event_ttl`: the seconds for which Events are retained after their last write; 0: until they are deleted.
+    `garbage_collection`: run the garbage collector.
     """
 
     host: str = DEFAULT_HOST
@@ -47,3 +48,4 @@ class Config:
     webhook_services: tuple[tuple[ServiceName, str], ...] = ()
     event_ttl: float = DEFAULT_EVENT_TTL
     admission_plugins: frozenset[str] = frozenset(PLUGINS)
+    garbage_collection: bool = True

@@ -17,11 +17,12 @@ from noxu.apiserver.admission.chain import Chain
 from noxu.apiserver.admission_plugins import PLUGINS
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.containment import Contained
-from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.controller import Controller, Reconciler
 from noxu.apiserver.controllers.definition_approval import ApprovalController
 from noxu.apiserver.controllers.definition_finalizer import DefinitionFinalizer
 from noxu.apiserver.controllers.definitions import DefinitionController
 from noxu.apiserver.controllers.expiry import ExpiryController
+from noxu.apiserver.controllers.garbage_collector import GarbageCollector
 from noxu.apiserver.controllers.namespaces import NamespaceController
 from noxu.apiserver.controllers.policy_status import PolicyStatusController
 from noxu.apiserver.controllers.service_addresses import ServiceAddressController
@@ -63,7 +64,7 @@ class ControlPlane:
     admission: Chain
     tokens: Tokens
     writer: Writer
-    controllers: list[Controller[Any]]
+    controllers: list[Reconciler[Any]]
     log_failure: str = field(default="", init=False)
     """Why the watch cache does not follow the log; empty if it does."""
 
@@ -108,12 +109,15 @@ def assemble(
     caller: Caller | None = None,
     event_ttl: float | None = None,
     admission_plugins: Collection[str] = PLUGINS,
+    garbage_collection: bool = True,
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
     `caller` calls webhooks; without one, admission webhooks are not called, and conversion webhooks fail. `event_ttl` is
     the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
-    None: the default of their kind). `admission_plugins` are the admission plug-ins that run.
+    None: the default of their kind). `admission_plugins` are the admission plug-ins that run. Without
+    `garbage_collection` the dependents of deleted owners stay, and so do objects that are deleted in the foreground or with
+    orphans.
     """
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()]))
     cache = WatchCache(store)
@@ -133,7 +137,7 @@ def assemble(
     services = resource_of(catalog, "", "services")
     addresses = ServiceAddressController(reader, services, Pool(), clock)
     environment.allocators[services.collection] = addresses.allocate
-    controllers: list[Controller[Any]] = [
+    controllers: list[Reconciler[Any]] = [
         establishing,
         ApprovalController(reader, persistence, definitions, clock),
         DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
@@ -142,6 +146,8 @@ def assemble(
         addresses,
         *_expiry(reader, persistence, catalog, clock, event_ttl),
     ]
+    if garbage_collection:
+        controllers.append(GarbageCollector(reader, writer, catalog, clock))
     return ControlPlane(
         store, features, clock, cache, reader, persistence, catalog, conversions, chain, tokens, writer, controllers
     )

@@ -24,7 +24,7 @@ from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
-from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.controller import Controller, Reconciler
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.go.structs import raise_recursion_limit
 from noxu.apiserver.http.app import App
@@ -120,6 +120,7 @@ class Server:
             caller=outgoing,
             event_ttl=self.config.event_ttl,
             admission_plugins=self.config.admission_plugins,
+            garbage_collection=self.config.garbage_collection,
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
@@ -200,7 +201,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise StartError(f"cannot listen on {host}:{port}{hint or f': {error.strerror}'}") from None
 
 
-def _health_of(controller: Controller[Any]) -> health.Check:
+def _health_of(controller: Reconciler[Any]) -> health.Check:
     async def check() -> str:
         return controller.health()
 

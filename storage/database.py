@@ -229,6 +229,23 @@ def select_rows(number: int) -> str:
     return f"SELECT {COLUMNS} FROM log WHERE revision IN ({', '.join('?' * number)})"
 
 
+FIRST_REVISION: Final = "SELECT min(revision) FROM log WHERE revision > ? AND revision <= ?"
+
+
+def select_containing(number: int) -> str:
+    """The rows of a span of revisions whose value contains one of `number` texts, unless a later row supersedes them.
+
+    Parameters: the first and the last revision of the span, the texts, the revision up to which the query reads.
+    """
+    contains = " OR ".join(["instr(log.value, ?)"] * number)
+    return f"""
+    SELECT {COLUMNS} FROM log WHERE revision BETWEEN ? AND ? AND ({contains}) AND NOT EXISTS (
+        SELECT 1 FROM log AS newer WHERE newer.revision > log.revision AND newer.revision <= ?
+            AND (newer.collection, newer.partition, newer.name) = (log.collection, log.partition, log.name)
+    )
+    """
+
+
 def select_changes(prefix: Prefix) -> tuple[str, list[str]]:
     """The rows of a prefix between two revisions, each with the row that it replaced; and the first parameters."""
     given = [

@@ -24,13 +24,19 @@ NAMES = [
     "validatingadmissionpolicy-status-controller",
     "start-service-ip-repair-controllers",
     "event-ttl-controller",
+    "garbage-collector-controller",
 ]
 
 
 async def test_the_controllers_that_are_assembled() -> None:
     plane = assemble(MemoryStore())
     assert [controller.name for controller in plane.controllers] == NAMES
-    assert [controller.name for controller in assemble(MemoryStore(), event_ttl=0).controllers] == NAMES[:-1]
+    without: list[tuple[ControlPlane, str]] = [
+        (assemble(MemoryStore(), event_ttl=0), "event-ttl-controller"),
+        (assemble(MemoryStore(), garbage_collection=False), "garbage-collector-controller"),
+    ]
+    for other, name in without:
+        assert [controller.name for controller in other.controllers] == [one for one in NAMES if one != name]
     assert list(plane.writer.environment.followers.values()) == plane.controllers[:1]
 
 

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 async def _explain_in_memory(documents: Iterable[Document], features: Features) -> list[Explanation]:
     """The explanations of all documents, except for accepted CRDs."""
     explanations = []
-    async with running(assemble(MemoryStore(), features=features)) as plane:
+    async with running(assemble(MemoryStore(), features=features, garbage_collection=False)) as plane:
         for document in documents:
             explanation = await _write_in_memory(plane, document)
             if explanation.error or not is_crd(document.value):

@@ -189,7 +189,7 @@ async def _open_control_plane(directory: Path) -> AsyncIterator[ControlPlane]:
         raise MigrationError(f"{error}{hint}") from None
     outgoing = WebhookClient()
     try:
-        async with running(assemble(store, caller=outgoing)) as plane:
+        async with running(assemble(store, caller=outgoing, garbage_collection=False)) as plane:
             yield plane
     finally:
         await outgoing.close()

@@ -68,7 +68,7 @@ async def validate(
     documents = list(documents)
     positions = {id(document): n for n, document in enumerate(documents)}
     outcomes = []
-    async with running(assemble(MemoryStore(), features=features)) as plane:
+    async with running(assemble(MemoryStore(), features=features, garbage_collection=False)) as plane:
         for document in in_order(documents):
             outcome = await _write(plane, document, options, skip=skip)
             outcomes.append((positions[id(document)], outcome))

@@ -1,6 +1,7 @@
 """The engine of all controllers: follow a collection, and reconcile the keys that its changes affect.
 
-A controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have been missed
+`Controller` follows one collection. `Reconciler` is the part of the engine that does not depend on what is followed. A
+controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have been missed
 (`resync`, which also withdraws what no longer exists), and how to reconcile a key (`reconcile`). The engine does the rest:
 
 - A key is reconciled by one worker at a time; after a failure it is retried, with a growing delay, until it succeeds.
@@ -48,20 +49,19 @@ class _Failure(NamedTuple):
     is_internal: bool
 
 
-class Controller(ABC, Generic[K]):
-    """A controller of one collection; a `Watcher` of the cache, and a `Follower` of the registry."""
+class Reconciler(ABC, Generic[K]):
+    """Keys, and the workers that reconcile them."""
 
     name: ClassVar[str]
     """The name in health checks and logs."""
     workers: ClassVar[int] = 1
 
-    def __init__(self, reader: Reader, resource: Resource, clock: Clock) -> None:
+    def __init__(self, reader: Reader, clock: Clock, followed: str) -> None:
+        """`followed` names in messages what is followed."""
         self.reader = reader
-        self.resource = resource
         self.clock = clock
+        self.followed = followed
         self.queue: WorkQueue[K] = WorkQueue(clock)
-        self.collection = Collection(resource.collection)
-        """The current state of the collection. A reset of the cache replaces it."""
         self._synchronised = asyncio.Event()
         self._out_of_sync = asyncio.Event()
         self._sync_failure = ""
@@ -71,12 +71,8 @@ class Controller(ABC, Generic[K]):
     # -- what a controller defines
 
     @abstractmethod
-    def observe(self, change: Change) -> Iterable[K]:
-        """The keys that a change affects. It must not block: the writer of the change is answered afterwards."""
-
-    @abstractmethod
-    def resync(self) -> Iterable[K]:
-        """All keys, at the start and whenever changes may have been missed. Withdraws what no longer exists."""
+    async def _synchronise(self) -> None:
+        """Make all keys ready, and receive all changes from then on. Ends with `_set_synchronised`. Raises StoreError."""
 
     @abstractmethod
     async def reconcile(self, key: K) -> float | None:
@@ -92,14 +88,17 @@ class Controller(ABC, Generic[K]):
         """Synchronise, try to reconcile every key once, and continue in the background. Raises StoreError."""
         await self._synchronise()
         keys = self.queue.ready
-        self._tasks = [self._supervised(self._synchronise_again)]
-        self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
+        self._run()
         for key in keys:
             await self.queue.processed(key)
 
+    def _run(self) -> None:
+        """Start the tasks."""
+        self._tasks = [self._supervised(self._synchronise_again)]
+        self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
+
     async def stop(self) -> None:
         """Return when everything that was started has ended."""
-        self.collection.watchers.pop(self, None)
         for task in self._tasks:
             task.cancel()
         await self.queue.stop()
@@ -114,26 +113,19 @@ class Controller(ABC, Generic[K]):
 
         return asyncio.get_running_loop().create_task(run(), name=f"{self.name}: {work.__name__}")
 
-    # -- following the collection
-
-    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
-        for change in changes:
-            for key in self.observe(change):
-                self.queue.add(key)
+    # -- synchronising
 
     def end(self) -> None:
         """The cache was reset, or a change could not be processed: synchronise again."""
         self._synchronised.clear()
         self._out_of_sync.set()
 
-    async def _synchronise(self) -> None:
-        collection = await self.reader.collection(self.resource)
-        while (newest := await self.reader.collection(self.resource)) is not collection:
-            collection = newest  # the cache was reset between loading the collection and this task's turn
-        self.collection = collection
-        for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
-            self.queue.add(key)
-        collection.watchers[self] = None
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether no change may have been missed."""
+        return self._synchronised.is_set()
+
+    def _set_synchronised(self) -> None:
         self._sync_failure = ""
         self._out_of_sync.clear()
         self._synchronised.set()
@@ -150,7 +142,7 @@ class Controller(ABC, Generic[K]):
             if contained.error is not None:
                 self._sync_failure = repr(contained.error)
             if self._sync_failure:
-                log.warning("%s cannot list %s: %s", self.name, self.resource.collection, self._sync_failure)
+                log.warning("%s cannot list %s: %s", self.name, self.followed, self._sync_failure)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, LONGEST_RESYNC_DELAY)
 
@@ -207,7 +199,7 @@ class Controller(ABC, Generic[K]):
         if not self._synchronised.is_set():
             reason = self._sync_failure or "not listed yet"
             return (
-                f"cannot list {self.resource.collection}: {reason}; "
+                f"cannot list {self.followed}: {reason}; "
                 f"the next attempt is within {LONGEST_RESYNC_DELAY:g} s, see the log of the server"
             )
         now = asyncio.get_running_loop().time()
@@ -218,6 +210,43 @@ class Controller(ABC, Generic[K]):
                     f"the next attempt is within {LONGEST_DELAY:g} s, see the log of the server"
                 )
         return ""
+
+
+class Controller(Reconciler[K]):
+    """A controller of one collection; a `Watcher` of the cache, and a `Follower` of the registry."""
+
+    def __init__(self, reader: Reader, resource: Resource, clock: Clock) -> None:
+        super().__init__(reader, clock, resource.collection)
+        self.resource = resource
+        self.collection = Collection(resource.collection)
+        """The current state of the collection. A reset of the cache replaces it."""
+
+    @abstractmethod
+    def observe(self, change: Change) -> Iterable[K]:
+        """The keys that a change affects. It must not block: the writer of the change is answered afterwards."""
+
+    @abstractmethod
+    def resync(self) -> Iterable[K]:
+        """All keys, at the start and whenever changes may have been missed. Withdraws what no longer exists."""
+
+    async def stop(self) -> None:
+        self.collection.watchers.pop(self, None)
+        await super().stop()
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
+        for change in changes:
+            for key in self.observe(change):
+                self.queue.add(key)
+
+    async def _synchronise(self) -> None:
+        collection = await self.reader.collection(self.resource)
+        while (newest := await self.reader.collection(self.resource)) is not collection:
+            collection = newest  # the cache was reset between loading the collection and this task's turn
+        self.collection = collection
+        for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
+            self.queue.add(key)
+        collection.watchers[self] = None
+        self._set_synchronised()
 
 
 def _text(key: Hashable) -> str:

@@ -47,6 +47,7 @@ class Noxu:
         *,
         disable_admission_plugins: Iterable[str] = (),
         features: Features = Features(),
+        garbage_collection: bool = True,
     ) -> None:
         """`directory` is the directory of the kubeconfig; `disable_admission_plugins` as for `noxu serve`.
 
@@ -54,7 +55,9 @@ class Noxu:
         """
         self.kubeconfig = directory / "kubeconfig"
         selected = admission_plugins.select(disable=disable_admission_plugins)
-        self._config = Config(port=0, admission_plugins=selected, features=features)
+        self._config = Config(
+            port=0, admission_plugins=selected, features=features, garbage_collection=garbage_collection
+        )
         self._clock = clock
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop

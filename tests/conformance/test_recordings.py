@@ -24,9 +24,12 @@ CASES = [
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Of a server at which all writes of a case fall into one second, as those of the recordings do.
 
-    Owners of fields are in the order of their times, and of their names if the times are equal.
+    Owners of fields are in the order of their times, and of their names if the times are equal. The server has no garbage
+    collector, because the recorded one is an API server without the controllers of kube-controller-manager.
     """
-    with Noxu(tmp_path_factory.mktemp("noxu"), clock=StoppedClock()) as noxu, Client(noxu.url) as client:
+    directory = tmp_path_factory.mktemp("noxu")
+    server = Noxu(directory, clock=StoppedClock(), garbage_collection=False)
+    with server as noxu, Client(noxu.url) as client:
         yield client
 
 
