@@ -61,10 +61,11 @@ async def open_store(config: Config) -> Store:
         from noxu.storage.memory import MemoryStore
 
         return MemoryStore()
+    from noxu.storage.database import create_directory
     from noxu.storage.sqlite import SqliteStore
 
     try:
-        config.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # values can be secrets
+        create_directory(config.data)
         return await SqliteStore.open(config.data / "noxu.db", durability=config.durability)
     except OpenError as error:
         raise StartError(str(error)) from None
