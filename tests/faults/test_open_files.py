@@ -32,6 +32,7 @@ SECONDS = float(os.environ.get("NOXU_EXHAUSTED_SECONDS", "3"))  # for which the 
 LEAKED = 2  # descriptors and threads, however often a server is started
 LIMITED = f"""
 import resource, runpy, sys
+LOOP
 sys.argv[0] = "noxu"
 resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}))
 runpy.run_module("noxu", run_name="__main__")
@@ -44,9 +45,13 @@ def open_files(pid: int | str = "self") -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-@pytest.fixture
-def limited(tmp_path: Path, port: int) -> Iterator[Process]:
-    server = Process(tmp_path, port, ("-c", LIMITED))
+LOOPS = {"uvloop": "import uvloop", "asyncio's own loop": "sys.modules['uvloop'] = None"}
+
+
+@pytest.fixture(params=LOOPS)
+def limited(request: pytest.FixtureRequest, tmp_path: Path, port: int) -> Iterator[Process]:
+    """A server on each of the event loops that it can use."""
+    server = Process(tmp_path, port, ("-c", LIMITED.replace("LOOP", LOOPS[request.param])))
     yield server
     if server.process.poll() is None:
         server.end(signal.SIGKILL)
@@ -62,11 +67,11 @@ def test_without_file_descriptors_the_server_waits_and_serves_again_when_there_a
         assert exchange(connection, "POST", MAPS, value)[0] == 201
         for _ in range(CLIENTS):
             stack.enter_context(socket.create_connection(("127.0.0.1", limited.port), HANGS_AFTER))
-        eventually(lambda: open_files(pid) >= LIMIT - 1)
+        eventually(lambda: open_files(pid) >= LIMIT - 3)  # libuv keeps one for itself
         cpu, start = cpu_seconds_of(pid), time.monotonic()
         time.sleep(SECONDS)
         cpu, elapsed = cpu_seconds_of(pid) - cpu, time.monotonic() - start
-        assert exchange(connection, "POST", MAPS, value)[0] == 201, "connections that exist are served"
+        assert exchange(connection, "POST", MAPS, value)[0] == 201  # connections that exist are served
         assert exchange(connection, "GET", f"{MAPS}?limit=1")[0] == 200
     record_property("processor", f"{cpu / elapsed:.1%}")
     assert cpu / elapsed < 0.5, "a busy loop"
