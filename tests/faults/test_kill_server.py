@@ -152,6 +152,7 @@ def test_kill_loses_no_acknowledged_write(
         total += acknowledged(writers)
         known = verify(server, start, writers)
     output = server.end(signal.SIGTERM)
+    record_property("kills", KILLS)
     record_property("acknowledged", total)
     assert "Traceback" not in output
 
@@ -227,7 +228,10 @@ def test_sigterm_ends_a_thousand_watches_with_whole_events(tmp_path: Path, port:
                     assert stored.get(ack.name) == ack.value
 
 
-def test_a_second_server_on_the_same_file_is_refused_and_the_first_goes_on(started: Process, tmp_path: Path) -> None:
+def test_a_second_server_on_the_same_file_is_refused_and_the_first_goes_on(
+    started: Process, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    cpu, start = _cpu_seconds_of_children(), time.monotonic()
     refused = subprocess.run(
         [sys.executable, "-m", "noxu", "serve", "--data", tmp_path / "data", "--port", str(free_port())],
         cwd=ROOT,
@@ -236,6 +240,8 @@ def test_a_second_server_on_the_same_file_is_refused_and_the_first_goes_on(start
         timeout=HANGS_AFTER,
         check=False,
     )
+    record_property("seconds until the process of a second server has ended", round(time.monotonic() - start, 2))
+    assert _cpu_seconds_of_children() - cpu < CPU_SECONDS
     assert refused.returncode != 0
     assert "in use by another process" in refused.stderr
     assert "Traceback" not in refused.stderr
