@@ -35,9 +35,10 @@ class Row(NamedTuple):
 
 FIXED: Final = ("NOXU_IO_STRIDE", "NOXU_PAUSE")
 ROWS: Final = (
-    Row("R1", ("tests/faults/test_kill.py", "tests/faults/test_kill_server.py"), {"NOXU_KILLS": 100}),
+    Row("R1", ("tests/faults/test_kill.py", "tests/faults/test_kill_server.py"),
+        {"NOXU_KILLS": 100, "NOXU_OBJECTS": 10_000}),
     Row("R2", ("tests/faults/test_power_loss.py",), {"NOXU_CUTS": 500}),
-    Row("R3", ("tests/faults/test_disk_errors.py",), {"NOXU_IO_STRIDE": 1}),
+    Row("R3", ("tests/faults/test_disk_errors.py", "tests/faults/test_disk_errors_server.py"), {"NOXU_IO_STRIDE": 1}),
     Row("R4 R5", ("tests/faults/test_bit_rot.py",), {"NOXU_FLIPS": 1_000, "NOXU_MUTATIONS": 50}),
     Row("R6 R7", ("tests/http/test_watch.py", "tests/storage/test_hazards.py"),
         {"NOXU_EVENTS": 100_000, "NOXU_HISTORY": 2_000}),
@@ -49,7 +50,8 @@ ROWS: Final = (
     Row("R13", ("tests/faults/test_clock_jumps.py",), {"NOXU_CLOCK_ROUNDS": 20}),
     Row("R14", ("tests/faults/test_pause.py",), {"NOXU_PAUSE": 5}),
     Row("R15", ("tests/faults/test_linearizability.py",), {"NOXU_HISTORIES": 100, "NOXU_INCREMENTS": 2_000}),
-    Row("R16", ("tests/storage/test_cancelled_writes.py",), {"NOXU_CANCELLED": 2_000}),
+    Row("R16", ("tests/faults/test_cancelled_requests.py", "tests/storage/test_cancelled_writes.py"),
+        {"NOXU_CANCELLED_ROUNDS": 25, "NOXU_CANCELLED": 2_000}),
 )  # fmt: skip
 
 

@@ -1,10 +1,12 @@
 """R1 and R14 for the whole server: killed during writes it loses none, stopped it leaves no files behind.
 
-NOXU_KILLS is the number of kills (10; 100 take a few minutes).
+NOXU_KILLS is the number of kills (10; 100 take a few minutes), NOXU_OBJECTS that of the objects of a server that is killed
+and started again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -25,10 +27,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from noxu.storage.check import check
+from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS, ROOT, Process, exchange, free_port, many_files
 from tests.timing import HANGS_AFTER, cpu_seconds_of, eventually
 
 KILLS = int(os.environ.get("NOXU_KILLS", "10"))
+OBJECTS = int(os.environ.get("NOXU_OBJECTS", "1000"))
 WATCHES = 1000
 WRITERS = 4
 CPU_SECONDS = 5.0  # of a start, and of a shutdown with a thousand watches; they take 0.5 s
@@ -185,6 +189,44 @@ def verify(server: Process, start: int, writers: list[Writer]) -> dict[str, int]
             elif found is not None and int(found["metadata"]["resourceVersion"]) == ack.revision:
                 assert found["data"]["v"] == ack.value
     return {name: int(item["metadata"]["resourceVersion"]) for name, item in state.items()}
+
+
+@pytest.mark.timeout(300 + OBJECTS // 10)
+def test_a_killed_server_with_many_objects_is_ready_again_soon(
+    started: Process, record_property: Callable[[str, object], None]
+) -> None:
+    async def create(numbers: Iterator[int]) -> None:
+        connection = Connection(started.port)
+        for number in numbers:
+            value = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"n{number}"},
+                "data": {"v": "x" * 500},
+            }
+            status, _ = await connection.ask("POST", MAPS, value)
+            assert status == 201
+        connection.close()
+
+    async def create_all() -> None:
+        numbers = iter(range(OBJECTS))
+        await asyncio.gather(*(create(numbers) for _ in range(32)))
+
+    start = time.monotonic()
+    asyncio.run(create_all())
+    record_property("objects", OBJECTS)
+    record_property("creates in a second", round(OBJECTS / (time.monotonic() - start)))
+    started.end(signal.SIGKILL)
+    start = time.monotonic()
+    again = Process(started.directory, started.port)
+    try:
+        assert again.ask("GET", f"{MAPS}?limit=1")[0] == 200
+        record_property("seconds until the first list is answered", round(time.monotonic() - start, 2))
+        record_property("of these, processor time", cpu_seconds_of(again.process.pid))
+        assert again.cpu_seconds < CPU_SECONDS
+        assert len(again.ask("GET", MAPS)[1]["items"]) == OBJECTS
+    finally:
+        again.end(signal.SIGKILL)
 
 
 # -- SIGTERM
