@@ -18,7 +18,7 @@ READ = re.compile(r'os\.environ\.get\("(NOXU_\w+)"')
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.hazard)
 def test_a_row_names_what_its_tests_read(row: Row) -> None:
     read = [name for test in row.tests for name in READ.findall((ROOT / test).read_text())]
-    assert sorted(read) == sorted(row.numbers)
+    assert set(read) == set(row.numbers)
 
 
 def test_every_number_that_a_test_reads_is_in_a_row() -> None:
