@@ -162,8 +162,11 @@ class Server:
         self.app = app = App(backend, documents, traces_=Traces())  # the listener is on loopback
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
-        # asyncio accepts `backlog` connections at once. Without file descriptors it would report as many errors at once.
-        server = await loop.create_server(lambda: Connection(requests, loop, app.unsent), sock=listener, backlog=1)
+        # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.
+        at_once = 1 if isinstance(loop, asyncio.SelectorEventLoop) else BACKLOG
+        server = await loop.create_server(
+            lambda: Connection(requests, loop, app.unsent), sock=listener, backlog=at_once
+        )
         listener.listen(BACKLOG)
 
         async def stop() -> None:

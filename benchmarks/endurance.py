@@ -51,7 +51,7 @@ ROWS: Final = (
     Row("R14", ("tests/faults/test_pause.py",), {"NOXU_PAUSE": 5}),
     Row("R15", ("tests/faults/test_linearizability.py",), {"NOXU_HISTORIES": 100, "NOXU_INCREMENTS": 2_000}),
     Row("R16", ("tests/faults/test_cancelled_requests.py", "tests/storage/test_cancelled_writes.py"),
-        {"NOXU_CANCELLED_ROUNDS": 25, "NOXU_CANCELLED": 2_000}),
+        {"NOXU_CANCELLED_ROUNDS": 40, "NOXU_CANCELLED": 2_000}),
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from tests.timing import HANGS_AFTER, cpu_seconds_of, eventually
 
 STARTS = int(os.environ.get("NOXU_STARTS", "15"))
 LIMIT = 64  # open files of the server
-CLIENTS = 300
+CLIENTS = 100
 SECONDS = float(os.environ.get("NOXU_EXHAUSTED_SECONDS", "3"))  # for which the server has no descriptors
 LEAKED = 2  # descriptors and threads, however often a server is started
 LIMITED = f"""
