@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import logging
 import shutil
@@ -61,10 +62,11 @@ async def open_store(config: Config) -> Store:
         from noxu.storage.memory import MemoryStore
 
         return MemoryStore()
+    from noxu.storage.database import create_directory
     from noxu.storage.sqlite import SqliteStore
 
     try:
-        config.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # values can be secrets
+        create_directory(config.data)
         return await SqliteStore.open(config.data / "noxu.db", durability=config.durability)
     except OpenError as error:
         raise StartError(str(error)) from None
@@ -161,9 +163,12 @@ class Server:
         self.app = app = App(backend, documents, traces_=Traces())  # the listener is on loopback
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
+        # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.
+        at_once = 1 if isinstance(loop, asyncio.SelectorEventLoop) else BACKLOG
         server = await loop.create_server(
-            lambda: Connection(requests, loop, app.unsent), sock=listener, backlog=BACKLOG
+            lambda: Connection(requests, loop, app.unsent), sock=listener, backlog=at_once
         )
+        listener.listen(BACKLOG)
 
         async def stop() -> None:
             server.close()
@@ -252,8 +257,18 @@ def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error that no code handles. asyncio reports every second that it cannot accept connections: in one line."""
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        log.warning("connections wait, and are not accepted: %s", error.strerror)
+    else:
+        loop.default_exception_handler(context)
+
+
 async def _main(config: Config, documents: list[Document], out: Callable[[str], object]) -> Server:
     stop = asyncio.Event()
+    asyncio.get_running_loop().set_exception_handler(_report)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with reserved_kubeconfig(config) as path:

@@ -31,10 +31,11 @@ class ManualClock(SystemClock):
 
     def __init__(self) -> None:
         self._elapsed = 0.0  # seconds
+        self._jumped = 0.0  # seconds
         self._alarms: dict[object, tuple[float, Callable[[], None]]] = {}
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self._elapsed)
+        return START + timedelta(seconds=self._elapsed + self._jumped)
 
     def monotonic(self) -> float:
         return self._elapsed
@@ -51,6 +52,10 @@ class ManualClock(SystemClock):
             if at <= self._elapsed:
                 del self._alarms[alarm]
                 ring()
+
+    def jump(self, seconds: float) -> None:
+        """Set the time of day, as an administrator or NTP does. No time passes."""
+        self._jumped += seconds
 
     async def sleep(self, seconds: float) -> None:
         woken = asyncio.get_running_loop().create_future()
