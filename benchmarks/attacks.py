@@ -179,9 +179,18 @@ def defaults(server: Measured, scale: float) -> Sockets:
     return _posted(server, DROPS, body, int(20 * scale))
 
 
+def repeated_classes(server: Measured, scale: float) -> Sockets:
+    """Definitions with patterns that repeat Unicode classes."""
+    return _patterns(server, scale, [f"\\pL{{90{n}}}\\pL{{900}}" for n in range(8)])
+
+
 def patterns(server: Measured, scale: float) -> Sockets:
     """Definitions whose patterns are too large."""
-    properties = {f"p{n}": {"type": "string", "pattern": f"\\pL{{{200 + n}}}"} for n in range(8)}
+    return _patterns(server, scale, ["a{1000}" * 70 + f"b{{{n}}}" for n in range(8)])
+
+
+def _patterns(server: Measured, scale: float, found: list[str]) -> Sockets:
+    properties = {f"p{n}": {"type": "string", "pattern": pattern} for n, pattern in enumerate(found)}
     body = json.dumps(definition("drops", {"type": "object", "properties": properties})).encode()
     return _posted(server, f"{DEFINITIONS}?dryRun=All", body, int(8 * scale))
 
@@ -203,6 +212,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "anyOf × integers": any_of_times_integers,
     "YAML depth": depth_in_yaml,
     "defaults": defaults,
+    "repeated classes": repeated_classes,
     "patterns": patterns,
 }
 
