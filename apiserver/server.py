@@ -161,7 +161,9 @@ class Server:
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
-            lambda: Connection(requests, loop, app.unsent), sock=listener, backlog=BACKLOG
+            lambda: Connection(requests, loop, app.unsent, app.incoming, app.connections),
+            sock=listener,
+            backlog=BACKLOG,
         )
 
         async def stop() -> None:

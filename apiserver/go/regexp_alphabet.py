@@ -212,11 +212,11 @@ def members(regex: str) -> Ranges:
         start, end = program.Match(_re2.RE2.Anchor.UNANCHORED, text, position, len(text))[0]
         if start < 0:
             return tuple(found)
-        low, high = (
-            ord(text[start : start + 4].decode(errors="ignore")[0]),
-            ord(text[end - 4 : end].decode(errors="ignore")[-1]),
+        first, last = (
+            text[start : start + 4].decode(errors="ignore")[0],
+            text[end - 4 : end].decode(errors="ignore")[-1],
         )
-        found += [(low, 0xD7FF), (0xE000, high)] if low < 0xD800 and high > 0xDFFF else [(low, high)]
+        found.append((ord(first), ord(last)))
         position = end
 
 
