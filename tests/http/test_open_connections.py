@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from noxu.apiserver.config import Config
 from noxu.apiserver.http.open_connections import MAX_CONNECTIONS, OpenConnections, max_connections
-from noxu.apiserver.server import Server
+from noxu.apiserver.server import ACCEPTED_AT_ONCE, Server
 from tests.timing import eventually_async, hang_guard
 
 
@@ -119,6 +121,19 @@ async def test_a_server_closes_the_connection_that_is_idle_for_longest() -> None
         for _, writer in (watch, *others):
             writer.close()
         await eventually_async(lambda: len(server.app.connections) == 0)
+
+
+async def test_connections_are_accepted_a_few_at_a_time() -> None:
+    """So that many at once do not block the event loop."""
+    count, seen = 3 * ACCEPTED_AT_ONCE, [0]
+    async with hang_guard(), Server(Config(port=0)) as server:
+        peers = [socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) for _ in range(count)]
+        while seen[-1] < count:
+            await asyncio.sleep(0)
+            seen.append(len(server.app.connections))
+        for peer in peers:
+            peer.close()
+    assert max(after - before for before, after in pairwise(seen)) <= ACCEPTED_AT_ONCE
 
 
 HALVES = {
