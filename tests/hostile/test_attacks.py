@@ -6,6 +6,7 @@ other processes do.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
