@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -61,13 +61,6 @@ class ManualClock(SystemClock):
         woken = asyncio.get_running_loop().create_future()
         with self._alarm(seconds, lambda: None if woken.done() else woken.set_result(None)):
             await woken
-
-    @contextlib.asynccontextmanager
-    async def timeout(self, seconds: float) -> AsyncIterator[object]:  # type: ignore[override]
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(None) as timeout:
-            with self._alarm(seconds, lambda: timeout.reschedule(loop.time())):
-                yield timeout
 
     @contextlib.contextmanager
     def _alarm(self, seconds: float, ring: Callable[[], None]) -> Iterator[None]:

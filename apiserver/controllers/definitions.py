@@ -151,7 +151,7 @@ class DefinitionController(Controller[str]):
         if self._served.pop(name, None) is not None:
             collection = self.catalog.current.defined[name].collection
             self.catalog.replace(self.catalog.current.with_definition(name, None))
-            self.reader.cache.end_watches(collection)
+            self.reader.cache.withdraw(collection)
 
 
 def set_structure(crd: Object, time: str) -> bool:

@@ -117,6 +117,12 @@ class Collection:
         """The unreadable objects of one partition (None: of all)."""
         return {key: revision for key, revision in self.corrupt.items() if partition in (None, key.partition)}
 
+    def forget_recent(self) -> None:
+        """Forget the changes that were kept for watches that resume: these read the store's log."""
+        self.recent.clear()
+        self.recent_bytes = 0
+        self.floor = self.changed
+
     def select(self, partition: str | None, after: Key | None = None) -> list[Key]:
         """The keys of one partition (None: of all) after the key `after`, in order. The list may be `self.keys` itself."""
         start = 0 if after is None else bisect_left(self.keys, (*after, ""))
@@ -308,6 +314,12 @@ class WatchCache:
                 raise
             log.error("%s: noxu check lists all corrupt values", error)  # noqa: TRY400 - corrupt data is not a bug
             return error.page, error.keys
+
+    def withdraw(self, name: str) -> None:
+        """End all watches of a collection that is no longer served, and keep nothing of its past, which refers to schemas."""
+        self.end_watches(name)
+        if (collection := self.collections.get(name)) is not None:
+            collection.forget_recent()
 
     def end_watches(self, name: str) -> None:
         """End all watches of a collection, because its resource changed or was deleted."""

@@ -198,7 +198,8 @@ def _quoting_numbers(draft: Draft, why: str) -> str:
         return why
     if media_type != codec.JSON or not isinstance(content, bytes) or not content:
         return why
-    value = codec.decode_literals(content) | {name: draft.new[name] for name in ("apiVersion", "kind")}
+    identity = {name: draft.new[name] for name in ("apiVersion", "kind") if name in draft.new}
+    value = codec.decode_literals(content) | identity
     try:
         draft.resource.behaviour.decode(draft.resource, value)
     except ValueError as error:
