@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -30,10 +29,6 @@ class Clock(Protocol):
         """Return after `seconds`."""
         ...
 
-    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
-        """A context whose body is cancelled after `seconds`; it then raises TimeoutError."""
-        ...
-
 
 class SystemClock:
     """The time of the operating system."""
@@ -46,9 +41,6 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
-        return asyncio.timeout(seconds)
 
 
 SYSTEM_CLOCK: Final[Clock] = SystemClock()

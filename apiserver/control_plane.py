@@ -19,7 +19,7 @@ from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts
-from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.controller import Reconciler
 from noxu.apiserver.controllers.definition_approval import ApprovalController
 from noxu.apiserver.controllers.definition_finalizer import DefinitionFinalizer
 from noxu.apiserver.controllers.definitions import DefinitionController
@@ -64,15 +64,15 @@ class ControlPlane:
     admission: Chain
     tokens: Tokens
     writer: Writer
-    controllers: list[Controller[Any]]
+    controllers: list[Reconciler[Any]]
     """Those that requests depend on: they run before the first one."""
-    background_controllers: list[Controller[Any]]
+    background_controllers: list[Reconciler[Any]]
     """Those that create, finish and repair objects. In a new store they do so before the first request."""
     log_failure: str = field(default="", init=False)
     """Why the watch cache does not follow the log; empty if it does."""
 
     @property
-    def all_controllers(self) -> list[Controller[Any]]:
+    def all_controllers(self) -> list[Reconciler[Any]]:
         return [*self.controllers, *self.background_controllers]
 
     async def follow_log(self) -> None:
@@ -145,14 +145,14 @@ def assemble(
     services = resource_of(catalog, "", "services")
     addresses = ServiceAddressController(reader, services, Pool(), clock)
     environment.allocators[services.collection] = addresses.allocate
-    own: list[Controller[Any]] = [
+    own: list[Reconciler[Any]] = [
         establishing,
         ApprovalController(reader, persistence, definitions, clock),
         DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
         addresses,
         *_expiry(reader, persistence, catalog, clock, event_ttl),
     ]
-    background: list[Controller[Any]] = [
+    background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, catalog, namespaces, clock, facts),
         *manager.make(controllers, manager.Parts(reader, writer, persistence, catalog, clock, root_ca)),
     ]
@@ -189,7 +189,7 @@ def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection
 
 def _expiry(
     reader: Reader, persistence: Persistence, catalog: LiveCatalog, clock: Clock, event_ttl: float | None
-) -> list[Controller[Any]]:
+) -> list[Reconciler[Any]]:
     """One controller for each collection whose objects have a lifetime."""
     if event_ttl == 0:
         return []

@@ -108,7 +108,8 @@ def _connected(server: Measured, count: int, *requests: bytes) -> Sockets:
         peer = socket.socket()
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.connect((server.target.host, server.target.port))
-        peer.sendall(requests[n % len(requests)])
+        with contextlib.suppress(ConnectionError):  # disconnected meanwhile
+            peer.sendall(requests[n % len(requests)])
         peers.append(peer)
     return peers
 
@@ -126,6 +127,16 @@ def readers_that_stall(server: Measured, scale: float) -> Sockets:
     _created(server, DEFINITIONS, definition("drops"))
     _created(server, DROPS, _large("large"))
     return _connected(server, int(1500 * scale), _get(f"{DROPS}/large"))
+
+
+def idle_connections(server: Measured, scale: float) -> Sockets:
+    """10,000 connections, idle after a request."""
+    return _connected(server, int(10_000 * scale), _get("/livez"))
+
+
+def half_requests(server: Measured, scale: float) -> Sockets:
+    """2,000 connections send 100 KB of a head, and no more."""
+    return _connected(server, int(2_000 * scale), b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100_000)
 
 
 def readers_of_lists_that_stall(server: Measured, scale: float) -> Sockets:
@@ -179,9 +190,18 @@ def defaults(server: Measured, scale: float) -> Sockets:
     return _posted(server, DROPS, body, int(20 * scale))
 
 
+def repeated_classes(server: Measured, scale: float) -> Sockets:
+    """Definitions with patterns that repeat Unicode classes."""
+    return _patterns(server, scale, [f"\\pL{{90{n}}}\\pL{{900}}" for n in range(8)])
+
+
 def patterns(server: Measured, scale: float) -> Sockets:
     """Definitions whose patterns are too large."""
-    properties = {f"p{n}": {"type": "string", "pattern": f"\\pL{{{200 + n}}}"} for n in range(8)}
+    return _patterns(server, scale, ["a{1000}" * 70 + f"b{{{n}}}" for n in range(8)])
+
+
+def _patterns(server: Measured, scale: float, found: list[str]) -> Sockets:
+    properties = {f"p{n}": {"type": "string", "pattern": pattern} for n, pattern in enumerate(found)}
     body = json.dumps(definition("drops", {"type": "object", "properties": properties})).encode()
     return _posted(server, f"{DEFINITIONS}?dryRun=All", body, int(8 * scale))
 
@@ -195,6 +215,8 @@ def _posted(server: Measured, path: str, body: bytes, count: int, media_type: st
 
 
 ATTACKS: Final[dict[str, Attack]] = {
+    "idle connections": idle_connections,
+    "half requests": half_requests,
     "readers that stall": readers_that_stall,
     "readers of lists that stall": readers_of_lists_that_stall,
     "readers that pipeline": readers_that_pipeline,
@@ -203,6 +225,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "anyOf × integers": any_of_times_integers,
     "YAML depth": depth_in_yaml,
     "defaults": defaults,
+    "repeated classes": repeated_classes,
     "patterns": patterns,
 }
 

@@ -88,6 +88,28 @@ def read_error(error: Exception) -> Corrupt | Unavailable:
     return Unavailable(f"the file cannot be read: {error}")
 
 
+def create_directory(path: Path) -> None:
+    """Create the directory of a store, with the directories above it, so that a power failure does not remove them.
+
+    A directory is durable when the one above it has been synced (fsync(2)); SQLite syncs only that of its files. Only the
+    owner may use it: values can be secrets. Raises OSError.
+    """
+    path = path.absolute()
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for created in reversed(missing):
+        _sync_directory(created.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    with suppress(OSError):  # not every file system can; this user may not be allowed to read the directory
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def absolute_path(path: str | PathLike[str]) -> Path:
     """The absolute path of a file: some relative names, such as `:memory:`, have a special meaning to SQLite."""
     return Path(path).absolute()
@@ -111,7 +133,7 @@ def _create(path: Path) -> None:
     An existing file is not opened here: closing it would release the locks that another store of this process may hold
     on it (POSIX). Raises OpenError or OSError.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_directory(path.parent)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
@@ -227,6 +249,23 @@ def count_keys(condition: str) -> str:
 def select_rows(number: int) -> str:
     """The query for the rows of `number` revisions."""
     return f"SELECT {COLUMNS} FROM log WHERE revision IN ({', '.join('?' * number)})"
+
+
+FIRST_REVISION: Final = "SELECT min(revision) FROM log WHERE revision > ? AND revision <= ?"
+
+
+def select_containing(number: int) -> str:
+    """The rows of a span of revisions whose value contains one of `number` texts, unless a later row supersedes them.
+
+    Parameters: the first and the last revision of the span, the texts, the revision up to which the query reads.
+    """
+    contains = " OR ".join(["instr(log.value, ?)"] * number)
+    return f"""
+    SELECT {COLUMNS} FROM log WHERE revision BETWEEN ? AND ? AND ({contains}) AND NOT EXISTS (
+        SELECT 1 FROM log AS newer WHERE newer.revision > log.revision AND newer.revision <= ?
+            AND (newer.collection, newer.partition, newer.name) = (log.collection, log.partition, log.name)
+    )
+    """
 
 
 def select_changes(prefix: Prefix) -> tuple[str, list[str]]:

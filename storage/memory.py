@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -27,6 +27,7 @@ from noxu.storage.types import (
 )
 
 COMPACTION_SPAN: Final = 1_000  # revisions that compaction handles before other tasks run
+SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
 
 _partition = attrgetter("partition")
 
@@ -140,6 +141,15 @@ class MemoryStore:
     async def count(self, prefix: Prefix) -> int:
         self._log.require_open()
         return sum(1 for _ in self._states(prefix, self._log.revision, None))
+
+    async def scan(self, texts: Sequence[bytes]) -> AsyncIterator[Sequence[KeyValue]]:
+        for collection in list(self._collections.values()):
+            keys = list(collection.histories)
+            for start in range(0, len(keys), SCAN_SPAN):
+                self._log.require_open()
+                states = [self._current(key) for key in keys[start : start + SCAN_SPAN]]
+                yield [state for state in states if state and any(text in state.value for text in texts)]
+                await asyncio.sleep(0)
 
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
         return await self._write(key, value, expected)

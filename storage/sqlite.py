@@ -66,6 +66,7 @@ from noxu.storage.types import (
 
 PAGE_ROWS: Final = 256  # values read at a time: verifying them takes the event loop about 1 ms
 PAGE_KEYS: Final = 4_000  # keys read at a time: about 5 ms
+SCAN_SPAN: Final = 500  # revisions that a scan reads at a time: SQLite takes about 1 ms for values of 1 KB
 SWEEP_SPAN: Final = 250  # revisions that compaction handles in one transaction: a few ms
 KEYS_IN_MESSAGE: Final = 10  # corrupt keys that a message names
 RETRY_INTERVAL: Final = 0.5  # seconds between attempts to reopen a file that accepts no writes
@@ -154,6 +155,33 @@ class SqliteStore:
     async def count(self, prefix: Prefix) -> int:
         self._require_open()
         return await self._count(prefix, self._log.revision)
+
+    async def scan(self, texts: Sequence[bytes]) -> AsyncIterator[Sequence[KeyValue]]:
+        """Reads the rows in the order of their revisions, a span at a time; SQLite searches the values in its thread."""
+        self._require_open()
+        last, done = self._log.revision, 0
+        while True:
+            try:
+                [(first,)] = await self._fetch(database.FIRST_REVISION, (done, last))
+            except Corrupt:
+                first = done + 1  # part of the file is unreadable: find out row by row
+            if first is None or first > last:
+                return
+            done = min(first + SCAN_SPAN - 1, last)
+            rows = await self._containing(first, done, texts)
+            yield [KeyValue(Key(*row[:3]), row[6], row[3]) for row in rows if row[6] is not None]
+
+    async def _containing(self, first: Revision, last: Revision, texts: Sequence[bytes]) -> Sequence[Row]:
+        """The intact current rows of a span of revisions whose value contains one of the texts."""
+        sql = database.select_containing(len(texts))
+        try:
+            found = await self._fetch(sql, [first, last, *texts, self._log.revision])
+        except Corrupt:
+            found = []
+            for revision in range(first, last + 1):
+                with suppress(Corrupt):
+                    found += await self._fetch(sql, [revision, revision, *texts, self._log.revision])
+        return [row for row in found if intact(row)]
 
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
         return await self._write(key, value, expected)

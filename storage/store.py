@@ -23,7 +23,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from noxu.storage.types import EVERYTHING, Batch, Key, KeyValue, Page, Prefix, Revision, Status
@@ -56,6 +56,14 @@ class Store(Protocol):
 
     async def count(self, prefix: Prefix) -> int:
         """The number of keys that exist now."""
+        ...
+
+    def scan(self, texts: Sequence[bytes]) -> AsyncIterator[Sequence[KeyValue]]:
+        """The states whose value contains one of the texts, some at a time, in any order.
+
+        Each is current when it is read, at or after the revision of the first call of `__anext__`; a key that is written
+        meanwhile may have been read before or after, or not at all. Corrupt values are left out. Raises Unavailable.
+        """
         ...
 
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:

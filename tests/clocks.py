@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -31,10 +31,11 @@ class ManualClock(SystemClock):
 
     def __init__(self) -> None:
         self._elapsed = 0.0  # seconds
+        self._jumped = 0.0  # seconds
         self._alarms: dict[object, tuple[float, Callable[[], None]]] = {}
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self._elapsed)
+        return START + timedelta(seconds=self._elapsed + self._jumped)
 
     def monotonic(self) -> float:
         return self._elapsed
@@ -52,17 +53,14 @@ class ManualClock(SystemClock):
                 del self._alarms[alarm]
                 ring()
 
+    def jump(self, seconds: float) -> None:
+        """Set the time of day, as an administrator or NTP does. No time passes."""
+        self._jumped += seconds
+
     async def sleep(self, seconds: float) -> None:
         woken = asyncio.get_running_loop().create_future()
         with self._alarm(seconds, lambda: None if woken.done() else woken.set_result(None)):
             await woken
-
-    @contextlib.asynccontextmanager
-    async def timeout(self, seconds: float) -> AsyncIterator[object]:  # type: ignore[override]
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(None) as timeout:
-            with self._alarm(seconds, lambda: timeout.reschedule(loop.time())):
-                yield timeout
 
     @contextlib.contextmanager
     def _alarm(self, seconds: float, ring: Callable[[], None]) -> Iterator[None]:

@@ -17,6 +17,7 @@ SLOW: dict[str, int] = {
     "tests/conformance/": 100,
     "tests/faults/test_bit_rot.py": 10,
     "tests/faults/test_corrupt_objects.py": 5,
+    "tests/faults/test_linearizability_checker.py": 10,
     "tests/faults/": 0,
     "tests/hostile/test_paths.py": 30,
     "tests/hostile/test_connections.py": 30,

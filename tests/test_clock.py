@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-
-import pytest
 
 from noxu.apiserver.clock import SYSTEM_CLOCK
 from tests.clocks import START, ManualClock, StoppedClock
-from tests.timing import hang_guard, loop_turns
+from tests.timing import loop_turns
 
 
 def test_the_system_clock_has_the_time_in_utc() -> None:
@@ -28,12 +25,6 @@ async def test_it_sleeps() -> None:
     before = SYSTEM_CLOCK.monotonic()
     await SYSTEM_CLOCK.sleep(0.02)
     assert SYSTEM_CLOCK.monotonic() - before >= 0.019
-
-
-async def test_its_timeout_cancels_the_body() -> None:
-    with pytest.raises(TimeoutError):
-        async with SYSTEM_CLOCK.timeout(0.01):
-            await asyncio.Event().wait()
 
 
 def test_the_time_of_a_stopped_clock() -> None:
@@ -59,23 +50,4 @@ async def test_a_manual_clock_wakes_sleepers_in_the_order_of_their_times() -> No
     await loop_turns()
     assert clock.sleepers == 0
     assert (clock.now() - START, clock.monotonic()) == (timedelta(seconds=30), 30)
-
-
-@pytest.mark.parametrize(
-    "wait", [lambda: asyncio.sleep(0), lambda: asyncio.Event().wait()], ids=["a body that ends", "a body that waits"]
-)
-async def test_a_timeout_of_a_manual_clock(wait: Callable[[], asyncio.Future[object]]) -> None:
-    clock, ended = ManualClock(), []
-
-    async def body() -> None:
-        async with clock.timeout(10):
-            await wait()
-            ended.append(True)
-
-    task = asyncio.create_task(body())
-    await loop_turns()
-    clock.advance(10)
-    async with hang_guard():
-        [result] = await asyncio.gather(task, return_exceptions=True)
-    assert isinstance(result, TimeoutError) is not bool(ended)
     assert clock.sleepers == 0

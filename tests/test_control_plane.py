@@ -11,7 +11,7 @@ import pytest
 from noxu.apiserver import loading
 from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
 from noxu.apiserver.controllers import manager
-from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.controller import Controller, Reconciler
 from noxu.apiserver.controllers.root_ca import RootCAPublisher
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.entry import Entry, key_of
@@ -29,7 +29,7 @@ NAMES = [
 ]
 
 
-def names(controllers: Iterable[Controller[Any]]) -> list[str]:
+def names(controllers: Iterable[Reconciler[Any]]) -> list[str]:
     return [controller.name for controller in controllers]
 
 

@@ -19,6 +19,8 @@ from noxu.apiserver import server as server_module
 from noxu.apiserver.config import Config
 from noxu.apiserver.controllers import controller as engine
 from noxu.apiserver.http import connection, unsent
+from noxu.apiserver.http.incoming import Incoming
+from noxu.apiserver.http.open_connections import OpenConnections
 from noxu.apiserver.kubeconfig import text, write_kubeconfig
 from noxu.apiserver.server import (
     COMPACT_EVERY,
@@ -282,10 +284,20 @@ async def test_stopping_ends_watches_and_leaves_no_task() -> None:
 
 
 REQUEST = "GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n"
-CONNECTIONS: list[tuple[str, bytes, bool]] = [
+CONNECTIONS: list[tuple[str, bytes, bool]] = [  # what it has sent, and whether that is answered
     ("has sent nothing", b"", False),
     ("is idle after a request", REQUEST.format("/livez").encode(), True),
     ("has sent half a head", b"GET /livez HT", False),
+    (
+        "has sent half a body",
+        b"POST /api/v1/namespaces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+        False,
+    ),
+    (
+        "has sent half a body in chunks",
+        b"POST /api/v1/namespaces HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{",
+        False,
+    ),
     ("watches", REQUEST.format("/api/v1/namespaces?watch=1").encode(), True),
     ("does not read its answers", REQUEST.format("/openapi/v2").encode() * 30, True),
 ]
@@ -305,6 +317,8 @@ async def test_the_stop_does_not_wait_for_a_client_that(
         writer.write(sent)
         if answered:
             assert (await reader.read(12)).startswith(b"HTTP/1.1")
+        elif sent:
+            await eventually_async(lambda: running.app.incoming.total)
         else:
             await loop_turns()
         if len(sent) > 1000:
@@ -320,7 +334,9 @@ async def test_a_request_in_flight_delays_the_stop_by_its_limit_at_most(monkeypa
 
     monkeypatch.setattr(web_protocol.RequestHandler, "shutdown", shutdown)
     loop = asyncio.get_running_loop()
-    await connection.Connection(web_server.Server(lambda _: loop.create_future()), loop, unsent.Unsent()).shutdown(5.0)
+    server = web_server.Server(lambda _: loop.create_future())
+    made = connection.Connection(server, loop, unsent.Unsent(), Incoming(), OpenConnections(1))
+    await made.shutdown(5.0)
     assert given == [2.5]  # aiohttp waits twice
 
 

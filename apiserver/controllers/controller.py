@@ -1,6 +1,7 @@
-"""The engine of all controllers: follow collections, and reconcile the keys that their changes affect.
+"""The engine of all controllers: follow a collection, and reconcile the keys that its changes affect.
 
-A controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have been missed
+`Controller` follows one collection or several. `Reconciler` is the part of the engine that does not depend on what is followed. A
+controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have been missed
 (`resync`, which also withdraws what no longer exists), and how to reconcile a key (`reconcile`). The engine does the rest:
 
 - A key is reconciled by one worker at a time; after a failure it is retried, with a growing delay, until it succeeds.
@@ -50,25 +51,19 @@ class _Failure(NamedTuple):
     is_internal: bool
 
 
-class Controller(ABC, Generic[K]):
-    """A controller of one or several collections; a `Watcher` of the cache, and a `Follower` of the registry."""
+class Reconciler(ABC, Generic[K]):
+    """Keys, and the workers that reconcile them."""
 
     name: ClassVar[str]
     """The name in health checks and logs."""
     workers: ClassVar[int] = 1
 
-    def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
-        """`others` are resources whose collections it follows, too."""
+    def __init__(self, reader: Reader, clock: Clock, followed: str) -> None:
+        """`followed` names in messages what is followed."""
         self.reader = reader
-        self.resource = resource
         self.clock = clock
+        self.followed = followed
         self.queue: WorkQueue[K] = WorkQueue(clock)
-        self.collection = Collection(resource.collection)
-        """The current state of the collection. A reset of the cache replaces it."""
-        self.others = [Collection(other.collection) for other in others]
-        """Likewise, of the other resources, in their order."""
-        self._other_resources = others
-        self._listed = " and ".join(followed.collection for followed in (resource, *others))
         self._starting = False
         self._synchronised = asyncio.Event()
         self._out_of_sync = asyncio.Event()
@@ -79,12 +74,8 @@ class Controller(ABC, Generic[K]):
     # -- what a controller defines
 
     @abstractmethod
-    def observe(self, change: Change) -> Iterable[K]:
-        """The keys that a change affects. It must not block: the writer of the change is answered afterwards."""
-
-    @abstractmethod
-    def resync(self) -> Iterable[K]:
-        """All keys, at the start and whenever changes may have been missed. Withdraws what no longer exists."""
+    async def _synchronise(self) -> None:
+        """Make all keys ready, and receive all changes from then on. Ends with `_set_synchronised`. Raises StoreError."""
 
     @abstractmethod
     async def reconcile(self, key: K) -> float | None:
@@ -100,24 +91,23 @@ class Controller(ABC, Generic[K]):
         """Synchronise, try to reconcile every key once, and continue in the background. Raises StoreError."""
         await self._synchronise()
         keys = self.queue.ready
-        self._start_tasks()
+        self._run()
         for key in keys:
             await self.queue.processed(key)
 
     def start_in_background(self) -> None:
         """Synchronise and reconcile in the background. What fails is retried; `health` reports it."""
         self._starting = True
-        self._out_of_sync.set()
-        self._start_tasks()
+        self.end()
+        self._run()
 
-    def _start_tasks(self) -> None:
+    def _run(self) -> None:
+        """Start the tasks."""
         self._tasks = [self._supervised(self._synchronise_again)]
         self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
 
     async def stop(self) -> None:
         """Return when everything that was started has ended."""
-        for collection in (self.collection, *self.others):
-            collection.watchers.pop(self, None)
         for task in self._tasks:
             task.cancel()
         await self.queue.stop()
@@ -132,35 +122,22 @@ class Controller(ABC, Generic[K]):
 
         return asyncio.get_running_loop().create_task(run(), name=f"{self.name}: {work.__name__}")
 
-    # -- following the collections
-
-    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
-        for change in changes:
-            for key in self.observe(change):
-                self.queue.add(key)
+    # -- synchronising
 
     def end(self) -> None:
         """The cache was reset, or a change could not be processed: synchronise again."""
-        for collection in (self.collection, *self.others):
-            collection.watchers.pop(self, None)
         self._synchronised.clear()
         self._out_of_sync.set()
 
-    async def _synchronise(self) -> None:
-        collections = await self._load()
-        while list(map(id, newest := await self._load())) != list(map(id, collections)):
-            collections = newest  # the cache was reset between loading the collections and this task's turn
-        self.collection, *self.others = collections
-        for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
-            self.queue.add(key)
-        for collection in collections:
-            collection.watchers[self] = None
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether no change may have been missed."""
+        return self._synchronised.is_set()
+
+    def _set_synchronised(self) -> None:
         self._sync_failure, self._starting = "", False
         self._out_of_sync.clear()
         self._synchronised.set()
-
-    async def _load(self) -> list[Collection]:
-        return [await self.reader.collection(resource) for resource in (self.resource, *self._other_resources)]
 
     async def _synchronise_again(self) -> None:
         await self._out_of_sync.wait()
@@ -174,7 +151,7 @@ class Controller(ABC, Generic[K]):
             if contained.error is not None:
                 self._sync_failure = repr(contained.error)
             if self._sync_failure:
-                log.warning("%s cannot list %s: %s", self.name, self._listed, self._sync_failure)
+                log.warning("%s cannot list %s: %s", self.name, self.followed, self._sync_failure)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, LONGEST_RESYNC_DELAY)
 
@@ -241,7 +218,7 @@ class Controller(ABC, Generic[K]):
                 return ""
             reason = self._sync_failure or "not listed yet"
             return (
-                f"cannot list {self._listed}: {reason}; "
+                f"cannot list {self.followed}: {reason}; "
                 f"the next attempt is within {LONGEST_RESYNC_DELAY:g} s, see the log of the server"
             )
         now = asyncio.get_running_loop().time()
@@ -252,6 +229,59 @@ class Controller(ABC, Generic[K]):
                     f"the next attempt is within {LONGEST_DELAY:g} s, see the log of the server"
                 )
         return ""
+
+
+class Controller(Reconciler[K]):
+    """A controller of one or several collections; a `Watcher` of the cache, and a `Follower` of the registry."""
+
+    def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
+        """`others` are resources whose collections it follows, too."""
+        super().__init__(reader, clock, " and ".join(one.collection for one in (resource, *others)))
+        self.resource = resource
+        self.collection = Collection(resource.collection)
+        """The current state of the collection. A reset of the cache replaces it."""
+        self.others = [Collection(other.collection) for other in others]
+        """Likewise, of the other resources, in their order."""
+        self._other_resources = others
+
+    @abstractmethod
+    def observe(self, change: Change) -> Iterable[K]:
+        """The keys that a change affects. It must not block: the writer of the change is answered afterwards."""
+
+    @abstractmethod
+    def resync(self) -> Iterable[K]:
+        """All keys, at the start and whenever changes may have been missed. Withdraws what no longer exists."""
+
+    async def stop(self) -> None:
+        self._unfollow()
+        await super().stop()
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
+        for change in changes:
+            for key in self.observe(change):
+                self.queue.add(key)
+
+    def end(self) -> None:
+        self._unfollow()
+        super().end()
+
+    def _unfollow(self) -> None:
+        for collection in (self.collection, *self.others):
+            collection.watchers.pop(self, None)
+
+    async def _synchronise(self) -> None:
+        collections = await self._load()
+        while list(map(id, newest := await self._load())) != list(map(id, collections)):
+            collections = newest  # the cache was reset between loading the collections and this task's turn
+        self.collection, *self.others = collections
+        for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
+            self.queue.add(key)
+        for collection in collections:
+            collection.watchers[self] = None
+        self._set_synchronised()
+
+    async def _load(self) -> list[Collection]:
+        return [await self.reader.collection(resource) for resource in (self.resource, *self._other_resources)]
 
 
 def _text(key: Hashable) -> str:

@@ -140,7 +140,7 @@ class DefinitionController(Controller[str]):
         if versions is not None:
             versions.converter = self.conversions.define(name, crd["spec"])
             self._served[name] = served
-            self.catalog.current = self.catalog.current.with_definition(name, versions)
+            self.catalog.replace(self.catalog.current.with_definition(name, versions))
             self.reader.cache.end_watches(versions.collection)
         current = self.catalog.current.defined[name]
         current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
@@ -150,8 +150,8 @@ class DefinitionController(Controller[str]):
         """Stop serving a definition."""
         if self._served.pop(name, None) is not None:
             collection = self.catalog.current.defined[name].collection
-            self.catalog.current = self.catalog.current.with_definition(name, None)
-            self.reader.cache.end_watches(collection)
+            self.catalog.replace(self.catalog.current.with_definition(name, None))
+            self.reader.cache.withdraw(collection)
 
 
 def set_structure(crd: Object, time: str) -> bool:

@@ -2,7 +2,8 @@
 
 Upstream gives them a lease in etcd: they are deleted without admission and finalizers, and watches get DELETED. The time
 of the last write is recorded when the write is observed. For objects that were written before the start of the server, it
-is the newest time in the object.
+is the newest time in the object, compared once with the time of day. From then on lifetimes do not depend on the time of
+day, which may be set: like leases, they count the time that passes.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class ExpiryController(Controller[Key]):
         super().__init__(reader, resource, clock)
         self.persistence = persistence
         self.lifetime = lifetime
-        self._written: dict[Key, tuple[Revision, float]] = {}  # the revision, and its time in seconds since 1970
+        self._written: dict[Key, tuple[Revision, float]] = {}  # the revision, and its monotonic time in seconds
 
     def observe(self, change: Change) -> Iterable[Key]:
         if change.entry is None:
             self._written.pop(change.key, None)
             return ()
-        self._written[change.key] = change.revision, self._now()
+        self._written[change.key] = change.revision, self.clock.monotonic()
         return [change.key]
 
     def resync(self) -> Iterable[Key]:
@@ -58,19 +59,18 @@ class ExpiryController(Controller[Key]):
         entry = self.collection.entries.get(key)
         if entry is None:
             return None
-        remaining = self._last_write(entry) + self.lifetime - self._now()
+        remaining = self._last_write(entry) + self.lifetime - self.clock.monotonic()
         if remaining > 0:
             return remaining
         await self.persistence.remove(entry)  # a write in the meantime wins, and is observed
         return None
 
-    def _now(self) -> float:
-        return self.clock.now().timestamp()
-
     def _last_write(self, entry: Entry) -> float:
+        """The monotonic time of the last write, in seconds."""
         revision, written = self._written.get(entry.key, (0, 0.0))
         if revision != entry.revision:
-            written = min(last_write(object_at(entry, self.resource)), self._now())
+            age = self.clock.now().timestamp() - last_write(object_at(entry, self.resource))
+            written = self.clock.monotonic() - max(age, 0.0)
             self._written[entry.key] = entry.revision, written
         return written
 

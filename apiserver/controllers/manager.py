@@ -17,7 +17,7 @@ from noxu.apiserver.config import Profile
 
 if TYPE_CHECKING:
     from noxu.apiserver.clock import Clock
-    from noxu.apiserver.controllers.controller import Controller
+    from noxu.apiserver.controllers.controller import Reconciler
     from noxu.apiserver.registry.catalog import LiveCatalog
     from noxu.apiserver.registry.persistence import Persistence
     from noxu.apiserver.registry.reader import Reader
@@ -51,34 +51,40 @@ class Known(NamedTuple):
 
     name: str
     alias: str = ""
-    make: Callable[[Parts], Controller[Any]] | None = None
+    make: Callable[[Parts], Reconciler[Any]] | None = None
 
 
 # The constructors import their modules, because the command line reads the names without running a server.
 
 
-def _namespaces(parts: Parts) -> Controller[Any]:
+def _garbage_collector(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.garbage_collector import GarbageCollector
+
+    return GarbageCollector(parts.reader, parts.writer, parts.catalog, parts.clock)
+
+
+def _namespaces(parts: Parts) -> Reconciler[Any]:
     from noxu.apiserver.controllers.namespaces import NamespaceController
 
     reader, writer, _, catalog, clock, _ = parts
     return NamespaceController(reader, writer, catalog, parts.resource("", "namespaces"), clock)
 
 
-def _policy_status(parts: Parts) -> Controller[Any]:
+def _policy_status(parts: Parts) -> Reconciler[Any]:
     from noxu.apiserver.controllers.policy_status import PolicyStatusController
 
     policies = parts.resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
     return PolicyStatusController(parts.reader, parts.persistence, parts.catalog, policies, parts.clock)
 
 
-def _root_ca(parts: Parts) -> Controller[Any]:
+def _root_ca(parts: Parts) -> Reconciler[Any]:
     from noxu.apiserver.controllers.root_ca import RootCAPublisher
 
     namespaces, config_maps = parts.resource("", "namespaces"), parts.resource("", "configmaps")
     return RootCAPublisher(parts.reader, parts.writer, namespaces, config_maps, parts.clock, parts.root_ca)
 
 
-def _service_accounts(parts: Parts) -> Controller[Any]:
+def _service_accounts(parts: Parts) -> Reconciler[Any]:
     from noxu.apiserver.controllers.service_accounts import ServiceAccountController
 
     namespaces, accounts = parts.resource("", "namespaces"), parts.resource("", "serviceaccounts")
@@ -101,7 +107,7 @@ CONTROLLERS: Final = (
     Known("endpointslice-controller", "endpointslice"),
     Known("endpointslice-mirroring-controller", "endpointslicemirroring"),
     Known("ephemeral-volume-controller", "ephemeral-volume"),
-    Known("garbage-collector-controller", "garbagecollector"),
+    Known("garbage-collector-controller", "garbagecollector", _garbage_collector),
     Known("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
     Known("job-controller", "job"),
     Known("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
@@ -180,6 +186,6 @@ def enabled(items: Sequence[str]) -> list[Known]:
     return [known for known in CONTROLLERS if known.make is not None and named.get(known.name, ALL in items)]
 
 
-def make(items: Sequence[str], parts: Parts) -> list[Controller[Any]]:
+def make(items: Sequence[str], parts: Parts) -> list[Reconciler[Any]]:
     """Make the controllers that a list enables, without running them."""
     return [known.make(parts) for known in enabled(items) if known.make is not None]

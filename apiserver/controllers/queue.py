@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections import OrderedDict
 from collections.abc import Hashable
 from itertools import count
 from typing import Final, Generic, TypeVar
@@ -33,7 +34,9 @@ class WorkQueue(Generic[K]):
     def __init__(self, clock: Clock) -> None:
         """`clock` measures `add_after`; retries run on the event loop's time."""
         self._clock = clock
-        self._ready: dict[K, None] = {}
+        self._ready: OrderedDict[K, None] = (
+            OrderedDict()
+        )  # taking the first key of a dict walks over those taken before
         self._processing: set[K] = set()
         self._ready_again: set[K] = set()  # added while they were processed
         self._failures: dict[K, int] = {}
@@ -95,8 +98,7 @@ class WorkQueue(Generic[K]):
         while not self._ready:
             self._has_ready.clear()
             await self._has_ready.wait()
-        key = next(iter(self._ready))
-        del self._ready[key]
+        key, _ = self._ready.popitem(last=False)
         self._processing.add(key)
         return key
 

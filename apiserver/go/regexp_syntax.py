@@ -13,9 +13,10 @@ otherwise returns the pattern for RE2. Only Unicode classes are rewritten: Go ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
+
+from noxu.apiserver.go.regexp_alphabet import members as characters_of
 
 MAX_REPEAT: Final = 1000  # copies of the innermost expression, over all repetitions around it
 MAX_HEIGHT: Final = 1000  # of the syntax tree
@@ -411,15 +412,7 @@ def _inverse(members: str) -> str:
 @cache
 def _ranges(members: str) -> str:
     """The ranges that `[members]` matches, for brackets with other members: `[x^…]` would not negate."""
-    return "".join(f"\\x{{{low:X}}}-\\x{{{high:X}}}" for low, high in _runs(members)) or _NOTHING
+    return "".join(f"\\x{{{low:X}}}-\\x{{{high:X}}}" for low, high in characters_of(f"[{members}]")) or _NOTHING
 
 
 _NOTHING: Final = r"\x{D800}"  # half a surrogate pair, which no text contains
-
-
-def _runs(members: str) -> Iterable[tuple[int, int]]:
-    import re2  # only patterns need it
-
-    characters = "".join(map(chr, (*range(0xD800), *range(0xE000, _MAX_RUNE + 1))))
-    for found in re2.finditer(f"[{members}]+", characters):
-        yield ord(characters[found.start()]), ord(characters[found.end() - 1])

@@ -20,6 +20,8 @@ from noxu.apiserver.http import documents, filters, routing, traces
 from noxu.apiserver.http.answer import Answer, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
+from noxu.apiserver.http.incoming import Incoming
+from noxu.apiserver.http.open_connections import OpenConnections, max_connections
 from noxu.apiserver.http.sending import error_answer, send, too_late
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.http.watch_requests import Watches
@@ -50,6 +52,8 @@ class App:
         self.traces = traces_
         self.watches = Watches()
         self.unsent = Unsent()
+        self.incoming = Incoming()
+        self.connections = OpenConnections(max_connections())
         self.filters = filters.chain(
             own_names=frozenset(own_names),
             authenticator=None,

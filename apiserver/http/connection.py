@@ -1,5 +1,6 @@
 """A client's connection, with limits on its idle time, on the size and duration of the head of a request, and on the
-time for which the client does not read its answer.
+time for which the client does not read its answer. All connections together have limits, too: on their number, on the
+bytes of incomplete requests and on those of unread answers.
 
 Any token may be a method, as in Go; the parser only knows some. `methods` replaces the others before it reads them.
 
@@ -25,6 +26,8 @@ from aiohttp import web_protocol, web_request, web_response, web_server
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from noxu.apiserver.http import methods
+from noxu.apiserver.http.incoming import Incoming
+from noxu.apiserver.http.open_connections import OpenConnections
 from noxu.apiserver.http.unsent import Unsent
 
 HEAD_DEADLINE: Final = 32.0  # seconds; upstream's ReadHeaderTimeout
@@ -49,7 +52,14 @@ _TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", Non
 class Connection(web_protocol.RequestHandler):
     """aiohttp's connection with limits on heads, and on clients that do not read."""
 
-    def __init__(self, server: web_server.Server, loop: asyncio.AbstractEventLoop, unsent: Unsent) -> None:
+    def __init__(
+        self,
+        server: web_server.Server,
+        loop: asyncio.AbstractEventLoop,
+        unsent: Unsent,
+        incoming: Incoming,
+        connections: OpenConnections,
+    ) -> None:
         super().__init__(
             server,
             loop=loop,
@@ -67,6 +77,8 @@ class Connection(web_protocol.RequestHandler):
         self._method = ""  # of the current head, if the parser does not know it
         self._open: asyncio.Transport | None = None  # unlike aiohttp's `transport`, until the connection is lost
         self._unsent = unsent
+        self._incoming = incoming
+        self._connections = connections
         self._unsent_before = 0  # bytes, when the send timer was set
         self._send_timer: asyncio.TimerHandle | None = None
 
@@ -76,20 +88,24 @@ class Connection(web_protocol.RequestHandler):
         if self._open is not None:
             _limit_unsent(self._open)
         self._start_head_timer()
+        self._connections.opened(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._open = None
+        self._connections.lost(self)
         self._unsent.reads(self)
         self._end_send_timer()
         self._end_head()
+        self._incoming.end(self)
         super().connection_lost(exc)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - aiohttp's signature
-        """Close the connection when its request is answered, or after `timeout` seconds; at once if it is idle.
+        """Close the connection when its request is answered, or after `timeout` seconds.
 
-        aiohttp also waits for the next request of an idle connection, and it waits twice: for the handler, then its task.
+        At once if it is idle, or if the body of its request has not arrived: the client may never send it. aiohttp also
+        waits for the next request of an idle connection, and it waits twice: for the handler, then its task.
         """
-        if self._is_waiting:
+        if self.is_idle or (self._current_request is not None and not self._current_request.content.is_eof()):
             self.force_close()
         await super().shutdown(None if timeout is None else timeout / 2)
 
@@ -146,14 +162,19 @@ class Connection(web_protocol.RequestHandler):
                 methods.restore(self._messages, queued, self._method)
                 self._method = ""
             self._end_head()
+            self._connections.used(self)
             self._body = self._messages[-1][1] if self._messages else EMPTY_PAYLOAD
         elif self._is_between_messages:
             self._head_bytes += len(data)
-            if self._is_waiting and self._head_timer is None:
+            if self.is_idle and self._head_timer is None:
                 self._start_head_timer()
+        if self._head_bytes or not self._body.is_eof():
+            self._incoming.add(self, len(data))
+        else:
+            self._incoming.end(self)
 
     def _refuse_head(self) -> None:
-        if self._is_waiting and self.transport is not None:
+        if self.is_idle and self.transport is not None:
             self.transport.write(_TOO_LARGE)
         self.force_close()
 
@@ -187,7 +208,7 @@ class Connection(web_protocol.RequestHandler):
         return self._body.is_eof() and self._payload_parser is None
 
     @property
-    def _is_waiting(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether no request is being handled or waits to be handled."""
         return self._waiter is not None and not self._waiter.done()
 
@@ -202,7 +223,7 @@ class Connection(web_protocol.RequestHandler):
 
     def _head_deadline_passed(self) -> None:
         self._head_timer = None
-        if self._is_waiting:
+        if self.is_idle:
             self.force_close()
 
 

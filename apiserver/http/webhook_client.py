@@ -8,13 +8,16 @@ body. Plain HTTP is for this machine only. Failures have Go's messages.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
+import socket
 import ssl
+import weakref
 import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 from yarl import URL
@@ -34,6 +37,7 @@ from noxu.apiserver.webhook.client import (
     describe,
 )
 
+CLOSE_WITHIN: Final = 1.0  # seconds for which `close` waits for connections
 IDLE_DEADLINE: Final = 15.0  # seconds that an idle connection stays open: less than servers keep theirs
 _HEADERS: Final = {
     "Accept": "application/json, */*",
@@ -51,10 +55,22 @@ class WebhookClient:
     def __init__(self, services: Mapping[Service, str] | None = None) -> None:
         self._services = services or {}
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def close(self) -> None:
+        """Return when all connections are closed.
+
+        aiohttp does not wait for those that it has closed before, whose TLS may still wait for the webhook's goodbye.
+        """
         if self._session is not None:
             await self._session.close()
+        for connection in list(self._sockets):
+            with contextlib.suppress(OSError):  # closed already, or never connected
+                connection.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_WITHIN):
+                while any(connection.fileno() >= 0 for connection in self._sockets):  # noqa: ASYNC110 - nothing says so
+                    await asyncio.sleep(0)
 
     async def __call__(
         self,
@@ -126,13 +142,22 @@ class WebhookClient:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_DEADLINE),
+                connector=aiohttp.TCPConnector(
+                    limit=0, keepalive_timeout=IDLE_DEADLINE, socket_factory=self._new_socket
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
                 trust_env=False,
                 auto_decompress=False,  # aiohttp does not limit the decompressed size
             )
         return self._session
+
+    def _new_socket(self, address: tuple[Any, ...]) -> socket.socket:
+        """A socket for an address as getaddrinfo returns it."""
+        family, kind, protocol, *_ = address
+        made = socket.socket(family, kind, protocol)
+        self._sockets.add(made)
+        return made
 
 
 @lru_cache(maxsize=200)  # as many clients as upstream keeps

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.field import FieldError
@@ -34,6 +34,10 @@ METADATA_OF_STATUS: Final = tuple(
     )
 )  # fmt: skip
 """The metadata that an update of /status does not change (meta/v1 ResetObjectMetaForStatus)."""
+
+
+Propagation = Literal["Background", "Orphan", "Unsupported"]
+"""The default propagation policy of a kind. Unsupported: an object owns nothing, and every policy is ignored."""
 
 
 class Context(NamedTuple):
@@ -143,6 +147,8 @@ class Kind:
     """The fields that apply does not own; None: those that are `kept`."""
     lifetime: int = 0
     """Seconds after its last write when an object is deleted; 0: never."""
+    propagation: Propagation = "Background"
+    """What a deletion without a propagation policy does with the dependents of an object (DefaultGarbageCollectionPolicy)."""
     returns_deleted: bool = False
     """Whether a DELETE that removes the object returns it instead of a Status."""
     selectable: Mapping[str, Label] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from typing import Final
 from noxu.apiserver.api import names
 from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.kinds import defaults, facts
-from noxu.apiserver.kinds.kind import STORED_VERBS, Kind, Label, Rules, Subresource
+from noxu.apiserver.kinds.kind import STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
 from noxu.apiserver.values import Object
 
 _NAME_RULES: Final = {
@@ -28,6 +28,13 @@ _RETURNED_WHEN_DELETED: Final = frozenset(
      "deviceclasses", "devicetaintrules", "resourceclaims", "resourceclaimtemplates", "resourceslices"}
 )  # fmt: skip
 """Resources whose storage in upstream has ReturnDeletedObject."""
+_PROPAGATION: Final[dict[tuple[str, str], Propagation]] = {
+    ("", "ReplicationController"): "Orphan",
+    ("batch", "Job"): "Orphan",
+    ("", "Event"): "Unsupported",
+    ("events.k8s.io", "Event"): "Unsupported",
+}
+"""The kinds with a DefaultGarbageCollectionPolicy of their own in upstream."""
 _NOT_SERVED: Final = {("autoscaling", "v1"), ("", "Binding"), ("", "ComponentStatus")}
 
 
@@ -112,6 +119,7 @@ def _kind(given: Object) -> Kind:
         kept=tuple(strategy.get("kept", ())),
         reset=tuple(strategy["reset"]) if "reset" in strategy else None,
         lifetime=strategy.get("lifetime", 0),
+        propagation=_PROPAGATION.get((group, kind), "Background"),
         returns_deleted=plural in _RETURNED_WHEN_DELETED,
         selectable={
             name: Label(tuple(each["paths"]), each.get("missing", ""))

@@ -9,7 +9,8 @@ A commit at revision 8, which changes two objects while one writer and one infor
     log: Batch(8, [put widgets/a, put gadgets/b])
       1. the collections apply the events                 entries, keys and `recent` are those of revision 8
       2. `revision` becomes 8
-      3. the watchers of widgets and gadgets get their changes (controllers: they only put keys into queues)
+      3. the watchers of widgets and gadgets get their changes (controllers: they only put keys into queues), then those of
+         the log
       4. the tasks in `reached(8)` are woken              the writer answers its client; a read by the client sees the write
       5. the fan-out begins a round                       the streams of clients get the events
 """
@@ -48,6 +49,19 @@ class Watcher(Protocol):
 
     def end(self) -> None:
         """The watch is over: the resource was deleted or changed, or the cache was reset. The watcher starts again."""
+        ...
+
+
+class LogWatcher(Protocol):
+    """A part of the server that receives every change of the store before its writer is answered. Neither method waits.
+
+    It sees the collections that the cache has not loaded, too, and does not cause them to be loaded.
+    """
+
+    def deliver(self, events: Sequence[Event], revision: Revision) -> None: ...
+
+    def end(self) -> None:
+        """The cache was reset, or the watcher failed: changes may be missing. The watcher starts again."""
         ...
 
 
@@ -102,6 +116,12 @@ class Collection:
     def corrupt_in(self, partition: str | None) -> dict[Key, Revision]:
         """The unreadable objects of one partition (None: of all)."""
         return {key: revision for key, revision in self.corrupt.items() if partition in (None, key.partition)}
+
+    def forget_recent(self) -> None:
+        """Forget the changes that were kept for watches that resume: these read the store's log."""
+        self.recent.clear()
+        self.recent_bytes = 0
+        self.floor = self.changed
 
     def select(self, partition: str | None, after: Key | None = None) -> list[Key]:
         """The keys of one partition (None: of all) after the key `after`, in order. The list may be `self.keys` itself."""
@@ -158,6 +178,8 @@ class WatchCache:
         self.store = store
         self.revision: Revision = store.revision
         self.collections: dict[str, Collection] = {}
+        self.watchers: dict[LogWatcher, None] = {}
+        """The watchers of all collections."""
         self._loading: dict[str, asyncio.Task[Collection]] = {}
         self._waiting: deque[tuple[Revision, asyncio.Future[None]]] = deque()
         self._pending: dict[str, list[Event]] = {}
@@ -200,6 +222,10 @@ class WatchCache:
         for collection in self.collections.values():
             self._end(collection)
         self.collections.clear()
+        watchers, self.watchers = list(self.watchers), {}
+        for watcher in watchers:
+            with Contained("a watcher of the log"):
+                watcher.end()
         self._wake()
 
     def _apply(self, batch: Batch) -> None:
@@ -215,6 +241,8 @@ class WatchCache:
         for collection, changes in changed.items():
             for watcher in list(collection.watchers):
                 self._deliver(collection, watcher, changes)
+        if self.watchers:
+            self._deliver_log([self._as_expected(event) for event in batch.events], batch.revision)
         self._wake()
         for collection in changed:
             collection.streams.publish()
@@ -227,6 +255,23 @@ class WatchCache:
             collection.watchers.pop(watcher, None)
             with Contained(f"a watcher of {collection.name}"):
                 watcher.end()
+
+    def _as_expected(self, event: Event) -> Event:
+        """The event, with JSON instead of CBOR if its writer has prepared it."""
+        if event.value is None or not is_cbor(event.value):
+            return event
+        expected = self.expected.get(event.key)
+        return event if expected is None or expected.written != event.value else event._replace(value=expected.stored)
+
+    def _deliver_log(self, events: Sequence[Event], revision: Revision) -> None:
+        """Deliver events to the watchers of the log. If one fails, only its own watch ends."""
+        for watcher in list(self.watchers):
+            with Contained("a watcher of the log") as contained:
+                watcher.deliver(events, revision)
+            if contained.error is not None:
+                self.watchers.pop(watcher, None)
+                with Contained("a watcher of the log"):
+                    watcher.end()
 
     def _wake(self) -> None:
         """Wake the tasks that wait for this revision or an earlier one."""
@@ -284,6 +329,12 @@ class WatchCache:
                 raise
             log.error("%s: noxu check lists all corrupt values", error)  # noqa: TRY400 - corrupt data is not a bug
             return error.page, error.keys
+
+    def withdraw(self, name: str) -> None:
+        """End all watches of a collection that is no longer served, and keep nothing of its past, which refers to schemas."""
+        self.end_watches(name)
+        if (collection := self.collections.get(name)) is not None:
+            collection.forget_recent()
 
     def end_watches(self, name: str) -> None:
         """End all watches of a collection, because its resource changed or was deleted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from noxu.apiserver.crd.versions import version_priority
@@ -49,6 +49,18 @@ class Catalog:
             found[resource.group].add(resource.version)
         return {group: sorted(versions, key=version_priority) for group, versions in found.items() if versions}
 
+    @cached_property
+    def kinds(self) -> dict[tuple[str, str], Resource]:
+        """The resources of stored objects by apiVersion and kind."""
+        return {(resource.api_version, resource.kind): resource for resource in self.resources if resource.is_stored}
+
+    @cached_property
+    def preferred(self) -> dict[str, Resource]:
+        """The best served version of each stored resource, by collection (discovery's preferred versions)."""
+        stored = [resource for resource in self.resources if resource.is_stored]
+        stored.sort(key=lambda resource: version_priority(resource.version), reverse=True)
+        return {resource.collection: resource for resource in stored}
+
     def in_version(self, group: str, version: str) -> list[Resource]:
         """The resources of one group version, in the order in which they were added."""
         return [resource for resource in self.resources if resource.group == group and resource.version == version]
@@ -59,3 +71,10 @@ class LiveCatalog:
 
     def __init__(self, catalog: Catalog) -> None:
         self.current = catalog
+        self.followers: list[Callable[[], object]] = []
+        """Called after each change."""
+
+    def replace(self, catalog: Catalog) -> None:
+        self.current = catalog
+        for follower in self.followers:
+            follower()

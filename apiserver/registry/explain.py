@@ -11,17 +11,15 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from noxu.apiserver.api.difference import difference, field_path, steps
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.field import NIL
-from noxu.apiserver.cpu_budget import limited_by
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
-from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Draft, Outcome
-from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.stages import Stage, Superseded
 from noxu.apiserver.registry.strategies import STRATEGIES
 from noxu.apiserver.registry.trace import Note, Step, shown_patch
@@ -29,9 +27,12 @@ from noxu.apiserver.schema import declared
 from noxu.apiserver.schema.structural import Structural
 from noxu.apiserver.values import Json, Object, copy
 
+Driver: TypeAlias = Callable[[Draft, Sequence[Stage]], Awaitable[None]]
+"""Runs stages (`write.run`)."""
 
-async def run(draft: Draft, stages: Sequence[Stage]) -> None:
-    """Run stages on a draft, and record a step for each. Raises ApiError, StoreError, Superseded."""
+
+async def run(draft: Draft, stages: Sequence[Stage], drive: Driver) -> None:
+    """Let `drive` run stages on a draft, and record a step for each. Raises ApiError, StoreError, Superseded."""
     trace = draft.trace
     assert trace is not None
     for stage in stages:
@@ -40,9 +41,7 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
         began = time.perf_counter()
         failure: ApiError | None = None
         try:
-            waits = await _started(draft, stage)
-            if waits is not None:
-                await waits
+            await drive(draft, (stage,))
         except ApiError as error:
             failure = error
         except Superseded:
@@ -56,18 +55,6 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
         trace.insert(place, step._replace(seconds=seconds, notes=notes))
         if failure is not None:
             raise failure
-
-
-async def _started(draft: Draft, stage: Stage) -> Awaitable[None] | None:
-    """Run a stage as the driver does (`write.run`): what it returns."""
-    draft.in_loop = draft.weight <= LOOP_LIMIT
-    if draft.in_loop:
-        try:
-            with limited_by(LoopBudget()):
-                return stage(draft)
-        except LoopBudgetExceeded:
-            draft.weight, draft.in_loop = LOOP_LIMIT + 1, False
-    return await offload(draft.weight, stage, draft)
 
 
 SUPERSEDED: Final = "another write changed the object: restart with the new stored object"

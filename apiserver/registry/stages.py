@@ -28,6 +28,7 @@ from noxu.apiserver.apply.tracker import Tracker, group_version_kind, named
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.go.strconv import parse_uint
 from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
@@ -197,7 +198,8 @@ def _quoting_numbers(draft: Draft, why: str) -> str:
         return why
     if media_type != codec.JSON or not isinstance(content, bytes) or not content:
         return why
-    value = codec.decode_literals(content) | {name: draft.new[name] for name in ("apiVersion", "kind")}
+    identity = {name: draft.new[name] for name in ("apiVersion", "kind") if name in draft.new}
+    value = codec.decode_literals(content) | identity
     try:
         draft.resource.behaviour.decode(draft.resource, value)
     except ValueError as error:
@@ -609,7 +611,9 @@ def finalize(draft: Draft) -> None:
     """Mark an object with finalizers as being deleted. `new` remains empty if the object can be removed at once."""
     assert draft.old is not None
     had = draft.old["metadata"].get("finalizers") or []
-    finalizers = _finalizers_after(had, draft.request.delete_options.propagation)
+    table = draft.resource.table
+    default_policy = table.propagation if table is not None else "Background"
+    finalizers = _finalizers_after(had, draft.request.delete_options.propagation, default_policy)
     finalization = finalization_of(draft.resource)
     if finalization is None and not finalizers:
         return
@@ -623,17 +627,20 @@ def finalize(draft: Draft) -> None:
     draft.new = value
 
 
-def _finalizers_after(finalizers: list[str], propagation: str) -> list[str]:
+def _finalizers_after(finalizers: list[str], propagation: str, default_policy: Propagation) -> list[str]:
     """The finalizers after a deletion: the object's own, and that of the garbage collector for the propagation policy.
 
-    Without a policy, a finalizer of the garbage collector remains.
+    Without a policy a finalizer of the garbage collector remains; without one the policy is that of the kind.
     """
     own_finalizers = [name for name in finalizers if name not in (FINALIZER_ORPHAN, FINALIZER_FOREGROUND)]
-    if propagation:
-        return own_finalizers + {"Orphan": [FINALIZER_ORPHAN], "Foreground": [FINALIZER_FOREGROUND]}.get(
-            propagation, []
-        )
-    return own_finalizers + [name for name in finalizers if name in (FINALIZER_ORPHAN, FINALIZER_FOREGROUND)][:1]
+    if default_policy == "Unsupported":
+        return own_finalizers
+    if not propagation:
+        present = [name for name in finalizers if name in (FINALIZER_ORPHAN, FINALIZER_FOREGROUND)]
+        if present:
+            return own_finalizers + present[:1]
+        propagation = default_policy
+    return own_finalizers + {"Orphan": [FINALIZER_ORPHAN], "Foreground": [FINALIZER_FOREGROUND]}.get(propagation, [])
 
 
 def _mark_deleted(metadata: Object, now: str) -> None:

@@ -137,7 +137,7 @@ class Writer:
             while True:
                 draft.now = format_time(self.environment.clock.now())
                 try:
-                    await (run(draft, stages) if trace is None else explain.run(draft, stages))
+                    await (run(draft, stages) if trace is None else explain.run(draft, stages, run))
                     break
                 except NameTaken as taken:
                     attempts += 1

@@ -11,11 +11,10 @@ may have a megabyte. Upstream has no such limit; its objects are too large for e
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from noxu.apiserver.api.codec import encode
-from noxu.apiserver.schema.structural import MISSING, Structural
+from noxu.apiserver.schema.structural import MISSING, Structural, of_schema
 from noxu.apiserver.values import Json, Object, copy
 
 MAX_ADDED: Final = 1_572_864
@@ -48,7 +47,7 @@ class _Room:
         return copy(schema.default)
 
 
-@lru_cache(maxsize=4096)  # schemas are compared by identity
+@of_schema
 def default_size(schema: Structural) -> int:
     """The bytes of a node's default, with what surrounds it: `"":1,` has five."""
     return len(encode(schema.default, sort_keys=False)) + 4

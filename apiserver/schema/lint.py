@@ -173,7 +173,9 @@ def _check_meta(s: Structural, root: bool, below: Path, errors: list[FieldError]
 
 _NOTHING: Final = Structural()
 _METADATA_FIELDS: Final = [
-    field.name for field in fields(Structural) if field.name not in ("type", "default", "properties", "validation")
+    field.name
+    for field in fields(Structural)
+    if field.init and field.name not in ("type", "default", "properties", "validation")
 ]
 
 

@@ -8,12 +8,11 @@ an element is reported.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api.codec import encode
 from noxu.apiserver.api.field import FieldError, Path, duplicate, invalid
-from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.schema.structural import Structural, of_schema
 from noxu.apiserver.schema.validation import is_enough
 from noxu.apiserver.values import Json, Object
 
@@ -45,7 +44,7 @@ class _Plan(NamedTuple):
     values: _Plan | None
 
 
-@lru_cache(maxsize=256)  # schemas are compared by identity
+@of_schema
 def _plan(schema: Structural) -> _Plan | None:
     return _planned(schema)
 

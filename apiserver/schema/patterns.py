@@ -6,7 +6,9 @@ both pattern and text. RE2's binding is called below its public wrapper, which d
 takes ten times as long as the search.
 
 A pattern of a few characters may need much memory and time: a Unicode class has a thousand instructions, and up to 1,000
-repetitions. Compiling a large one is accounted for before it begins, so that it does not happen in the event loop.
+repetitions. RE2's binding does not release the interpreter while it compiles, so its programs are small enough to compile
+within 20 ms, and large patterns are rewritten for an alphabet of their own (`regexp_alphabet`) first. Both are accounted
+for before they begin, so that they do not happen in the event loop.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.cpu_budget import spend
+from noxu.apiserver.go.regexp_alphabet import Alphabet, TooManyCharacters, to_bytes
 from noxu.apiserver.go.regexp_syntax import PatternError, to_re2
 
 if TYPE_CHECKING:
@@ -22,12 +25,16 @@ if TYPE_CHECKING:
 
 MEMORY: Final = 512 << 10
 """Bytes of RE2's budget for a pattern's program and its automaton. Half of a 64th of it are the program's instructions."""
-MEMORY_LARGE: Final = 8 << 20
-"""The budget for patterns that need more, such as `\\pL{100}` with its 119,604 instructions."""
+MEMORY_LARGE: Final = 5 << 18
+"""The budget for patterns that need more: 78,000 instructions, which compile within 20 ms. Two threads may do so in turn."""
+MAX_LENGTH: Final = 128 << 10
+"""Characters of a pattern."""
+MAX_CLASSES: Final = 1000
+"""Classes of a pattern that RE2 may read as UTF-8. Each takes up to 5 KB, also if the same one is written again."""
 MAX_CACHED_SIZE: Final = 4096
 """Instructions of a pattern that is cached. Validators keep larger ones themselves."""
 COMPILATION_UNITS: Final = 200_000
-"""Units of work (see `noxu.apiserver.cpu_budget`) for compiling a pattern that needs MEMORY_LARGE."""
+"""Units of work (see `noxu.apiserver.cpu_budget`) for compiling a pattern that needs more than MEMORY."""
 STEPS_PER_UNIT: Final = 500
 """Steps of RE2 in a microsecond, if its automaton needs more than its memory: each byte then visits each instruction."""
 
@@ -35,18 +42,25 @@ STEPS_PER_UNIT: Final = 500
 class Pattern:
     """A compiled pattern."""
 
-    __slots__ = ("_cheap_length", "_spans", "size", "text")
+    __slots__ = ("_alphabet", "_cheap_length", "_spans", "size", "text")
 
-    def __init__(self, text: str, spans: Callable[[bytes, int, int], list[tuple[int, int]]], size: int) -> None:
-        """`size`: the number of instructions of the program."""
+    def __init__(
+        self,
+        text: str,
+        spans: Callable[[bytes, int, int], list[tuple[int, int]]],
+        size: int,
+        alphabet: Alphabet | None = None,
+    ) -> None:
+        """`size`: the number of instructions of the program. `alphabet` None: texts are searched as UTF-8."""
         self.text = text
         self._spans = spans
         self.size = size
+        self._alphabet = alphabet
         self._cheap_length = 100 * STEPS_PER_UNIT // max(size, 1)
 
     def search(self, text: str) -> bool:
         """Whether the pattern is found anywhere in the text."""
-        encoded = text.encode()
+        encoded = text.encode() if self._alphabet is None else self._alphabet.encode(text)
         if len(encoded) > self._cheap_length:
             spend(len(encoded) * self.size // STEPS_PER_UNIT)
         return self._spans(encoded, 0, len(encoded))[0][0] >= 0
@@ -57,23 +71,22 @@ class Pattern:
 
     def find_all(self, text: str) -> Iterator[str]:
         """All matches that do not overlap; an empty match directly behind another one is skipped (Go's FindAllString)."""
-        encoded = text.encode()
+        encoded = text.encode() if self._alphabet is None else self._alphabet.encode(text)
         position, previous_end = 0, -1
         while position <= len(encoded):
             start, end = self._spans(encoded, position, len(encoded))[0]
             if start < 0:
                 return
             if end > start or start != previous_end:
-                yield encoded[start:end].decode()
+                yield encoded[start:end].decode() if self._alphabet is None else text[start:end]
             previous_end = end
-            position = end if end > position else _next_character(encoded, position)
+            position = end if end > position else self._next_character(encoded, position)
 
-
-def _next_character(encoded: bytes, position: int) -> int:
-    position += 1
-    while position < len(encoded) and encoded[position] & 0xC0 == 0x80:
+    def _next_character(self, encoded: bytes, position: int) -> int:
         position += 1
-    return position
+        while self._alphabet is None and position < len(encoded) and encoded[position] & 0xC0 == 0x80:
+            position += 1
+        return position
 
 
 def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compile
@@ -107,23 +120,44 @@ def _compile_cached(text: str) -> Pattern:
 
 
 def _compile(text: str) -> Pattern:
-    translated = to_re2(text).encode()
-    engine, options, anywhere = _re2()
-    for options.max_mem, units in ((MEMORY, 0), (MEMORY_LARGE, COMPILATION_UNITS)):
-        if units:
-            spend(units)
-        program = engine(translated, options)
-        if program.ok():
-            return Pattern(text, partial(program.Match, anywhere), program.ProgramSize())
-    raise PatternError("expression too large", text)
+    """The pattern compiled as UTF-8 if it is small, else with an alphabet of its own, or with more memory."""
+    if len(text) > MAX_LENGTH:
+        raise PatternError("expression too large", text)
+    translated = to_re2(text)
+    pattern = None
+    if has_few_classes := translated.count("[") <= MAX_CLASSES:
+        pattern = _program(text, translated, memory=MEMORY)
+    if pattern is None:
+        spend(COMPILATION_UNITS)
+        try:
+            pattern = _program(text, *to_bytes(translated))
+        except TooManyCharacters:
+            pattern = _program(text, translated) if has_few_classes else None
+    if pattern is None:
+        raise PatternError("expression too large", text)
+    return pattern
+
+
+def _program(
+    text: str, translated: str, alphabet: Alphabet | None = None, memory: int = MEMORY_LARGE
+) -> Pattern | None:
+    """The pattern, None if it needs more memory."""
+    binding, new_options, anywhere = _re2()
+    options = new_options()
+    options.max_mem = memory
+    options.never_capture = True  # only the span of the whole match is asked for
+    options.log_errors = False
+    if alphabet is not None:
+        options.encoding = new_options.Encoding.LATIN1
+    program = binding(translated.encode(), options)
+    if not program.ok():
+        return None
+    return Pattern(text, partial(program.Match, anywhere), program.ProgramSize(), alphabet)
 
 
 @cache
 def _re2() -> tuple[Any, Any, Any]:
-    """(engine class, its options, the constant for unanchored matches) of the binding, imported by the first pattern."""
+    """(engine class, class of its options, the constant for unanchored matches) of the binding, imported by the first pattern."""
     from re2 import Options, _re2
 
-    options = Options()
-    options.never_capture = True  # only the span of the whole match is asked for
-    options.log_errors = False
-    return _re2.RE2, options, _re2.RE2.Anchor.UNANCHORED
+    return _re2.RE2, Options, _re2.RE2.Anchor.UNANCHORED

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from functools import wraps
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from noxu.apiserver.values import Json, Object
 
@@ -120,10 +121,33 @@ class Structural:
     empty: tuple[str, ...] = ()
     """As in NestedValueValidation; without `properties`, because upstream drops empty ones here."""
 
+    results: dict[object, Any] | None = field(default=None, init=False, repr=False)
+    """The results of functions `of_schema`, by function."""
+
     @property
     def values(self) -> Structural | None:
         """The schema in additionalProperties, None if that is missing or a boolean."""
         return self.additional_properties if isinstance(self.additional_properties, Structural) else None
+
+
+T = TypeVar("T")
+
+
+def of_schema(function: Callable[[Structural], T]) -> Callable[[Structural], T]:
+    """Cache the results of a function of a node: each lives as long as the node. Nodes are compared by identity."""
+
+    @wraps(function)
+    def cached(schema: Structural) -> T:
+        results = schema.results
+        if results is None:
+            results = {}
+            object.__setattr__(schema, "results", results)
+        if function not in results:
+            results[function] = function(schema)
+        found: T = results[function]
+        return found
+
+    return cached
 
 
 # Keywords that upstream has a Go field for, but that no schema may use: such a schema has no structural form.

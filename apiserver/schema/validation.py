@@ -20,7 +20,6 @@ value comes. Most often there are none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from noxu.apiserver.api.codec import decode_stored, encode
@@ -34,7 +33,7 @@ from noxu.apiserver.schema.correlation import Correlated
 from noxu.apiserver.schema.enums import membership
 from noxu.apiserver.schema.location import Location, path_of
 from noxu.apiserver.schema.numbers import is_json_integer
-from noxu.apiserver.schema.structural import NestedValueValidation, Structural
+from noxu.apiserver.schema.structural import NestedValueValidation, Structural, of_schema
 from noxu.apiserver.values import Json, Object
 
 # Validation stops at this number of errors, or of characters in their paths: more take time, and are not reported.
@@ -112,9 +111,9 @@ class _RaiseOnError(list[FieldError]):
             self.append(error)
 
 
-@lru_cache(maxsize=256)
+@of_schema
 def validator(schema: Structural) -> Validator:
-    """The validator of a schema (schemas are compared by identity)."""
+    """The validator of a schema."""
     return Validator(schema)
 
 

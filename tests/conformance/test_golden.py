@@ -17,8 +17,10 @@ DEFINITIONS = list(corpus.definitions()) if corpus.FOLDER.exists() else []
 
 
 @pytest.fixture(scope="module")
-def client(noxu_session: Noxu) -> Iterator[Client]:
-    with Client(noxu_session.url) as client:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Of a server without garbage collector, like the recorded one."""
+    server = Noxu(tmp_path_factory.mktemp("noxu"), profile="envtest")
+    with server as noxu, Client(noxu.url) as client:
         yield client
 
 

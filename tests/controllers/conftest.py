@@ -52,12 +52,14 @@ class World:
         return await self.find(resource, name, namespace) is None
 
     async def settled(self) -> None:
-        """Wait until no controller has a key to reconcile, twice in a row."""
+        """Wait until no controller has a key to reconcile, or has to synchronise, twice in a row."""
         idle = 0
         async with hang_guard():
             while idle < 2:
                 await loop_turns()
-                idle = 0 if any(controller.queue.depth for controller in self.plane.all_controllers) else idle + 1
+                controllers = self.plane.all_controllers
+                busy = any(controller.queue.depth or not controller.is_synchronised for controller in controllers)
+                idle = 0 if busy else idle + 1
 
 
 @pytest.fixture

@@ -112,6 +112,24 @@ async def test_a_write_at_the_time_of_expiry_wins(world: World) -> None:
     assert await names(world) == ["e"]
 
 
+YEAR = 365 * 24 * HOUR
+
+
+@pytest.mark.parametrize("jump", [YEAR, -YEAR], ids=["a year ahead", "a year back"])
+async def test_a_clock_that_is_set_changes_no_lifetime(world: World, jump: float) -> None:
+    """As in etcd, whose leases count the time that passes."""
+    await world.apply(event("before"))
+    await advance(world, 60)
+    world.clock.jump(jump)
+    await world.apply(event("after"))
+    await advance(world, HOUR - 61)
+    assert await names(world) == ["after", "before"]
+    await advance(world, 1)
+    assert await names(world) == ["after"]
+    await advance(world, 60)
+    assert await names(world) == []
+
+
 # -- restarts
 
 

@@ -1,8 +1,12 @@
-"""R4 and R5: flipped bits and corrupt files. Wrong data is never served; corrupt values are named and can be replaced."""
+"""R4 and R5: flipped bits and corrupt files. Wrong data is never served; corrupt values are named and can be replaced.
+
+NOXU_FLIPS is the number of flipped bits in values, NOXU_MUTATIONS that of corrupt files of each kind.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -15,6 +19,9 @@ from noxu.storage.check import check
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.types import EVERYTHING, Corrupt, Event, Key, KeyValue, OpenError, Page, Prefix, StoreError
 
+FLIPS = int(os.environ.get("NOXU_FLIPS", "60"))
+SEEDS = 4
+MUTATIONS = int(os.environ.get("NOXU_MUTATIONS", "20"))
 NUMBER = 40
 
 
@@ -76,11 +83,15 @@ def revision(number: int) -> int:
 # Flipped bits in values.
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_every_flipped_bit_of_a_value_is_detected_and_affects_only_that_object(file: Path, seed: int) -> None:
+@pytest.mark.timeout(300 + FLIPS)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_flipped_bit_of_a_value_is_detected_and_affects_only_that_object(
+    file: Path, seed: int, record_property: Callable[[str, object], None]
+) -> None:
     random = Random(seed)
     original = file.read_bytes()
-    for _ in range(15):
+    record_property("flipped bits", FLIPS // SEEDS)
+    for _ in range(FLIPS // SEEDS):
         number = random.randrange(2, NUMBER)
         flip(file, within(file, number, random), random.randrange(8))
         asyncio.run(_only_this_one(file, number))
@@ -258,15 +269,17 @@ def swapped(data: bytearray, random: Random) -> None:
     data[first : first + 8192], data[second : second + 8192] = data[second : second + 8192], data[first : first + 8192]
 
 
+@pytest.mark.timeout(300 + MUTATIONS)
 @pytest.mark.parametrize("corrupt_file", [bits, header_bits, index_bits, garbage, zeros, cut, swapped])
 def test_a_corrupt_file_is_refused_or_its_corrupt_values_are_detected(
-    file: Path, corrupt_file: Callable[[bytearray, Random], None]
+    file: Path, corrupt_file: Callable[[bytearray, Random], None], record_property: Callable[[str, object], None]
 ) -> None:
     random = Random(corrupt_file.__name__)
     written = {value(number, version) for number in range(NUMBER) for version in (0, 1)}
     original = file.read_bytes()
     outcomes = set()
-    for _ in range(20):
+    record_property("corrupt files", MUTATIONS)
+    for _ in range(MUTATIONS):
         data = bytearray(original)
         corrupt_file(data, random)
         file.write_bytes(data)
@@ -280,16 +293,18 @@ def test_a_corrupt_file_is_refused_or_its_corrupt_values_are_detected(
     assert outcomes <= {"refused", "read only", "corrupt", "used"}
 
 
+@pytest.mark.timeout(300 + MUTATIONS)
 @pytest.mark.parametrize("corrupt_file", [bits, garbage, zeros, cut])
 def test_from_a_corrupt_wal_a_prefix_of_the_writes_is_recovered(
-    tmp_path: Path, corrupt_file: Callable[[bytearray, Random], None]
+    tmp_path: Path, corrupt_file: Callable[[bytearray, Random], None], record_property: Callable[[str, object], None]
 ) -> None:
     file, wal = tmp_path / "noxu.db", tmp_path / "noxu.db-wal"
     asyncio.run(_write(file, close=False))
     random = Random(corrupt_file.__name__)
     originals = file.read_bytes(), wal.read_bytes()
     revisions = set()
-    for _ in range(20):
+    record_property("corrupt files", MUTATIONS)
+    for _ in range(MUTATIONS):
         data = bytearray(originals[1])
         corrupt_file(data, random)
         file.write_bytes(originals[0])

@@ -1,4 +1,5 @@
-"""R3: the Nth statement fails, for N = 1, 2, 3 … (SQLite's anomaly loop), and the disk is full (etcd's NOSPACE).
+"""R3: the Nth statement, or the Nth write to a file or sync of one, fails, for N = 1, 2, 3 … (SQLite's anomaly loop), and
+the disk is full (etcd's NOSPACE).
 
 No acknowledged write is lost, no refused write is stored, no event is shown that was not committed, reads continue, and
 the store recovers by itself when the disk works again.
@@ -7,6 +8,7 @@ the store recovers by itself when the disk works again.
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -23,8 +25,10 @@ from noxu.storage import sqlite as module
 from noxu.storage.check import check
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, OpenError, OutcomeUnknown, Unavailable
+from tests.faults.sqlite_files import Operation, SqliteFiles, Sync, Write
 from tests.timing import eventually_async, hang_guard
 
+STRIDE = int(os.environ.get("NOXU_IO_STRIDE", "2"))  # between two failing operations: 1 fails each of them in turn
 WRITES = ("INSERT", "UPDATE meta SET value = ?", "DELETE", "COMMIT", "PRAGMA wal_checkpoint")
 
 
@@ -172,6 +176,67 @@ async def test_no_acknowledged_write_is_lost_whichever_statement_fails(disk: Dis
     else:
         raise AssertionError
     assert number > 10
+
+
+# The same for what SQLite does to its files: writes, truncations, syncs and deletions.
+
+FILE_ERRORS: dict[str, tuple[int, type[Operation] | tuple[()], bool]] = {
+    "the disk is full for one write": (sqlite3.SQLITE_FULL, Write, False),
+    "the disk is full until space is freed": (sqlite3.SQLITE_FULL, Write, True),
+    "an operation fails by an I/O error": (sqlite3.SQLITE_IOERR | 3 << 8, (), False),
+    "all operations fail by I/O errors until repaired": (sqlite3.SQLITE_IOERR | 3 << 8, (), True),
+    "a sync fails": (sqlite3.SQLITE_IOERR | 4 << 8, Sync, False),
+    "all syncs fail until repaired": (sqlite3.SQLITE_IOERR | 4 << 8, Sync, True),
+}
+
+
+@pytest.mark.parametrize("kind", FILE_ERRORS)
+async def test_no_acknowledged_write_is_lost_whichever_operation_on_a_file_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, record_property: Callable[[str, object], None]
+) -> None:
+    monkeypatch.setattr(module, "RETRY_INTERVAL", 0.005)
+    code, only, lasting = FILE_ERRORS[kind]
+    failures = refused = 0
+    for number in range(1, 2_000, STRIDE):
+        root = tmp_path / str(number)
+        root.mkdir()
+        counted = 0
+        armed = False
+
+        def fails(operation: Operation) -> int:
+            nonlocal counted
+            if not armed or (only and not isinstance(operation, only)):  # noqa: B023 - called in this iteration
+                return 0
+            counted += 1
+            return code if counted == number or (lasting and counted > number) else 0  # noqa: B023
+
+        files = SqliteFiles(root)
+        files.fails = fails
+        with files():
+            store = await SqliteStore.open(root / "noxu.db")
+            seen: list[Event] = []
+            following = asyncio.create_task(_follow(store, seen))
+            armed = True
+            outcomes: dict[bytes, Any] = {}
+            async with hang_guard():
+                await traffic(store, outcomes)
+            armed = False
+            await recovered(store)
+            await store.put(key("after"), b"after", expected=0)
+            await store.close()
+            await following
+            await _verify(root / "noxu.db", outcomes, seen)
+        refused += sum(isinstance(outcome, (Unavailable, OutcomeUnknown)) for outcome in outcomes.values())
+        if counted < number:
+            assert not any(isinstance(outcome, Exception) for outcome in outcomes.values())
+            break
+        failures += 1
+    else:
+        raise AssertionError
+    record_property("failures", failures)
+    record_property("writes refused", refused)
+    assert failures > 3
+    assert refused
 
 
 async def _follow(store: SqliteStore, seen: list[Event]) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -67,17 +68,20 @@ async def inspect(file: Path) -> tuple[SqliteStore, dict[Revision, Event], dict[
 
 
 @pytest.mark.timeout(300 + 60 * KILLS)
-def test_kill_loses_no_acknowledged_write(tmp_path: Path) -> None:
+def test_kill_loses_no_acknowledged_write(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     file = tmp_path / "noxu.db"
     random = Random(os.urandom(8))
-    newest = 1
+    newest, total = 1, 0
     last: dict[str, Ack] = {}
     for number in range(KILLS):
         start, acks = run_and_kill(file, number, WRITES[number % len(WRITES)], random.uniform(0.0, 0.1))
         assert start == newest
+        total += len(acks)
         assert len({ack.revision for ack in acks}) == len(acks)
         newest = asyncio.run(_verify(file, acks, last, newest))
         assert check(file).problems == []
+    record_property("kills", KILLS)
+    record_property("acknowledged", total)
 
 
 async def _verify(file: Path, acks: list[Ack], last: dict[str, Ack], newest: Revision) -> Revision:

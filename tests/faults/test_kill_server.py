@@ -1,10 +1,12 @@
 """R1 and R14 for the whole server: killed during writes it loses none, stopped it leaves no files behind.
 
-NOXU_KILLS is the number of kills (10; 100 take a few minutes).
+NOXU_KILLS is the number of kills (10; 100 take a few minutes), NOXU_OBJECTS that of the objects of a server that is killed
+and started again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -25,13 +27,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from noxu.storage.check import check
-from tests.optional import skip_without_platform
+from tests.faults.keepalive import Connection
+from tests.faults.server_process import MAPS, ROOT, Process, exchange, free_port, many_files
 from tests.timing import HANGS_AFTER, cpu_seconds_of, eventually
 
 KILLS = int(os.environ.get("NOXU_KILLS", "10"))
+OBJECTS = int(os.environ.get("NOXU_OBJECTS", "1000"))
 WATCHES = 1000
-ROOT = Path(__file__).parents[2]
-MAPS = "/api/v1/namespaces/default/configmaps"
 WRITERS = 4
 CPU_SECONDS = 5.0  # of a start, and of a shutdown with a thousand watches; they take 0.5 s
 
@@ -44,72 +46,18 @@ class Ack(NamedTuple):
     value: str | None
 
 
-class Process:
-    """A server in a process of its own. `cpu_seconds` is the processor time of its start."""
-
-    def __init__(self, directory: Path, port: int) -> None:
-        self.directory, self.port = directory, port
-        (directory / "tmp").mkdir(exist_ok=True)
-        arguments = ["serve", "--data", str(directory / "data"), "--port", str(port)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "noxu", *arguments, "--kubeconfig", str(directory / "kubeconfig")],
-            cwd=ROOT,
-            env=os.environ | {"TMPDIR": str(directory / "tmp")},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.first_line = self.process.stdout.readline()
-        self.cpu_seconds = cpu_seconds_of(self.process.pid)
-
-    def ask(self, method: str, path: str, value: Any = None) -> tuple[int, Any]:
-        with contextlib.closing(self.connect()) as connection:
-            return exchange(connection, method, path, value)
-
-    def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS_AFTER)
-
-    def end(self, number: signal.Signals) -> str:
-        """Send the signal and wait for the end. The rest of the server's output."""
-        self.process.send_signal(number)
-        output, _ = self.process.communicate(timeout=HANGS_AFTER)
-        return output
-
-    def stop(self, number: signal.Signals) -> str:
-        """Like `end`, with a bound on the processor time that the shutdown takes."""
-        before, others = cpu_seconds_of(self.process.pid), _cpu_seconds_of_children()
-        output = self.end(number)
-        assert _cpu_seconds_of_children() - others - before < CPU_SECONDS
-        return output
+def stop(server: Process, number: signal.Signals) -> str:
+    """Like `Process.end`, with a bound on the processor time that the shutdown takes."""
+    before, others = cpu_seconds_of(server.process.pid), _cpu_seconds_of_children()
+    output = server.end(number)
+    assert _cpu_seconds_of_children() - others - before < CPU_SECONDS
+    return output
 
 
 def _cpu_seconds_of_children() -> float:
     """The processor time of child processes that have ended and have been waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def exchange(connection: http.client.HTTPConnection, method: str, path: str, value: Any = None) -> tuple[int, Any]:
-    body = None if value is None else json.dumps(value)
-    connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
-    answer = connection.getresponse()
-    return answer.status, json.loads(answer.read())
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        found: int = free.getsockname()[1]
-        return found
-
-
-@pytest.fixture
-def started(tmp_path: Path, port: int) -> Iterator[Process]:
-    server = Process(tmp_path, port)
-    yield server
-    if server.process.poll() is None:
-        server.end(signal.SIGKILL)
 
 
 # -- kill -9
@@ -208,6 +156,7 @@ def test_kill_loses_no_acknowledged_write(
         total += acknowledged(writers)
         known = verify(server, start, writers)
     output = server.end(signal.SIGTERM)
+    record_property("kills", KILLS)
     record_property("acknowledged", total)
     assert "Traceback" not in output
 
@@ -242,20 +191,45 @@ def verify(server: Process, start: int, writers: list[Writer]) -> dict[str, int]
     return {name: int(item["metadata"]["resourceVersion"]) for name, item in state.items()}
 
 
-# -- SIGTERM
+@pytest.mark.timeout(300 + OBJECTS // 10)
+def test_a_killed_server_with_many_objects_is_ready_again_soon(
+    started: Process, record_property: Callable[[str, object], None]
+) -> None:
+    async def create(numbers: Iterator[int]) -> None:
+        connection = Connection(started.port)
+        for number in numbers:
+            value = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"n{number}"},
+                "data": {"v": "x" * 500},
+            }
+            status, _ = await connection.ask("POST", MAPS, value)
+            assert status == 201
+        connection.close()
 
+    async def create_all() -> None:
+        numbers = iter(range(OBJECTS))
+        await asyncio.gather(*(create(numbers) for _ in range(32)))
 
-@contextlib.contextmanager
-def many_files(count: int) -> Iterator[None]:
-    """Allow so many open files, in this process and in the server."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < count:
-        skip_without_platform(f"{count} open files")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
+    start = time.monotonic()
+    asyncio.run(create_all())
+    record_property("objects", OBJECTS)
+    record_property("creates in a second", round(OBJECTS / (time.monotonic() - start)))
+    started.end(signal.SIGKILL)
+    start = time.monotonic()
+    again = Process(started.directory, started.port)
     try:
-        yield
+        assert again.ask("GET", f"{MAPS}?limit=1")[0] == 200
+        record_property("seconds until the first list is answered", round(time.monotonic() - start, 2))
+        record_property("of these, processor time", cpu_seconds_of(again.process.pid))
+        assert again.cpu_seconds < CPU_SECONDS
+        assert len(again.ask("GET", MAPS)[1]["items"]) == OBJECTS
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        again.end(signal.SIGKILL)
+
+
+# -- SIGTERM
 
 
 def test_sigterm_ends_a_thousand_watches_with_whole_events(tmp_path: Path, port: int) -> None:
@@ -273,7 +247,7 @@ def test_sigterm_ends_a_thousand_watches_with_whole_events(tmp_path: Path, port:
         for writer in writers:
             writer.start()
         eventually(partial(have_written, writers))
-        output = server.stop(signal.SIGTERM)
+        output = stop(server, signal.SIGTERM)
         assert server.process.returncode == 0
         assert "Traceback" not in output, output
         for peer in peers:
@@ -297,17 +271,20 @@ def test_sigterm_ends_a_thousand_watches_with_whole_events(tmp_path: Path, port:
                     assert stored.get(ack.name) == ack.value
 
 
-def test_a_second_server_on_the_same_file_is_refused_and_the_first_goes_on(started: Process, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        other_port = free.getsockname()[1]
+def test_a_second_server_on_the_same_file_is_refused_and_the_first_goes_on(
+    started: Process, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    cpu, start = _cpu_seconds_of_children(), time.monotonic()
     refused = subprocess.run(
-        [sys.executable, "-m", "noxu", "serve", "--data", tmp_path / "data", "--port", str(other_port)],
+        [sys.executable, "-m", "noxu", "serve", "--data", tmp_path / "data", "--port", str(free_port())],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=HANGS_AFTER,
         check=False,
     )
+    record_property("seconds until the process of a second server has ended", round(time.monotonic() - start, 2))
+    assert _cpu_seconds_of_children() - cpu < CPU_SECONDS
     assert refused.returncode != 0
     assert "in use by another process" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -315,5 +292,5 @@ def test_a_second_server_on_the_same_file_is_refused_and_the_first_goes_on(start
 
 
 def test_a_server_that_is_stopped_right_after_its_start_leaves_only_its_data(started: Process, tmp_path: Path) -> None:
-    assert "Traceback" not in started.stop(signal.SIGINT)
+    assert "Traceback" not in stop(started, signal.SIGINT)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["noxu.db"]

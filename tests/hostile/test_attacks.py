@@ -7,7 +7,6 @@ other processes do.
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -55,23 +54,7 @@ def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
     with Noxu(
         tmp_path_factory.mktemp("attacks"), [definition("drops", SPEC), custom_resource("Drop", "p", {"any": [1]})]
     ) as running:
-        gc.collect()
-        gc.freeze()  # as `noxu serve` does: objects of the test session do not slow down the server's collector
         yield running
-        gc.unfreeze()
-
-
-@pytest.fixture(scope="module")
-def loop_monitor(noxu: Noxu) -> Iterator[LoopMonitor]:
-    monitor = LoopMonitor()
-    running = asyncio.run_coroutine_threadsafe(monitor.run(), noxu._loop)
-    yield monitor
-    running.cancel()
-
-
-@pytest.fixture(scope="module")
-def target(noxu: Noxu) -> Target:
-    return Target(noxu.url)
 
 
 def body(spec: object, name: str = "x") -> bytes:

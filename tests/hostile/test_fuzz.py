@@ -19,12 +19,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
 
 HOST = (("Host", "127.0.0.1"),)
+JSON_HOST = (*HOST, ("Content-Type", "application/json"))
+DROPS = "/apis/hostile.example.com/v1/namespaces/default/drops"
 
 
 @given(sent=st.lists(requests(), min_size=1, max_size=4))
 @example(sent=[Request("OPTIONS", "*", HOST, None)])
 @example(sent=[Request("CONNECT", "127.0.0.1:1", HOST, None)])
 @example(sent=[Request("GET", f"/api/v1/namespaces?limit={'9' * 5000}", HOST, None)])
+@example(sent=[Request("POST", DROPS, JSON_HOST, b'{"kind":"Drop","metadata":1.5}')])
 def test_no_request_finds_a_bug(server: Fuzzed, sent: list[Request]) -> None:
     for request in sent:
         server.send(request)

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
 import select
 import socket
@@ -92,33 +90,19 @@ def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu_budget, "MAX_THREAD_SECONDS", SECONDS)
         with Noxu(tmp_path_factory.mktemp("schema"), [definition("drops", SPEC), custom_resource("Drop", "p")]) as noxu:
-            gc.collect()
-            gc.freeze()
             yield noxu
-            gc.unfreeze()
 
 
-@pytest.fixture(scope="module")
-def monitor(noxu: Noxu) -> Iterator[LoopMonitor]:
-    monitor = LoopMonitor()
-    running = asyncio.run_coroutine_threadsafe(monitor.run(), noxu._loop)
-    yield monitor
-    running.cancel()
-
-
-@pytest.fixture(scope="module")
-def target(noxu: Noxu) -> Target:
-    return Target(noxu.url)
-
-
-def longest_block(monitor: LoopMonitor, target: Target, method: str, path: str, sent: bytes, media_type: str) -> float:
+def longest_block(
+    loop_monitor: LoopMonitor, target: Target, method: str, path: str, sent: bytes, media_type: str
+) -> float:
     """The best of some tries: the first ones compile the schema."""
     blocked = []
     for _ in range(TRIES):
-        monitor.reset()
+        loop_monitor.reset()
         reply = target.send(method, path, sent, {"Content-Type": media_type})
         assert reply.status in (200, 201, 422, 500, 504), reply.message
-        blocked.append(monitor.longest)
+        blocked.append(loop_monitor.longest)
         if blocked[-1] < BLOCKED:
             break
     return min(blocked)
@@ -129,7 +113,7 @@ def longest_block(monitor: LoopMonitor, target: Target, method: str, path: str, 
     [*((spec, "create") for spec in SPECS), ("valid integers", "merge patch"), ("valid integers", "JSON patch")],
 )
 def test_a_small_body_against_a_large_schema_does_not_block_the_loop(
-    target: Target, monitor: LoopMonitor, spec: str, how: str
+    target: Target, loop_monitor: LoopMonitor, spec: str, how: str
 ) -> None:
     if how == "create":
         sent = body(SPECS[spec])
@@ -140,10 +124,10 @@ def test_a_small_body_against_a_large_schema_does_not_block_the_loop(
         operations = [{"op": "add", "path": "/spec", "value": SPECS[spec]}]
         request = ("PATCH", f"{DROPS}/p?dryRun=All", json.dumps(operations).encode(), JSON_PATCH)
     assert len(request[2]) <= 16 * 1024
-    assert longest_block(monitor, target, *request) < BLOCKED
+    assert longest_block(loop_monitor, target, *request) < BLOCKED
 
 
-def test_defaults_of_a_definition_do_not_block_the_loop(target: Target, monitor: LoopMonitor) -> None:
+def test_defaults_of_a_definition_do_not_block_the_loop(target: Target, loop_monitor: LoopMonitor) -> None:
     numbers = {
         "type": "array",
         "items": {"type": "integer", "anyOf": [{"minimum": n} for n in range(10, 400)]},
@@ -151,7 +135,7 @@ def test_defaults_of_a_definition_do_not_block_the_loop(target: Target, monitor:
     }
     crd = json.dumps(definition("bombs", {"type": "object", "properties": {"numbers": numbers}})).encode()
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
-    assert longest_block(monitor, target, "POST", path, crd, JSON) < BLOCKED
+    assert longest_block(loop_monitor, target, "POST", path, crd, JSON) < BLOCKED
 
 
 def defaulted(size: int) -> dict[str, Any]:
@@ -160,14 +144,14 @@ def defaulted(size: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"list": {"type": "array", "items": items}}}
 
 
-def test_defaults_do_not_multiply_a_body(noxu: Noxu, target: Target, monitor: LoopMonitor) -> None:
+def test_defaults_do_not_multiply_a_body(noxu: Noxu, target: Target, loop_monitor: LoopMonitor) -> None:
     noxu.apply(definition("large", defaulted(10_000)))
     sent = json.dumps(custom_resource("Large", "x", {"list": [{}] * 5_000}), separators=(",", ":")).encode()
     assert len(sent) <= 16 * 1024
     for _ in range(20):  # the first objects are left to the readable path
         reply = target.send("POST", path_of("large"), sent)
         assert (reply.status, reply.message) == (500, "etcdserver: request is too large")
-    assert longest_block(monitor, target, "POST", f"{path_of('large')}?dryRun=All", sent, JSON) < BLOCKED
+    assert longest_block(loop_monitor, target, "POST", f"{path_of('large')}?dryRun=All", sent, JSON) < BLOCKED
     fits = json.dumps(custom_resource("Large", "x", {"list": [{}] * 100})).encode()
     assert len(target.send("POST", path_of("large"), fits).body) > 1_000_000
 
@@ -189,22 +173,24 @@ def patterns_of(*patterns: str) -> bytes:
 
 
 PATTERNS = {
-    "one that is too large": (["\\pL{900}\\pL{900}"], "expression too large"),
+    "one that is too large": (["a{1000}" * 200], "expression too large"),
     "several that are too large together": (
-        ["\\pL{200}", "\\pL{201}", "\\pL{150}"],
+        ["a{1000}" * 70 + f"b{{{n}}}" for n in range(8)],
         "a definition may have at most 500000",
     ),
+    "several with repeated Unicode classes": ([f"\\pL{{90{n}}}\\pL{{900}}" for n in range(8)], None),
 }
 
 
 @pytest.mark.parametrize(("patterns", "error"), PATTERNS.values(), ids=PATTERNS)
 def test_large_patterns_neither_block_the_loop_nor_stay_in_memory(
-    target: Target, monitor: LoopMonitor, patterns: list[str], error: str
+    target: Target, loop_monitor: LoopMonitor, patterns: list[str], error: str | None
 ) -> None:
     crd = patterns_of(*patterns)
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
-    assert longest_block(monitor, target, "POST", path, crd, JSON) < BLOCKED
-    assert error in target.send("POST", path, crd, {"Content-Type": JSON}).message
+    assert longest_block(loop_monitor, target, "POST", path, crd, JSON) < BLOCKED
+    reply = target.send("POST", path, crd, {"Content-Type": JSON})
+    assert reply.status == 201 if error is None else error in reply.message
 
 
 def test_a_pattern_takes_bounded_memory() -> None:

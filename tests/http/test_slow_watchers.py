@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -84,8 +84,12 @@ def whole_events(chunks: bytes) -> list[bytes]:
 
 
 async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
-    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    record_property: Callable[[str, object], None],
 ) -> None:
+    record_property("watches that do not read", STALLED)
     monkeypatch.setattr(watch, "STALLED_AFTER", 1.0)
     ended: list[watch.Stream] = []
     run = watch.Stream.run

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
@@ -89,8 +89,12 @@ def url_of(server: Server, query: str, **more: str) -> str:
     return f"{server.url}{path}?{parameters}"
 
 
+@pytest.mark.timeout(600 + EVENTS // 100)
 async def test_r6_streams_keep_their_promises_under_load(
-    server: Server, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+    server: Server,
+    session: aiohttp.ClientSession,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """Eight watches of all kinds, 20,000 events, bookmarks all the time."""
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.02)
@@ -124,6 +128,8 @@ async def test_r6_streams_keep_their_promises_under_load(
     for reader, selects in zip(others, selections, strict=True):
         assert any(event.type == "BOOKMARK" for event in reader.events)
         judge(Watched(start, reader.events, (), selects, upto=end), history)
+    record_property("events", len(history))
+    record_property("watches", len(readers))
 
 
 async def _several(writer: Writer, count: int) -> None:
@@ -194,7 +200,7 @@ async def tapped(server: Server, after: int, seconds: float = 0.0) -> Tap:
 
 
 async def test_r7_a_watch_from_every_revision_shows_the_exact_rest(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     """Also from 1, from now, and where the cache has forgotten and the store remembers."""
     monkeypatch.setattr(cache, "MAX_RECENT", HISTORY // 2)
@@ -209,6 +215,7 @@ async def test_r7_a_watch_from_every_revision_shows_the_exact_rest(
     for n, step in enumerate(history):
         assert b"".join((await tapped(server, step.revision)).data).splitlines() == lines[n + 1 :]
     assert (await tapped(server, store.revision + 1)).data == []
+    record_property("revisions", HISTORY)
 
 
 async def test_r7_after_compaction_a_watch_shows_the_exact_rest_or_expired(

@@ -1,9 +1,13 @@
-"""R8: any sequence of writes, watches, compactions and pauses: every stream keeps the nine promises, or ends with 410."""
+"""R8: any sequence of writes, watches, compactions and pauses: every stream keeps the nine promises, or ends with 410.
+
+NOXU_INTERLEAVINGS is the number of sequences.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -24,6 +28,7 @@ from tests.http.streams import Seen, Step, Watched, history_of, judge, seen
 from tests.timing import hang_guard
 
 T = TypeVar("T")
+INTERLEAVINGS = int(os.environ.get("NOXU_INTERLEAVINGS", "40"))
 MAPS = "/configmaps"
 PLACES = [("default/", "a"), ("default/", "b"), ("other/", "a")]
 
@@ -175,8 +180,9 @@ class Machine(RuleBasedStateMachine):
             judge(Watched(after, events, (), selects, upto), self.steps)
 
 
-def test_r8_whatever_happens_streams_keep_their_promises(monkeypatch: Any) -> None:
+def test_r8_whatever_happens_streams_keep_their_promises(monkeypatch: Any, record_property: Any) -> None:
     """Short memories of the cache and the log, and short steps, so that everything that can be overtaken is."""
+    record_property("sequences", INTERLEAVINGS)
     monkeypatch.setattr(cache, "MAX_RECENT", 3)
     monkeypatch.setattr(fanout, "STEP", 1)
     monkeypatch.setattr(log, "TAIL_EVENTS", 4)
@@ -184,7 +190,7 @@ def test_r8_whatever_happens_streams_keep_their_promises(monkeypatch: Any) -> No
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=INTERLEAVINGS, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import gzip
 import re
 import socket
@@ -374,6 +375,37 @@ async def test_the_ca_bundle_is_what_is_trusted(client: WebhookClient, authority
         assert (
             await client(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=30)
         ).body == b"yes"
+
+
+@needs_openssl
+@pytest.mark.parametrize("headers", [{}, {"Connection": "close"}], ids=["kept", "closed before"])
+async def test_no_connection_is_open_when_the_client_is_closed(authority: Authority, headers: dict[str, str]) -> None:
+    """Also if the webhook never says goodbye, for which TLS waits half a minute."""
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(http(b"yes", **headers))
+        await ended.wait()
+
+    client = WebhookClient()
+    async with hang_guard(), serving(serve, authority.context) as port:
+        await client(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=30)
+        assert len(connections_to(port)) == 1
+        await client.close()
+        assert connections_to(port) == []
+        ended.set()
+
+
+def connections_to(port: int) -> list[socket.socket]:
+    """The open sockets in this process that are connected to a port."""
+    found = []
+    for thing in gc.get_objects():
+        if type(thing) is socket.socket and thing.family == socket.AF_INET:
+            with contextlib.suppress(OSError):
+                if thing.getpeername()[1] == port:
+                    found.append(thing)
+    return found
 
 
 @needs_openssl

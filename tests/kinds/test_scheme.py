@@ -62,3 +62,13 @@ def test_unknown_kinds_have_no_table(api_version: str, kind: str) -> None:
 
 def test_a_list_has_one_table() -> None:
     assert struct_of("v1", "SecretList") is struct_of("v1", "SecretList")
+
+
+def test_some_kinds_have_a_propagation_policy_of_their_own() -> None:
+    found = {(kind.api_version, kind.kind): kind.propagation for kind in served() if kind.propagation != "Background"}
+    assert found == {
+        ("v1", "ReplicationController"): "Orphan",
+        ("batch/v1", "Job"): "Orphan",
+        ("v1", "Event"): "Unsupported",
+        ("events.k8s.io/v1", "Event"): "Unsupported",
+    }

@@ -75,6 +75,47 @@ def test_the_resources_of_a_version_are_in_the_order_in_which_they_were_defined(
     assert catalog.in_version("example.com", "v1beta1") == []
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "plural"),
+    [
+        ("v1", "ConfigMap", "configmaps"),
+        ("example.com/v2", "Things", "things"),
+        ("example.com/v1beta1", "Things", None),
+        ("example.com/v2", "things", None),
+        ("hidden.example.com/v1", "Hidden", None),
+        ("authentication.k8s.io/v1", "TokenReview", None),
+    ],
+)
+def test_kinds_of_stored_objects_are_found(catalog: Catalog, api_version: str, kind: str, plural: str | None) -> None:
+    found = catalog.kinds.get((api_version, kind))
+    assert (found.plural if found else None) == plural
+
+
+@pytest.mark.parametrize(
+    ("collection", "version"),
+    [
+        ("/configmaps", "v1"),
+        ("example.com/things", "v2"),
+        ("example.com/others", "v10"),
+        ("a.example.com/mine", "v1alpha1"),
+        ("hidden.example.com/hidden", None),
+        ("authentication.k8s.io/tokenreviews", None),
+    ],
+)
+def test_the_best_served_version_of_a_collection_is_preferred(
+    catalog: Catalog, collection: str, version: str | None
+) -> None:
+    found = catalog.preferred.get(collection)
+    assert (found.version if found else None) == version
+
+
+def test_followers_are_called_after_the_catalog_was_replaced(catalog: Catalog) -> None:
+    live, seen = LiveCatalog(catalog), list[Catalog]()
+    live.followers.append(lambda: seen.append(live.current))
+    live.replace(without := catalog.with_definition("things", None))
+    assert seen == [without]
+
+
 def test_a_change_of_a_definition_makes_another_catalog(catalog: Catalog) -> None:
     live = LiveCatalog(catalog)
     live.current = catalog.with_definition("things", defined("things", "v3"))

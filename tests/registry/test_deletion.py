@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.registry import deletion
+from noxu.apiserver.registry.builtin import BuiltIn, resource_of
 from noxu.apiserver.registry.deletion import delete_all, delete_keys
 from noxu.apiserver.registry.draft import Action, DeleteOptions, Draft, Outcome, Preconditions, WriteRequest
+from noxu.apiserver.registry.resource import Versions
 from noxu.apiserver.values import Object
 from noxu.storage.types import Unavailable
 from tests.faults.flaky import FlakyStore
@@ -118,6 +122,36 @@ async def test_an_object_with_finalizers_remains_and_is_marked(
     assert (metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"]) == (NOW, 0)
     assert metadata["generation"] == 2
     assert await world.stored() == value
+
+
+POLICIES: Final[dict[str, tuple[str, list[str], str, list[str] | None]]] = {
+    # the kind's own policy, finalizers before, propagation, finalizers after; None: removed at once
+    "Background": ("Background", [], "", None),
+    "Orphan": ("Orphan", [], "", ["orphan"]),
+    "Orphan, with a finalizer of its own": ("Orphan", [MINE], "", [MINE, "orphan"]),
+    "Orphan, in the background": ("Orphan", [], "Background", None),
+    "Orphan, in the foreground": ("Orphan", [], "Foreground", ["foregroundDeletion"]),
+    "Orphan, with the finalizer of the foreground": ("Orphan", ["foregroundDeletion"], "", ["foregroundDeletion"]),
+    "Unsupported, in the foreground": ("Unsupported", [], "Foreground", None),
+    "Unsupported, orphaning": ("Unsupported", [], "Orphan", None),
+    "Unsupported, with finalizers": ("Unsupported", ["orphan", MINE], "", [MINE]),
+}
+
+
+@pytest.mark.parametrize(("policy", "before", "propagation", "after"), POLICIES.values(), ids=POLICIES)
+async def test_without_a_propagation_policy_that_of_the_kind_counts(
+    world: World, policy: Propagation, before: list[str], propagation: str, after: list[str] | None
+) -> None:
+    table = world.resource("configmaps").table
+    assert table is not None
+    kind = replace(table, propagation=policy)
+    resource = resource_of(kind, BuiltIn(kind))
+    Versions([resource], resource)
+    value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": before}}
+    await world.create(value, resource=resource)
+    deleted = await delete(world, "c", resource=resource, propagation=propagation)
+    assert deleted["metadata"].get("finalizers") == (after or before or None)
+    assert ("deletionTimestamp" in deleted["metadata"]) is (after is not None)
 
 
 async def test_deleting_again_keeps_the_time_and_the_generation(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,20 @@ import pytest
 from noxu.apiserver.go.regexp_syntax import PatternError
 from noxu.apiserver.schema import patterns
 from noxu.apiserver.values import Object
+from tests.timing import cpu_seconds
 
 
+@pytest.fixture(params=["UTF-8", "an alphabet of its own"])
+def _compiled_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every pattern is compiled in this way: without memory for UTF-8, in the other one."""
+    if request.param != "UTF-8":
+        monkeypatch.setattr(patterns, "MEMORY", 1)
+        patterns._compile_cached.cache_clear()
+    yield
+    patterns._compile_cached.cache_clear()
+
+
+@pytest.mark.usefixtures("_compiled_as")
 @pytest.mark.parametrize(
     ("pattern", "text", "matches"),
     [
@@ -67,6 +80,7 @@ def test_search(pattern: str, text: str, matches: bool) -> None:
     assert patterns.compile(pattern).search(text) is matches
 
 
+@pytest.mark.usefixtures("_compiled_as")
 @pytest.mark.parametrize(
     ("pattern", "text", "found"),
     [
@@ -95,19 +109,51 @@ def test_a_bad_pattern_is_a_value_error_in_go_s_words() -> None:
         patterns.compile("a(b")
 
 
-def test_a_pattern_that_needs_more_memory_than_usual_compiles() -> None:
-    assert patterns.compile(r"^\pL{400}$").search("é" * 400)
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"^\pL{400}$", "é" * 400),
+        (r"^\pL{900}\pL{900}$", "日" * 1_800),
+        (r"(?i)^[\p{Greek}\p{Cyrillic}]{1,1000}k$", "Ωж\u212a"),
+        (r"^\p{Lu}{500}\P{Lu}{500}$", "É" * 500 + "é" * 500),
+        (r"\pL" * 2_000, "é" * 2_000),
+        ("^" + "a{1000}" * 70, "a" * 70_000),
+    ],
+    ids=["letters", "twice", "ignoring case", "and others", "written often", "ASCII"],
+)
+def test_a_large_pattern_compiles_in_bounded_time(pattern: str, text: str) -> None:
+    """Nothing interrupts RE2 while it compiles one program."""
+    compiled = patterns.compile(pattern)
+    assert compiled.search(text)
+    assert not compiled.search("1" + text[1:])
+    assert compiled.size <= 78_000
 
 
-def test_a_pattern_that_needs_more_memory_than_a_pattern_may_take_is_refused() -> None:
+TOO_LARGE = {
+    "too many instructions": "a{1000}" * 200,
+    "too many sorts of characters in too many instructions": f"(?:{''.join(map(chr, range(0x4E00, 0x4F00)))}){{500}}",
+    "too many classes": "".join(f"[{chr(n)}-{chr(n + 3)}]" for n in range(0x4E00, 0x5300)),
+    "too long": "a" * (patterns.MAX_LENGTH + 1),
+}
+
+
+@pytest.mark.parametrize("pattern", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_a_pattern_that_is_too_large_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="expression too large"):
-        patterns.compile(r"^\pL{1000}$")
+        patterns.compile(pattern)
+
+
+def test_no_program_takes_longer_than_the_loop_may_be_blocked() -> None:
+    """Of the steps of compiling a large pattern, RE2's are those that cannot be interrupted."""
+    slowest = "a{1000}" * 77
+    assert cpu_seconds(lambda: patterns._program(slowest, slowest)) < 0.05
 
 
 def test_a_large_pattern_is_not_cached() -> None:
     """Those who use it keep it."""
-    assert patterns.size(r"\pL{10}") == patterns.compile(r"\pL{10}").size > patterns.MAX_CACHED_SIZE
-    assert patterns.compile(r"\pL{10}") is not patterns.compile(r"\pL{10}")
+    large = r"\pL{9}"
+    assert patterns.size(large) == patterns.compile(large).size > patterns.MAX_CACHED_SIZE
+    assert patterns.compile(large) is not patterns.compile(large)
 
 
 def test_a_pattern_is_compiled_once() -> None:
@@ -135,14 +181,16 @@ BY_CHANCE = [json.loads(line) for line in Path(__file__).with_name("patterns.jso
 TEXTS = ["", "abc", "aab\n", "é☃K", "a.*b 1_", "ſs\t"]
 
 
-TOO_LARGE = "\\pL(?U){1000}\\n\\[[.a.]]"  # needs 24 MiB
-
-
-@pytest.mark.parametrize(
-    "row", [row for row in BY_CHANCE if row["pattern"] != TOO_LARGE], ids=lambda row: row["pattern"]
-)
+@pytest.mark.parametrize("row", BY_CHANCE, ids=lambda row: row["pattern"])
 def test_patterns_match_as_in_go(row: Object) -> None:
     assert judged(row["pattern"]) == {name: result for name, result in row.items() if name != "pattern"}
+
+
+@pytest.mark.parametrize("row", BY_CHANCE[::30], ids=lambda row: row["pattern"])
+def test_patterns_with_an_alphabet_match_as_in_go(row: Object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "MEMORY", 1)
+    patterns._compile_cached.cache_clear()
+    test_patterns_match_as_in_go(row)
 
 
 def judged(pattern: str) -> Object:

@@ -174,6 +174,56 @@ async def test_writers_of_different_keys_do_not_disturb_each_other(store: Store)
     assert await store.count(EVERYTHING) == 60
 
 
+# Scans.
+
+
+async def scanned(store: Store, *texts: bytes) -> dict[Key, KeyValue]:
+    found = [item async for items in store.scan(texts) for item in items]
+    assert len(found) == len({item.key for item in found})
+    return {item.key: item for item in found}
+
+
+SCANS: dict[str, tuple[tuple[bytes, ...], str]] = {
+    "a text of one value": ((b"c4",), "c"),
+    "a text of several values": ((b"1",), "oz"),
+    "several texts": ((b"o1", b"b2"), "ob"),
+    "a text of all values": ((b"",), "bcoz"),
+    "texts of values that have been replaced or deleted": ((b"a", b"b1", b"c1", b"c3"), ""),
+    "a text of no value": ((b"nothing",), ""),
+    "a text with a NUL": ((b"c\x00",), ""),
+}
+
+
+@pytest.mark.parametrize(("texts", "found"), SCANS.values(), ids=SCANS)
+async def test_a_scan_finds_the_current_values_that_contain_a_text(
+    store: Store, texts: tuple[bytes, ...], found: str
+) -> None:
+    state = states(await written(store, *HISTORY), store.revision)
+    expected = {key: item for key, item in state.items() if item.value[:1].decode() in found and found}
+    assert await scanned(store, *texts) == expected
+
+
+async def test_a_scan_finds_all_values_of_a_large_store(store: Store) -> None:
+    keys = [thing(f"n{number}") for number in range(2500)]
+    await asyncio.gather(*(store.put(key, b"text", expected=0) for key in keys))
+    await store.compact(store.revision - 1000)
+    assert (await scanned(store, b"text")).keys() == set(keys)
+
+
+async def test_a_scan_does_not_miss_what_is_not_written_meanwhile(store: Store) -> None:
+    for number in range(1500):
+        await store.put(thing(f"n{number}"), b"old", expected=0)
+    found: dict[Key, bytes] = {}
+    async for items in store.scan([b"old", b"new"]):
+        found |= {item.key: item.value for item in items}
+        for name in ("n0", "n1499"):
+            current = await store.get(thing(name))
+            await store.put(thing(name), b"new", expected=current.revision if current else 0)
+    assert {key for key, value in found.items() if value == b"old"} >= {
+        thing(f"n{number}") for number in range(1, 1499)
+    }
+
+
 # 4. Visible when answered.
 
 

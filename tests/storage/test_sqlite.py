@@ -20,7 +20,7 @@ import uvloop
 from noxu.storage import database, group_commit, log, migrations, sqlite
 from noxu.storage.rows import row
 from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, OpenError, OutcomeUnknown, Prefix
+from noxu.storage.types import EVERYTHING, Conflict, Corrupt, Event, Key, KeyValue, OpenError, OutcomeUnknown, Prefix
 from tests.optional import skip_without_platform
 from tests.timing import HANGS_AFTER
 
@@ -601,3 +601,31 @@ async def test_the_tail_of_the_log_is_bounded(
     assert sqlite._log.find(101) is not None
     assert sqlite._log.find(80) is None
     assert len(await collect(sqlite, after=1, upto=101)) == 100
+
+
+async def test_a_scan_leaves_out_corrupt_values(file: Path) -> None:
+    store = await SqliteStore.open(file)
+    for name in "abc":
+        await store.put(Key("g/things", "p/", name), b"text", expected=0)
+    await store.close()
+    a_database(file, "UPDATE log SET value = CAST('other text' AS BLOB) WHERE name = 'b'")
+    store = await SqliteStore.open(file)
+    found = [item.key.name async for items in store.scan([b"text"]) for item in items]
+    await store.close()
+    assert found == ["a", "c"]
+
+
+async def test_a_scan_reads_the_rest_of_a_file_of_which_a_part_is_unreadable(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        await sqlite.put(Key("g/things", "p/", name), b"text", expected=0)
+    fetch = sqlite._fetch
+
+    async def fail_at_revision_3(sql: str, parameters: Any) -> Any:
+        if "instr" in sql and parameters[0] <= 3 <= parameters[1]:
+            raise Corrupt("planned")
+        return await fetch(sql, parameters)
+
+    monkeypatch.setattr(sqlite, "_fetch", fail_at_revision_3)
+    assert [item.key.name async for items in sqlite.scan([b"text"]) for item in items] == ["a", "c"]

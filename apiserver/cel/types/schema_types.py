@@ -7,14 +7,13 @@ use these sizes. A schema that has no type (no `type`, or an array or map of suc
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Final
 from weakref import WeakValueDictionary
 
 from noxu.apiserver.cel.escaping import KEYWORDS, escape
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.types import Kind, Type
-from noxu.apiserver.schema.structural import MISSING, Structural, ValueValidation
+from noxu.apiserver.schema.structural import MISSING, Structural, ValueValidation, of_schema
 
 MAX_REQUEST_BYTES: Final = 3 * 1024 * 1024
 MAX_NAME_LENGTH: Final = 253
@@ -188,7 +187,7 @@ def _sized(scalar: Type, sizes: tuple[int, int]) -> DeclType:
     return _declare(scalar, min_size=sizes[0], max_elements=sizes[1])
 
 
-@lru_cache(1024)
+@of_schema
 def with_type_and_object_meta(schema: Structural) -> Structural:
     """The schema as rules see it: with apiVersion and kind, and with name and generateName as the only metadata."""
     properties = schema.properties

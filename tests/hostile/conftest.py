@@ -1,0 +1,30 @@
+"""The server under attack, which each module starts in a fixture `noxu`, and the monitor of its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from noxu.apiserver.testing.handle import Noxu
+from tests.hostile.loop_monitor import LoopMonitor
+from tests.hostile.raw_http import Target
+
+
+@pytest.fixture(scope="module")
+def loop_monitor(noxu: Noxu) -> Iterator[LoopMonitor]:
+    """Objects of the test session do not slow down the server's collector meanwhile, as in `noxu serve`."""
+    gc.collect()
+    gc.freeze()
+    monitor = LoopMonitor()
+    running = asyncio.run_coroutine_threadsafe(monitor.run(), noxu._loop)
+    yield monitor
+    running.cancel()
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="module")
+def target(noxu: Noxu) -> Target:
+    return Target(noxu.url)

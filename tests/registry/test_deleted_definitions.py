@@ -1,0 +1,92 @@
+"""Deleted definitions leave nothing in memory: neither their schemas nor what was derived from them."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.entry import Entry, Rendering
+from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.testing.handle import Noxu
+from noxu.storage.types import Event, Key, KeyValue
+from tests.hostile.raw_http import Target, custom_resource, definition, path_of
+from tests.timing import eventually
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PER_CYCLE = 10
+PER_DEFINITION = (
+    10  # containers: an empty collection, whose watches and log start anew when its definition is created again
+)
+WINDOWS = {Change, Entry, Event, Key, KeyValue, Rendering}
+"""What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection."""
+
+
+def spec(number: int) -> dict[str, Any]:
+    """A schema with a bit of everything. Its texts, which are cached by themselves, are the same in each cycle."""
+    item = {
+        "type": "object",
+        "required": ["k"],
+        "properties": {
+            "k": {"type": "string", "pattern": f"^a{{{number}}}"},
+            "n": {"type": "integer", "default": number},
+        },
+    }
+    template = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "type": "object",
+        "properties": {
+            "list": {
+                "type": "array",
+                "items": item,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["k"],
+            },
+            "template": template,
+        },
+        "x-kubernetes-validations": [{"rule": f"!has(self.list) || size(self.list) < {100 + number}"}],
+    }
+
+
+def test_what_remains_does_not_grow_with_the_definitions_that_were_deleted(tmp_path: Path) -> None:
+    """Compared within one run: after two and four cycles of creating and deleting."""
+    with Noxu(tmp_path) as noxu:
+        target, cycles = Target(noxu.url), 0
+
+        def after(count: int) -> Counter[type]:
+            nonlocal cycles
+            while cycles < count:
+                cycles += 1
+                cycle(noxu, target, cycles)
+            gc.collect()
+            return Counter(map(type, gc.get_objects()))
+
+        after(1)  # which imports modules
+        once, twice = after(2), after(4)
+    assert twice[Structural] == once[Structural]
+    grown = Counter({kind: count for kind, count in (twice - once).items() if kind not in WINDOWS})
+    assert grown.total() <= 2 * PER_CYCLE * PER_DEFINITION, grown
+
+
+def cycle(noxu: Noxu, target: Target, number: int) -> None:
+    plurals = [f"c{number}d{n}s" for n in range(PER_CYCLE)]
+    for n, plural in enumerate(plurals):
+        template = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
+        kind = plural.removesuffix("s").capitalize()
+        noxu.apply(
+            definition(plural, spec(n)), custom_resource(kind, "x", {"list": [{"k": "a" * 20}], "template": template})
+        )
+        assert target.send("GET", path_of(plural)).status == 200
+        assert (
+            target.send(
+                "GET", f"{path_of(plural)}/x", headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+            ).status
+            == 200
+        )
+    for plural in plurals:
+        assert target.send("DELETE", f"{DEFINITIONS}/{plural}.hostile.example.com").status == 200
+    eventually(lambda: target.send("GET", DEFINITIONS).json["items"] == [])
+    store = noxu._server.plane.store
+    noxu._call(store.compact(store.revision))
