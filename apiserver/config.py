@@ -35,6 +35,7 @@ class Config:
     `admission_plugins`: the plug-ins that run.
     `event_ttl`: the seconds for which Events are retained after their last write; 0: until they are deleted.
     `garbage_collection`: run the garbage collector.
+    `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     """
 
     host: str = DEFAULT_HOST
@@ -49,3 +50,4 @@ class Config:
     event_ttl: float = DEFAULT_EVENT_TTL
     admission_plugins: frozenset[str] = frozenset(PLUGINS)
     garbage_collection: bool = True
+    kinds: tuple[Path, ...] = ()

@@ -30,6 +30,7 @@ def run(options: argparse.Namespace) -> int:
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,
         admission_plugins=options.admission_plugins,
+        kinds=tuple(options.kinds),
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module
