@@ -104,6 +104,14 @@ def _serve(command: argparse.ArgumentParser) -> None:
         metavar="PLUGIN,...",
         help="run these admission plug-ins; all are enabled by default; can be repeated",
     )
+    command.add_argument(
+        "--kinds",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
+    )
     _feature_gates(command)
     command.add_argument(
         "files",

@@ -37,6 +37,7 @@ class Config:
     `admission_plugins`: the plug-ins that run.
     `event_ttl`: the seconds for which Events are retained after their last write; 0: until they are deleted.
     `controllers`: the list of kube-controller-manager's controllers to run; None: those of the profile.
+    `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     """
 
     host: str = DEFAULT_HOST
@@ -52,3 +53,4 @@ class Config:
     profile: Profile = "local"
     controllers: tuple[str, ...] | None = None
     admission_plugins: frozenset[str] = frozenset(PLUGINS)
+    kinds: tuple[Path, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from noxu.apiserver.controllers.service_addresses import ServiceAddressControlle
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.registry import custom
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
@@ -42,6 +43,7 @@ from noxu.apiserver.registry.service_addresses import Pool
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.security.reviews import Reviews
 from noxu.apiserver.security.tokens import Tokens
+from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Caller, no_caller
 from noxu.storage.store import Store
 from noxu.storage.types import Corrupt
@@ -119,6 +121,7 @@ def assemble(
     facts: Facts | None = None,
     root_ca: str = "",
     admission_plugins: Collection[str] = PLUGINS,
+    foreign: Iterable[Object] = (),
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
@@ -126,9 +129,11 @@ def assemble(
     the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
     None: the default of their kind). `admission_plugins` are the admission plug-ins that run. `controllers` is the list of
     kube-controller-manager's controllers, as in `--controllers`. `facts` describe a server; without them the objects that a
-    server creates about itself are missing. `root_ca` is the CA of its certificate in PEM.
+    server creates about itself are missing. `root_ca` is the CA of its certificate in PEM. `foreign` are definitions of
+    further kinds, which are served without being stored themselves.
     """
-    catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()]))
+    served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
+    catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()], served))
     cache = WatchCache(store)
     reader, persistence = Reader(store, cache), Persistence(store, cache, as_cbor=features.cbor)
     conversions = Conversions(caller or no_caller, identifiers=identifiers)

@@ -41,6 +41,7 @@ from noxu.apiserver.kubeconfig import is_own, write_kubeconfig
 from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.observability import health
 from noxu.apiserver.registry.offload import LargeRequests
+from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
 from noxu.storage.types import OpenError, Revision, Unavailable
@@ -130,6 +131,7 @@ class Server:
             controllers=controllers,
             facts=Facts(listener.getsockname()[1], socket.gethostname(), self.identifiers.new_uid()),
             admission_plugins=self.config.admission_plugins,
+            foreign=_foreign_kinds(self.config.kinds),
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
@@ -252,6 +254,32 @@ async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> Non
             except Unavailable as error:
                 log.warning("the history is not compacted: %s; the next attempt is in %g s", error, COMPACT_EVERY)
         old = store.revision
+
+
+def _documents_of(file: Path) -> Iterator[Object]:
+    """The documents of a file in JSON or YAML. Raises OSError, ValueError."""
+    for part in manifests.split(file.read_bytes()):
+        if part.error:
+            raise ValueError(part.error)
+        if part.decoded is not None:
+            yield part.decoded.value or {}
+
+
+def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
+    """The definitions of the kinds in OpenAPI documents. Raises StartError."""
+    if not paths:
+        return []
+    from noxu.apiserver.crd import openapi_kinds  # few servers need it
+
+    found: list[Object] = []
+    try:
+        for file in (file for path in paths for file in manifests.files(path)):
+            found += [document for document in _documents_of(file) if openapi_kinds.definitions([document])]
+    except LoadError as error:
+        raise StartError(f"--kinds {error}") from None
+    except (OSError, ValueError) as error:
+        raise StartError(f"--kinds {file}: {error}") from None
+    return openapi_kinds.definitions(found)
 
 
 # -- the process ------------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
         profile=options.profile,
         controllers=options.controllers,
         admission_plugins=options.admission_plugins,
+        kinds=tuple(options.kinds),
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module

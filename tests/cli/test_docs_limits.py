@@ -62,7 +62,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("deviations.md", r"YAML \| (\w+) mebibyte of indentation", "apiserver.api.codec:MAX_INDENTATION", MIB),
     ("deviations.md", r"indentation, and (\d+) times", "apiserver.api.codec:INDENTATION_RATIO", 1),
     ("deviations.md", r"a selector \| (\d+) Ki characters", "apiserver.http.options:MAX_SELECTOR", KIB),
-    ("deviations.md", r"program and automaton in (\d+) MiB", "apiserver.schema.patterns:MEMORY_LARGE", MIB),
+    ("deviations.md", r"a pattern \| (\d+) Ki characters", "apiserver.schema.patterns:MAX_LENGTH", KIB),
     ("deviations.md", r"a webhook's answer \| (\d+) MiB", "apiserver.webhook.client:MAX_ANSWER", MIB),
     (
         "deviations.md",
