@@ -27,14 +27,8 @@ STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "p
 VIRTUAL_VERBS: Final = ("create",)
 """The verbs of virtual resources, which are answered, but not stored."""
 
-METADATA_OF_STATUS: Final = tuple(
-    f"metadata.{name}"
-    for name in (
-        "deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"
-    )
-)  # fmt: skip
-"""The metadata that an update of /status does not change (meta/v1 ResetObjectMetaForStatus)."""
-
+NOW: Final = {"now": True}
+"""In `Kind.initial`: the time of the write."""
 
 Propagation = Literal["Background", "Orphan", "Unsupported"]
 """The default propagation policy of a kind. Unsupported: an object owns nothing, and every policy is ignored."""
@@ -205,7 +199,7 @@ def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Cont
         for path in kind.fresh:
             _put(new, path, None)
         for path, value in kind.initial.items():
-            _put(new, path, copy(value))
+            _put(new, path, context.now or None if value == NOW else copy(value))
     else:
         _restore(kind, new, old, context.subresource)
     kind.load_rules().complete(new, old, context)

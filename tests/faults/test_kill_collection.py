@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.test_kill_server import MAPS, Process, port, started  # noqa: F401 - fixtures
+from tests.faults.server_process import MAPS, Process
 from tests.timing import eventually
 
 CHILDREN = 60
@@ -43,11 +43,12 @@ def left(server: Process) -> dict[str, list[str]]:
     return {
         item["metadata"]["name"]: [owner["name"] for owner in item["metadata"].get("ownerReferences", ())]
         for item in items
+        if item["metadata"]["name"] != "kube-root-ca.crt"
     }
 
 
 @pytest.fixture
-def family(started: Process) -> Process:  # noqa: F811
+def family(started: Process) -> Process:
     """A server with owners and their children; some of those of `kept` had another owner, too."""
     owners = {name: create(started, name) for name in (*POLICIES, "kept")}
     for name, owner in owners.items():
