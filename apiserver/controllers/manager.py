@@ -91,13 +91,44 @@ def _service_accounts(parts: Parts) -> Reconciler[Any]:
     return ServiceAccountController(parts.reader, parts.writer, namespaces, accounts, parts.clock)
 
 
+def _cluster_roles(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.cluster_roles import ClusterRoleAggregationController
+
+    roles = parts.resource("rbac.authorization.k8s.io", "clusterroles")
+    return ClusterRoleAggregationController(parts.reader, parts.writer, roles, parts.clock)
+
+
+def _claim_protection(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.volume_protection import ClaimProtection
+
+    claims, pods = parts.resource("", "persistentvolumeclaims"), parts.resource("", "pods")
+    return ClaimProtection(parts.reader, parts.writer, claims, pods, parts.clock)
+
+
+def _volume_protection(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.volume_protection import VolumeProtection
+
+    volumes, claims = parts.resource("", "persistentvolumes"), parts.resource("", "persistentvolumeclaims")
+    return VolumeProtection(parts.reader, parts.writer, volumes, claims, parts.clock)
+
+
+def _attributes_class_protection(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.volume_protection import AttributesClassProtection
+
+    classes, claims = (
+        parts.resource("storage.k8s.io", "volumeattributesclasses"),
+        parts.resource("", "persistentvolumeclaims"),
+    )
+    return AttributesClassProtection(parts.reader, parts.writer, classes, claims, parts.clock)
+
+
 CONTROLLERS: Final = (
     Known("bootstrap-signer-controller", "bootstrapsigner"),
     Known("certificatesigningrequest-approving-controller", "csrapproving"),
     Known("certificatesigningrequest-cleaner-controller", "csrcleaner"),
     Known("certificatesigningrequest-signing-controller", "csrsigning"),
     Known("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
-    Known("clusterrole-aggregation-controller", "clusterrole-aggregation"),
+    Known("clusterrole-aggregation-controller", "clusterrole-aggregation", _cluster_roles),
     Known("cronjob-controller", "cronjob"),
     Known("daemonset-controller", "daemonset"),
     Known("deployment-controller", "deployment"),
@@ -119,8 +150,8 @@ CONTROLLERS: Final = (
     Known("persistentvolume-attach-detach-controller", "attachdetach"),
     Known("persistentvolume-binder-controller", "persistentvolume-binder"),
     Known("persistentvolume-expander-controller", "persistentvolume-expander"),
-    Known("persistentvolume-protection-controller", "pv-protection"),
-    Known("persistentvolumeclaim-protection-controller", "pvc-protection"),
+    Known("persistentvolume-protection-controller", "pv-protection", _volume_protection),
+    Known("persistentvolumeclaim-protection-controller", "pvc-protection", _claim_protection),
     Known("pod-garbage-collector-controller", "podgc"),
     Known("podcertificaterequest-cleaner-controller"),
     Known("replicaset-controller", "replicaset"),
@@ -141,7 +172,7 @@ CONTROLLERS: Final = (
     Known("ttl-after-finished-controller", "ttl-after-finished"),
     Known("ttl-controller", "ttl"),
     Known("validatingadmissionpolicy-status-controller", make=_policy_status),
-    Known("volumeattributesclass-protection-controller"),
+    Known("volumeattributesclass-protection-controller", make=_attributes_class_protection),
 )
 """In the order of their names."""
 
