@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from noxu.apiserver.api import codec
 from noxu.apiserver.api.selectors import label_selector
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import users
@@ -16,6 +17,7 @@ from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
 from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.patch import APPLY_PATCH
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.write import Writer
@@ -74,8 +76,7 @@ class ClusterRoleAggregationController(Controller[Key]):
             "metadata": {"name": key.name},
             "rules": rules,
         }
+        body = Body(codec.encode(wanted, sort_keys=False), APPLY_PATCH)
         options = Options(field_manager=self.name, force=True)
-        request = WriteRequest(
-            Action.APPLY, self.resource, name=key.name, body=Body(wanted), options=options, user=self.user
-        )
+        request = WriteRequest(Action.APPLY, self.resource, name=key.name, body=body, options=options, user=self.user)
         await self.writer.write(request)
