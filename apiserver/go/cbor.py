@@ -37,7 +37,7 @@ from noxu.apiserver.go.time import to_rfc3339_nano
 from noxu.apiserver.values import MAX_INT64, Json
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
-"""The head of tag 55799, which upstream writes before every item, so that CBOR can be told from JSON."""
+"""The head of tag 55799, which upstream writes before every item, so that CBOR differs from JSON in its first byte."""
 MAX_DEPTH: Final = 10_000
 MAX_PAIRS: Final = 2_097_152
 MAX_ELEMENTS: Final = 2_147_483_647

@@ -76,10 +76,10 @@ class Object:
         for _ in range(REQUESTS):
             await up.wait()
             operation, request = self.request(seen)
-            patience = self.random.uniform(0, 0.02) if self.random.random() < 0.05 else HANGS_AFTER
+            within = self.random.uniform(0, 0.02) if self.random.random() < 0.05 else HANGS_AFTER
             operation = operation._replace(called=time.monotonic())
             try:
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(within):
                     status, answer = await connection.ask(*request)
             except ConnectionRefusedError:
                 continue  # nothing was sent
