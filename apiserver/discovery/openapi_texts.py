@@ -58,6 +58,7 @@ KINDS: Final = {
     "ScaleSpec": "The desired size.",
     "ScaleStatus": "The actual size.",
     # core and events
+    "ComponentStatus": "The health of a part of the control plane. Deprecated: this server lists none.",
     "ConfigMap": "Configuration data: strings and files by name.",
     "Event": "A report of something that happened. Events are deleted after an hour.",
     "EventSeries": "A series of events that continues.",
