@@ -13,6 +13,8 @@ TYPE_META: Final = {
 }
 OBJECT_METADATA: Final = "The object's metadata: name, labels, annotations and more."
 LIST_METADATA: Final = "The metadata of the list."
+OF_KINDS: Final = {"metadata": OBJECT_METADATA, "spec": "The desired state.", "status": "The observed state."}
+OF_LISTS: Final = {"items": "The objects.", "metadata": LIST_METADATA}
 
 EMBEDDED_TYPE_META: Final = {
     "apiVersion": "The group and version of the embedded object, as GROUP/VERSION.",
