@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -235,6 +238,15 @@ async def test_the_scale_of_a_built_in_kind_as_a_table(served: ServedApp) -> Non
     found = await table(served, f"{path}/d/scale")
     assert [column["type"] for column in found["columnDefinitions"]] == ["string", "integer", "integer", "string"]
     assert found["rows"][0]["cells"][:3] == ["d", 2, 0]
+
+
+def test_a_server_that_is_not_asked_for_tables_does_not_load_their_cells() -> None:
+    code = "import sys, noxu.apiserver.server; print([name for name in sys.modules if 'tables' in name])"
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert "noxu.apiserver.tables.table" in done.stdout
+    assert "printers" not in done.stdout
+    assert "cells" not in done.stdout
 
 
 # -- deprecated kinds -------------------------------------------------------------------------------------------------
