@@ -4,6 +4,7 @@ A definition is a schema of OpenAPI v2, with defaults; `in_v2` and `in_v3` conve
 Go package, and the type (`io.k8s.api.core.v1.Namespace`).
 
 - A field without omitempty is required, unless it is a struct in Go; `_REQUIRED` lists the types whose markers differ.
+- A field of an enum type lists its values, as upstream does with the feature OpenAPIEnums, which is on by default.
 - A field that Go writes even if it is zero has that zero as default; lists and maps have none, because theirs is null.
 """
 
@@ -15,10 +16,10 @@ from typing import Final
 
 from noxu.apiserver.api import meta as object_meta
 from noxu.apiserver.crd import types as crd
-from noxu.apiserver.discovery.openapi_texts import FIELDS, KINDS, TYPE_META
+from noxu.apiserver.discovery.openapi_texts import FIELDS, KINDS, OF_KINDS, OF_LISTS, TYPE_META
 from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
 from noxu.apiserver.kinds import autoscaling, facts, meta, options, scheme
-from noxu.apiserver.values import Object
+from noxu.apiserver.values import Json, Object
 
 REF: Final = "#/definitions/"
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -74,6 +75,11 @@ _REQUIRED: Final = {
     "apiextensions.v1.CustomResourceDefinitionStatus": (),
 }
 """The required fields of types whose markers in the Go source differ from the rule, and which the data does not have."""
+
+_ENUMS: Final = {
+    "ValidationRule.reason": ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"],
+}
+"""The values of fields of enum types which the data does not have."""
 
 KNOWN_EVERYWHERE: Final = {
     "": "v1",
@@ -198,7 +204,7 @@ def definition(name: str) -> tuple[Object, frozenset[str]]:
     tables = _tables()
     table = tables.tables.get(name)
     bare = name.rpartition(".")[2]
-    schema: Object = {"description": KINDS.get(bare) or _list_text(bare)}
+    schema: Object = {"description": _type_text(bare)}
     refers: set[str] = set()
     if isinstance(table, Struct):
         schema |= _struct(name, table, refers)
@@ -211,13 +217,26 @@ def definition(name: str) -> tuple[Object, frozenset[str]]:
     return schema, frozenset(refers)
 
 
-def _list_text(name: str) -> str:
+def _type_text(name: str) -> str:
+    from noxu.apiserver.discovery.openapi_kind_texts import TYPES  # with the first document, not at start-up
+
     item = name.removesuffix("List")
-    return f"{name} is a list of {item} objects." if item != name and item in KINDS else ""
+    is_list = item != name and item in KINDS
+    return KINDS.get(name) or TYPES.get(name) or (f"{name} is a list of {item} objects." if is_list else "")
+
+
+def _field_texts(name: str, kind: Struct) -> dict[str, str]:
+    """The descriptions of a struct's fields. All kinds and all conditions have some fields in common."""
+    from noxu.apiserver.discovery import openapi_kind_texts as texts
+
+    common = texts.CONDITION if {"type", "status", "reason"} <= kind.fields.keys() else {}
+    if name in _tables().kinds:
+        common = OF_LISTS if kind.name.endswith("List") else OF_KINDS
+    return common | texts.FIELDS.get(kind.name, {}) | FIELDS.get(kind.name, {})
 
 
 def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
-    texts = FIELDS.get(kind.name, {})
+    texts = _field_texts(name, kind)
     schema: Object = {"type": "object"}
     known = _facts(kind)
     required = _REQUIRED.get(".".join(name.split(".")[-3:]))
@@ -231,12 +250,23 @@ def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
     for field_name, field in sorted(kind.fields.items()):
         text = TYPE_META[field_name] if field.inline == "TypeMeta" else texts.get(field_name)
         schema_ = _property(field, known, refers)
+        if f"{kind.name}.{field_name}" in _ENUMS:
+            schema_["enum"] = _ENUMS[f"{kind.name}.{field_name}"]
         properties[field_name] = {"description": text} | schema_ if text else schema_
     if properties:
         schema["properties"] = properties
     if kind.atomic or kind.name == "OwnerReference":
         schema["x-kubernetes-map-type"] = "atomic"
+    unions = facts.unions(f"{part}.{kind.name}") if (part := facts.part_of(kind)) else ()
+    if unions:
+        schema["x-kubernetes-unions"] = [_union(union) for union in unions]
     return schema
+
+
+def _union(given: Object) -> Object:
+    """A union as upstream describes it; some have no discriminator."""
+    found: Object = {"discriminator": given["discriminator"]} if given.get("discriminator") else {}
+    return found | {"fields-to-discriminateBy": dict(sorted(given["fields"].items()))}
 
 
 def _is_required(field: Field) -> bool:
@@ -257,6 +287,8 @@ def _facts(kind: Struct) -> dict[str, facts.FieldFacts]:
 
 def _property(field: Field, known: dict[str, facts.FieldFacts], refers: set[str]) -> Object:
     schema = _schema(field.type, refers)
+    if field.name in known:
+        _restrict(schema, known[field.name].expression, known[field.name].part)
     marked = known[field.name].extra.get("default") if field.name in known else None
     if marked is not None:
         schema["default"] = marked
@@ -273,6 +305,16 @@ def _property(field: Field, known: dict[str, facts.FieldFacts], refers: set[str]
     if field.patch:
         schema["x-kubernetes-patch-strategy"] = field.patch
     return schema
+
+
+def _restrict(schema: Object, expression: Json, part: str) -> None:
+    """Add the values of an enum, in place; also those of a list's items or a map's values. Upstream sorts them."""
+    while not isinstance(expression, str):
+        schema = schema["items" if isinstance(expression, list) else "additionalProperties"]
+        (expression,) = expression if isinstance(expression, list) else expression.values()
+    values = facts.enum(expression, part)
+    if values:
+        schema["enum"] = sorted(values)
 
 
 def _schema(kind: Type, refers: set[str]) -> Object:

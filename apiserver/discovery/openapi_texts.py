@@ -13,6 +13,8 @@ TYPE_META: Final = {
 }
 OBJECT_METADATA: Final = "The object's metadata: name, labels, annotations and more."
 LIST_METADATA: Final = "The metadata of the list."
+OF_KINDS: Final = {"metadata": OBJECT_METADATA, "spec": "The desired state.", "status": "The observed state."}
+OF_LISTS: Final = {"items": "The objects.", "metadata": LIST_METADATA}
 
 EMBEDDED_TYPE_META: Final = {
     "apiVersion": "The group and version of the embedded object, as GROUP/VERSION.",
@@ -58,6 +60,7 @@ KINDS: Final = {
     "ScaleSpec": "The desired size.",
     "ScaleStatus": "The actual size.",
     # core and events
+    "ComponentStatus": "The health of a part of the control plane. Deprecated: this server lists none.",
     "ConfigMap": "Configuration data: strings and files by name.",
     "Event": "A report of something that happened. Events are deleted after an hour.",
     "EventSeries": "A series of events that continues.",

@@ -281,9 +281,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 
 def _check_fields(resource: Resource, selector: selectors.FieldSelector) -> None:
-    known = {"metadata.name", *resource.selectable_fields}
-    if resource.namespaced or not resource.is_custom:
-        known.add("metadata.namespace")
+    known = {*resource.metadata_labels, *resource.selectable_fields}
     for term in selector.terms:
         if term.field not in known:
             raise errors.bad_request(resource.behaviour.unknown_field_label(term.field))

@@ -21,7 +21,6 @@ from noxu.apiserver.registry.listing import Listing
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.tables import table
-from noxu.apiserver.tables.printers import built_in_columns
 from noxu.apiserver.tables.table import Columns
 from noxu.apiserver.values import Json, Object
 
@@ -38,9 +37,20 @@ def columns_of(resource: Resource) -> Columns:
         if resource.is_custom:
             found = table.custom_columns(resource.columns)
         else:
-            found = built_in_columns(resource.group, resource.kind)
+            from noxu.apiserver.tables.printers import built_in_columns  # with the first table, not at start-up
+
+            found = built_in_columns(resource.api_version, resource.kind)
         _columns[resource] = found
     return found
+
+
+def scale_columns_of(resource: Resource) -> Columns:
+    """The table columns of a resource's /scale."""
+    if resource.is_custom:
+        return table.scale_columns()
+    from noxu.apiserver.tables.printers import scale_columns
+
+    return scale_columns()
 
 
 def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> bytes:
@@ -96,23 +106,25 @@ async def list_answer(
 ) -> Answer:
     """The answer with a list of entries."""
     metadata, entries = _list_metadata(listing, custom=resource.is_custom), listing.entries
-    short = len(entries) <= CHUNK and sum([len(entry.stored) for entry in entries]) <= CHUNK_BYTES
+    weight = sum([len(entry.stored) for entry in entries])
+    short = len(entries) <= CHUNK and weight <= CHUNK_BYTES
     if accepted.is_plain:
         chunks = _plain_list(entries, resource, metadata)
         if not short:
             return Answer(chunks, 200, accepted.content_type)
         return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
 
+    columns = await _columns_of_list(entries, resource, weight) if accepted.convert is not None else None
+
     def convert(portion: list[Entry]) -> Object:
-        if accepted.convert is None:
+        if accepted.convert is None or columns is None:
             return _list_object([codec.decode_stored(_item(entry, resource)) for entry in portion], resource, metadata)
-        items = (codec.decode_stored(body_at(entry, resource)) for entry in portion)
-        return table.convert_list(items, metadata, accepted.convert, columns_of(resource), now, include)
+        items = _decoded(portion, resource)
+        return table.convert_list(items, metadata, accepted.convert, columns, now, include)
 
     if accepted.media_type == CBOR and not short:
         return Answer(_cbor_list(entries, convert), 200, accepted.content_type)
     if short or accepted.media_type == PROTOBUF:
-        weight = sum([len(entry.stored) for entry in entries])
         return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
@@ -131,6 +143,17 @@ async def _cbor_list(entries: list[Entry], convert: Callable[[list[Entry]], Obje
     for portion in _portions(entries):
         yield await offload(sum([len(entry.stored) for entry in portion]), write, portion)
     yield after
+
+
+async def _columns_of_list(entries: list[Entry], resource: Resource, weight: int) -> Columns:
+    columns = columns_of(resource)
+    if columns.cells_of_list is None:
+        return columns
+    return await offload(weight, lambda: columns.of_list(_decoded(entries, resource)))
+
+
+def _decoded(entries: list[Entry], resource: Resource) -> Iterator[Object]:
+    return (codec.decode_stored(body_at(entry, resource)) for entry in entries)
 
 
 class Form(NamedTuple):

@@ -1,4 +1,4 @@
-"""The subresource scale: reads and writes a custom resource's replicas as an autoscaling/v1 Scale."""
+"""The subresource scale: reads and writes an object's replicas as an autoscaling/v1 Scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from noxu.apiserver.registry import scale
 from noxu.apiserver.registry.draft import Action, Body, Written
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.patch import APPLY_PATCHES
-from noxu.apiserver.tables import table
 from noxu.apiserver.values import Object
 
 
@@ -62,4 +61,5 @@ def _object(exchange: Exchange, written: Written) -> Object:
 def _answer(exchange: Exchange, value: Object, accepted: Accepted) -> Answer:
     shown = scale.scale_of(value, exchange.resource)
     include = include_of(exchange, accepted)
-    return responses.value_answer(shown, table.scale_columns(), accepted, include=include, now=exchange.now())
+    columns = responses.scale_columns_of(exchange.resource)
+    return responses.value_answer(shown, columns, accepted, include=include, now=exchange.now())

@@ -166,6 +166,27 @@ def fields(key: str) -> tuple[FieldFacts, ...]:
     return tuple(found)
 
 
+def enum(name: str, part: str) -> list[str]:
+    """The values of an enum type, in the order of declaration; [] for any other type.
+
+    Those of meta/v1 are enums for validation only: they do not have the marker `+enum`.
+    """
+    if name in SCALARS:
+        return []
+    inner, _, bare = qualified(name, part).rpartition(".")
+    if inner == "meta/v1":
+        return []
+    found: list[str] = types(inner).get(bare, {}).get("enum", [])
+    return found
+
+
+def unions(key: str) -> list[Object]:
+    """The unions in a struct: `fields` with their value of the `discriminator`, if there is one."""
+    part, _, name = key.rpartition(".")
+    found: list[Object] = types(part)[name].get("unions", [])
+    return found
+
+
 def qualified(name: str, part: str) -> str:
     return name if "." in name else f"{part}.{name}"
 

@@ -29,6 +29,8 @@ VIRTUAL_VERBS: Final = ("create",)
 
 NOW: Final = {"now": True}
 """In `Kind.initial`: the time of the write."""
+METADATA_LABELS: Final = ("metadata.name", "metadata.namespace")
+"""The field labels that most kinds have."""
 
 Propagation = Literal["Background", "Orphan", "Unsupported"]
 """The default propagation policy of a kind. Unsupported: an object owns nothing, and every policy is ignored."""
@@ -145,8 +147,10 @@ class Kind:
     """What a deletion without a propagation policy does with the dependents of an object (DefaultGarbageCollectionPolicy)."""
     returns_deleted: bool = False
     """Whether a DELETE that removes the object returns it instead of a Status."""
+    metadata_labels: tuple[str, ...] = METADATA_LABELS
+    """The field labels of metadata; some cluster-scoped kinds do not know metadata.namespace."""
     selectable: Mapping[str, Label] = field(default_factory=dict)
-    """Field labels besides metadata.name and metadata.namespace."""
+    """Field labels besides those of metadata."""
     unknown_label: str = ""
     """The error for a field label that is not known, with %s for it; "": the usual one."""
     fill: Callable[[], Fill | None] = lambda: None

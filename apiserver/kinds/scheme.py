@@ -12,7 +12,7 @@ from typing import Final
 from noxu.apiserver.api import names
 from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.kinds import defaults, facts
-from noxu.apiserver.kinds.kind import STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
+from noxu.apiserver.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
 from noxu.apiserver.values import Object
 
 _NAME_RULES: Final = {
@@ -35,7 +35,7 @@ _PROPAGATION: Final[dict[tuple[str, str], Propagation]] = {
     ("events.k8s.io", "Event"): "Unsupported",
 }
 """The kinds with a DefaultGarbageCollectionPolicy of their own in upstream."""
-_NOT_SERVED: Final = {("autoscaling", "v1"), ("", "Binding"), ("", "ComponentStatus")}
+_NOT_SERVED: Final = {("autoscaling", "v1"), ("", "Binding")}
 
 
 def _core() -> Mapping[str, Rules]:
@@ -121,6 +121,7 @@ def _kind(given: Object) -> Kind:
         lifetime=strategy.get("lifetime", 0),
         propagation=_PROPAGATION.get((group, kind), "Background"),
         returns_deleted=plural in _RETURNED_WHEN_DELETED,
+        metadata_labels=tuple(labels.get("metadata", METADATA_LABELS)),
         selectable={
             name: Label(tuple(each["paths"]), each.get("missing", ""))
             for name, each in labels.get("fields", {}).items()

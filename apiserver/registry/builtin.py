@@ -45,7 +45,7 @@ class BuiltIn(TypedObjects):
     def unknown_field_label(self, name: str) -> str:
         if self.kind.unknown_label:
             return self.kind.unknown_label.replace("%s", name)
-        known = ", ".join(f'"{label}"' for label in ("metadata.name", "metadata.namespace", *self.kind.selectable))
+        known = ", ".join(f'"{label}"' for label in (*self.kind.metadata_labels, *self.kind.selectable))
         return f'"{name}" is not a known field selector: only {known}'
 
 

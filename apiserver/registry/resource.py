@@ -18,7 +18,7 @@ from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.apply.tracker import Tracker
 from noxu.apiserver.go.structs import Struct
-from noxu.apiserver.kinds.kind import Kind
+from noxu.apiserver.kinds.kind import METADATA_LABELS, Kind
 from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.schema.default_pruning import prune_defaults
 from noxu.apiserver.schema.defaulting import has_null_default
@@ -196,6 +196,13 @@ class Resource:
         self.sorted_keys = self.behaviour.sorted_keys
         self.group_resource = Qualified(self.group, self.plural)
         self.gvk = GroupVersionKind(self.group, self.version, self.kind)
+
+    @cached_property
+    def metadata_labels(self) -> tuple[str, ...]:
+        """The field labels of metadata. Custom resources have those that their scope has."""
+        if self.table is not None:
+            return self.table.metadata_labels
+        return METADATA_LABELS if self.namespaced or not self.is_custom else METADATA_LABELS[:1]
 
     @cached_property
     def schema(self) -> Structural | None:

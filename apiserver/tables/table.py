@@ -15,7 +15,7 @@ can pause in long ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -57,6 +57,14 @@ class Columns:
     """The `rows` of an empty list; some of upstream's printers leave them null."""
     go_type: str = UNSTRUCTURED
     """The Go type of the objects in upstream's errors."""
+    conditions: Callable[[Object], list[Json]] | None = None
+    """The conditions of an object's row; rows without conditions do not mention them."""
+    cells_of_list: Callable[[Iterable[Object]], Cells] | None = None
+    """The cells of rows in a list, if they depend on all objects of the list."""
+
+    def of_list(self, items: Iterable[Object]) -> Columns:
+        """The columns for a list of these items."""
+        return self if self.cells_of_list is None else replace(self, cells=self.cells_of_list(items))
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------
@@ -251,7 +259,8 @@ def row(columns: Columns, value: Object, version: str, include: str, now: dateti
         shown = value
     elif include == "Metadata" or (value["metadata"].get("annotations") or {}).get(INITIAL_EVENTS_END) == "true":
         shown = partial(value, version)
-    return {"cells": columns.cells(value, now), "object": shown}
+    conditions = [] if columns.conditions is None else columns.conditions(value)
+    return {"cells": columns.cells(value, now)} | ({"conditions": conditions} if conditions else {}) | {"object": shown}
 
 
 def table(columns: Columns, rows: list[Json], metadata: Object, version: str, *, headers: bool = True) -> Object:

@@ -144,6 +144,129 @@ BUILT_IN: dict[str, str] = {
         error: the server doesn't have a resource type "podmetrics"
         [1]
     """,
+    "tables of workloads": """
+        $ kubectl create deployment d --image i
+        deployment.apps/d created
+        $ kubectl get deployment d
+        NAME   READY   UP-TO-DATE   AVAILABLE   AGE
+        d      0/1     0            0           …
+        $ kubectl get deployment d -o wide
+        NAME   READY   UP-TO-DATE   AVAILABLE   AGE…CONTAINERS   IMAGES   SELECTOR
+        d      0/1     0            0           …i            i        app=d
+        $ kubectl create job j --image i
+        job.batch/j created
+        $ kubectl get jobs
+        NAME   STATUS    COMPLETIONS   DURATION   AGE
+        j      Running   0/1                      …
+        $ kubectl create cronjob c --image i --schedule '0 3 * * *'
+        cronjob.batch/c created
+        $ kubectl get cj
+        NAME   SCHEDULE    TIMEZONE   SUSPEND   ACTIVE   LAST SCHEDULE   AGE
+        c      0 3 * * *   <none>     False     0        <none>          …
+        $ printf -- '---\\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s}, spec: {serviceName: s, replicas: 2, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}' | kubectl create -f -
+        statefulset.apps/s created
+        $ kubectl get sts
+        NAME   READY   AGE
+        s      0/2     …
+        $ printf -- '---\\n{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: ds}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {os: linux}, containers: [{name: c, image: i}]}}}}' | kubectl create -f -
+        daemonset.apps/ds created
+        $ kubectl get ds
+        NAME   DESIRED   CURRENT   READY   UP-TO-DATE   AVAILABLE   NODE SELECTOR   AGE
+        ds     0         0         0       0            0           os=linux        …
+        $ kubectl create pdb p --min-available 1 --selector a=b
+        poddisruptionbudget.policy/p created
+        $ kubectl get pdb
+        NAME   MIN AVAILABLE   MAX UNAVAILABLE   ALLOWED DISRUPTIONS   AGE
+        p      1               N/A               0                     …
+    """,
+    "tables of pods": """
+        $ kubectl run p --image i --restart Never
+        pod/p created
+        $ kubectl get pods
+        NAME   READY   STATUS    RESTARTS   AGE
+        p      0/1     Pending   0          …
+        $ kubectl patch pod p --subresource status --type merge -p '{"status":{"phase":"Running","podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}]}}'
+        pod/p patched
+        $ kubectl get pods -o wide
+        NAME   READY   STATUS    RESTARTS   AGE…IP         NODE     NOMINATED NODE   READINESS GATES
+        p      0/1     Running   0          …10.0.0.1   <none>   <none>           <none>
+        $ kubectl get pods --field-selector status.phase=Running,spec.nodeName= -o name
+        pod/p
+        $ kubectl get pods --field-selector status.phase!=Running
+        No resources found in @ns namespace.
+        $ kubectl get pods --field-selector spec.volumes=x
+        …field label not supported: spec.volumes
+        [1]
+    """,
+    "tables of other kinds": """
+        $ kubectl create ingress i --class c --rule 'a.example.com/=web:80'
+        ingress.networking.k8s.io/i created
+        $ kubectl get ing
+        NAME   CLASS   HOSTS           ADDRESS   PORTS   AGE
+        i      c       a.example.com             80      …
+        $ kubectl create quota q --hard pods=3
+        resourcequota/q created
+        $ kubectl get quota
+        NAME   …REQUEST   LIMIT…
+        q      …
+        $ kubectl create role r --verb get --resource pods
+        role.rbac.authorization.k8s.io/r created
+        $ kubectl get roles
+        NAME   CREATED AT
+        r      20…Z
+        $ kubectl create rolebinding rb --role r --user u --serviceaccount @ns:robot
+        rolebinding.rbac.authorization.k8s.io/rb created
+        $ kubectl get rolebindings -o wide
+        NAME   ROLE     AGE…USERS   GROUPS   SERVICEACCOUNTS
+        rb     Role/r   …u                @ns/robot
+        $ printf -- '---\\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: c}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, storageClassName: fast}}' | kubectl create -f -
+        persistentvolumeclaim/c created
+        $ kubectl get pvc
+        NAME   STATUS    VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE
+        c      Pending                                      fast           <unset>                 …
+        $ printf -- '---\\n{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: np}, spec: {podSelector: {matchLabels: {a: b}}}}' | kubectl create -f -
+        networkpolicy.networking.k8s.io/np created
+        $ kubectl get netpol
+        NAME   POD-SELECTOR   AGE
+        np     a=b            …
+        $ printf -- '---\\n{apiVersion: v1, kind: Node, metadata: {name: @ns-n, labels: {node-role.kubernetes.io/worker: ""}}, spec: {unschedulable: true}}' | kubectl create -f -
+        node/@ns-n created
+        $ kubectl get node @ns-n --no-headers
+        @ns-n…Unknown,SchedulingDisabled   worker…
+        $ kubectl get nodes --field-selector metadata.namespace=x
+        …field label not supported: metadata.namespace
+        [1]
+        $ kubectl delete node @ns-n
+        node "@ns-n" deleted
+        $ kubectl get componentstatuses
+        Warning: v1 ComponentStatus is deprecated in v1.19+
+        No resources found
+    """,
+    "explanations": """
+        $ kubectl explain deployment.spec.strategy
+        GROUP:      apps
+        KIND:       Deployment
+        VERSION:    v1
+        …
+        FIELD: strategy <DeploymentStrategy>
+        …
+          rollingUpdate	<RollingUpdateDeployment>
+            The limits of a rolling update. Only with type RollingUpdate.
+        …
+          type	<string>
+          enum: Recreate, RollingUpdate
+            RollingUpdate replaces pods bit by bit; Recreate removes all of them first.
+            Default: RollingUpdate.
+        …
+        $ kubectl explain pod.spec.restartPolicy
+        …
+        FIELD: restartPolicy <string>
+        ENUM:
+            Always
+            Never
+            OnFailure
+        …
+    """,
     "workloads are stored": """
         $ kubectl create deployment d --image i
         deployment.apps/d created

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.discovery import openapi_definitions as definitions
+from noxu.apiserver.discovery import openapi_kind_texts as kind_texts
 from noxu.apiserver.discovery import openapi_texts as texts
 from noxu.apiserver.discovery.openapi_definitions import META, definition, in_v2, in_v3, name_of, reached
 from noxu.apiserver.kinds import meta, scheme
@@ -245,6 +246,77 @@ def test_a_number_or_a_text_is_reported_in_the_words_of_each_version() -> None:
     assert bare(in_v3(name, V3)) == {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}
 
 
+ENUMS = [
+    ("a field", CORE + "PodSpec", "restartPolicy", {"type": "string", "enum": ["Always", "Never", "OnFailure"]}),
+    (
+        "a field with a default",
+        CORE + "ContainerPort",
+        "protocol",
+        {"type": "string", "enum": ["SCTP", "TCP", "UDP"], "default": "TCP"},
+    ),
+    (
+        "a list, one of whose values is empty",
+        CORE + "ServiceSpec",
+        "ipFamilies",
+        {
+            "type": "array",
+            "items": {"type": "string", "enum": ["", "IPv4", "IPv6"]},
+            "x-kubernetes-list-type": "atomic",
+        },
+    ),
+    (
+        "a field of a type from another package",
+        "io.k8s.api.networking.v1.NetworkPolicyPort",
+        "protocol",
+        {"type": "string", "enum": ["SCTP", "TCP", "UDP"]},
+    ),
+    (
+        "a definition's rule",
+        APIEXTENSIONS + "ValidationRule",
+        "reason",
+        {
+            "type": "string",
+            "enum": ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"],
+        },
+    ),
+    (
+        "no field with known values that may have others",
+        CORE + "PodCondition",
+        "type",
+        {"type": "string", "default": ""},
+    ),
+    ("no field of metadata", META + "ManagedFieldsEntry", "operation", {"type": "string"}),
+]
+
+
+@pytest.mark.parametrize(("name", "field", "expected"), [row[1:] for row in ENUMS], ids=[row[0] for row in ENUMS])
+def test_the_values_of_an_enum_are_those_of(name: str, field: str, expected: Schema) -> None:
+    assert bare(properties(name)[field]) == expected
+
+
+UNIONS = [
+    (
+        CORE + "SeccompProfile",
+        {"discriminator": "type", "fields-to-discriminateBy": {"localhostProfile": "LocalhostProfile"}},
+    ),
+    (
+        "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec",
+        {"discriminator": "type", "fields-to-discriminateBy": {"exempt": "Exempt", "limited": "Limited"}},
+    ),
+    (CORE + "PodSchedulingGroup", {"fields-to-discriminateBy": {"podGroupName": "PodGroupName"}}),
+]
+
+
+@pytest.mark.parametrize(("name", "union"), UNIONS, ids=[row[0].rpartition(".")[2] for row in UNIONS])
+def test_a_union_says_what_its_fields_depend_on(name: str, union: Schema) -> None:
+    assert definition(name)[0]["x-kubernetes-unions"] == [union]
+    assert in_v2(name)["x-kubernetes-unions"] == in_v3(name, V3)["x-kubernetes-unions"] == [union]
+
+
+def test_most_types_are_no_unions() -> None:
+    assert "x-kubernetes-unions" not in definition(CORE + "EnvVarSource")[0]
+
+
 # -- texts ------------------------------------------------------------------------------------------------------------
 
 
@@ -269,6 +341,57 @@ def test_every_description_belongs_to_an_existing_field() -> None:
     known: dict[str, set[str]] = {"Info": set()}
     for name in reached(roots):
         known.setdefault(name.rpartition(".")[2], set()).update(definition(name)[0].get("properties", {}))
-    assert texts.KINDS.keys() <= known.keys()
-    for kind, fields in texts.FIELDS.items():
+    assert texts.KINDS.keys() | kind_texts.TYPES.keys() <= known.keys()
+    for kind, fields in (*texts.FIELDS.items(), *kind_texts.FIELDS.items()):
         assert fields.keys() <= known[kind], kind
+    assert not texts.KINDS.keys() & kind_texts.TYPES.keys()
+    assert not texts.FIELDS.keys() & kind_texts.FIELDS.keys()
+
+
+DESCRIBED = [
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "Job",
+    "CronJob",
+    "Ingress",
+    "NetworkPolicy",
+    "Node",
+]
+DESCRIBED += ["Service", "PersistentVolumeClaim", "PodDisruptionBudget", "ResourceQuota", "HorizontalPodAutoscaler"]
+
+
+@pytest.mark.parametrize("kind", DESCRIBED)
+def test_the_spec_and_status_of_common_kinds_are_described(kind: str) -> None:
+    [name] = {name for name in EVERY_KIND if name.endswith(f".{kind}")}
+    parts = [
+        properties(name)[part]["$ref"].removeprefix(definitions.REF)
+        for part in ("spec", "status")
+        if part in properties(name)
+    ]
+    undescribed = {field for part in parts for field, schema in properties(part).items() if "description" not in schema}
+    assert undescribed <= RARE, kind
+
+
+RARE = {
+    "config",
+    "configSource",
+    "daemonEndpoints",
+    "declaredFeatures",
+    "externalID",
+    "features",
+    "loadBalancer",
+    "phase",
+}
+RARE |= {"podPreemptionPolicy", "runtimeHandlers", "scheduling", "conditions", "allocatedResourceStatuses"}
+RARE |= {"allocatedResources", "currentVolumeAttributesClassName", "modifyVolumeStatus", "healthStatus"}
+
+
+def test_the_fields_that_conditions_have_in_common_are_described() -> None:
+    described = properties("io.k8s.api.apps.v1.DeploymentCondition")
+    assert all(schema.get("description") for schema in described.values())
+    assert (
+        definition(META + "Condition")[0]["properties"]["reason"]["description"] == described["reason"]["description"]
+    )
+    assert "description" not in properties(ADMISSION + "MatchCondition")["name"], "which is no condition of this sort"

@@ -8,47 +8,56 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.kinds import scheme
 from noxu.apiserver.tables.printers import built_in_columns
 from noxu.apiserver.tables.table import Conversion, convert, convert_list
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 CREATED = "2026-11-21T11:00:00Z"
-REGISTRATION = "admissionregistration.k8s.io"
-RBAC = "rbac.authorization.k8s.io"
+REGISTRATION = "admissionregistration.k8s.io/v1"
+RBAC = "rbac.authorization.k8s.io/v1"
 
 
-def cells(group: str, kind: str, **more: Any) -> dict[str, Any]:
+def cells(api_version: str, kind: str, **more: Any) -> dict[str, Any]:
     """The cells by the names of their columns."""
-    columns = built_in_columns(group, kind)
+    columns = built_in_columns(api_version, kind)
     value = {"metadata": {"name": "n", "creationTimestamp": CREATED}, **more}
     return dict(zip([column["name"] for column in columns.definitions], columns.cells(value, NOW), strict=True))
 
 
-def names(group: str, kind: str, priority: int) -> list[str]:
-    return [column["name"] for column in built_in_columns(group, kind).definitions if column["priority"] == priority]
+def names(api_version: str, kind: str, priority: int) -> list[str]:
+    return [
+        column["name"] for column in built_in_columns(api_version, kind).definitions if column["priority"] == priority
+    ]
 
 
 TABLES = [
-    ("a namespace", "", "Namespace", {"status": {"phase": "Active"}}, {"Name": "n", "Status": "Active", "Age": "60m"}),
-    ("a namespace without status", "", "Namespace", {}, {"Name": "n", "Status": "", "Age": "60m"}),
+    (
+        "a namespace",
+        "v1",
+        "Namespace",
+        {"status": {"phase": "Active"}},
+        {"Name": "n", "Status": "Active", "Age": "60m"},
+    ),
+    ("a namespace without status", "v1", "Namespace", {}, {"Name": "n", "Status": "", "Age": "60m"}),
     (
         "a config map",
-        "",
+        "v1",
         "ConfigMap",
         {"data": {"a": "", "b": ""}, "binaryData": {"c": ""}},
         {"Name": "n", "Data": 3, "Age": "60m"},
     ),
-    ("an empty config map", "", "ConfigMap", {}, {"Name": "n", "Data": 0, "Age": "60m"}),
+    ("an empty config map", "v1", "ConfigMap", {}, {"Name": "n", "Data": 0, "Age": "60m"}),
     (
         "a secret",
-        "",
+        "v1",
         "Secret",
         {"type": "Opaque", "data": {"a": ""}},
         {"Name": "n", "Type": "Opaque", "Data": 1, "Age": "60m"},
     ),
     (
         "a service",
-        "",
+        "v1",
         "Service",
         {
             "spec": {
@@ -68,12 +77,12 @@ TABLES = [
     ),
     (
         "a load balancer",
-        "",
+        "v1",
         "Service",
         {
             "spec": {
                 "type": "LoadBalancer",
-                "clusterIP": "10.0.0.1",
+                "clusterIPs": ["10.0.0.1"],
                 "externalIPs": ["2.2.2.2"],
                 "selector": {"b": "2", "a": "1"},
             },
@@ -91,19 +100,19 @@ TABLES = [
     ),
     (
         "a service account",
-        "",
+        "v1",
         "ServiceAccount",
         {"secrets": [{"name": "s"}]},
-        {"Name": "n", "Secrets": 1, "Age": "60m"},
+        {"Name": "n", "Age": "60m"},
     ),
     (
         "a lease",
-        "coordination.k8s.io",
+        "coordination.k8s.io/v1",
         "Lease",
         {"spec": {"holderIdentity": "me"}},
         {"Name": "n", "Holder": "me", "Age": "60m"},
     ),
-    ("a lease without a holder", "coordination.k8s.io", "Lease", {}, {"Name": "n", "Holder": "", "Age": "60m"}),
+    ("a lease without a holder", "coordination.k8s.io/v1", "Lease", {}, {"Name": "n", "Holder": "", "Age": "60m"}),
     (
         "webhooks",
         REGISTRATION,
@@ -193,10 +202,25 @@ TABLES = [
         },
     ),
     ("a role", RBAC, "Role", {}, {"Name": "n", "Created At": CREATED}),
-    ("a pod, which has no printer here", "", "Pod", {}, {"Name": "n", "Created At": CREATED}),
+    (
+        "a service without a type, as in a bookmark",
+        "v1",
+        "Service",
+        {},
+        {
+            "Name": "n",
+            "Type": "",
+            "Cluster-IP": "<none>",
+            "External-IP": "<unknown>",
+            "Port(s)": "<none>",
+            "Age": "60m",
+            "Selector": "<none>",
+        },
+    ),
+    ("a limit range, which has no printer", "v1", "LimitRange", {}, {"Name": "n", "Created At": CREATED}),
     (
         "a definition",
-        "apiextensions.k8s.io",
+        "apiextensions.k8s.io/v1",
         "CustomResourceDefinition",
         {
             "spec": {
@@ -228,10 +252,10 @@ TABLES = [
 
 
 @pytest.mark.parametrize(
-    ("group", "kind", "more", "expected"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES]
+    ("api_version", "kind", "more", "expected"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES]
 )
-def test_the_columns_and_cells_of(group: str, kind: str, more: dict[str, Any], expected: dict[str, Any]) -> None:
-    found = cells(group, kind, **more)
+def test_the_columns_and_cells_of(api_version: str, kind: str, more: dict[str, Any], expected: dict[str, Any]) -> None:
+    found = cells(api_version, kind, **more)
     assert found == expected
     assert list(found) == list(expected)
 
@@ -258,9 +282,9 @@ NEW_EVENT = {
 }
 
 
-@pytest.mark.parametrize(("group", "event"), [("", CORE_EVENT), ("events.k8s.io", NEW_EVENT)])
-def test_an_event_under_either_of_its_names(group: str, event: dict[str, Any]) -> None:
-    assert cells(group, "Event", **event) == {
+@pytest.mark.parametrize(("api_version", "event"), [("v1", CORE_EVENT), ("events.k8s.io/v1", NEW_EVENT)])
+def test_an_event_under_either_of_its_names(api_version: str, event: dict[str, Any]) -> None:
+    assert cells(api_version, "Event", **event) == {
         "Last Seen": "60s",
         "Type": "Warning",
         "Reason": "Failed",
@@ -291,15 +315,15 @@ def test_an_event_under_either_of_its_names(group: str, event: dict[str, Any]) -
     ],
 )
 def test_columns_of_events_without_optional_fields(more: dict[str, Any], expected: dict[str, Any]) -> None:
-    found = cells("", "Event", **more)
+    found = cells("v1", "Event", **more)
     assert {name: found[name] for name in expected} == expected
 
 
 def test_some_columns_are_for_wide_tables() -> None:
-    assert names("", "Event", 0) == ["Last Seen", "Type", "Reason", "Object", "Message"]
-    assert names("", "Event", 1) == ["Subobject", "Source", "First Seen", "Count", "Name"]
+    assert names("v1", "Event", 0) == ["Last Seen", "Type", "Reason", "Object", "Message"]
+    assert names("v1", "Event", 1) == ["Subobject", "Source", "First Seen", "Count", "Name"]
     assert names(RBAC, "RoleBinding", 1) == ["Users", "Groups", "ServiceAccounts"]
-    assert names("apiextensions.k8s.io", "CustomResourceDefinition", 1) == [
+    assert names("apiextensions.k8s.io/v1", "CustomResourceDefinition", 1) == [
         "Group",
         "Kind",
         "ShortNames",
@@ -308,38 +332,52 @@ def test_some_columns_are_for_wide_tables() -> None:
 
 
 def test_the_name_is_marked_as_such_and_ages_are_texts() -> None:
-    name, *_, age = built_in_columns("", "ConfigMap").definitions
+    name, *_, age = built_in_columns("v1", "ConfigMap").definitions
     assert (name["format"], age["type"], age["format"]) == ("name", "string", "")
-    assert [column["format"] for column in built_in_columns("", "Event").definitions if column["name"] == "Name"] == [
+    assert [column["format"] for column in built_in_columns("v1", "Event").definitions if column["name"] == "Name"] == [
         "name"
     ]
 
 
 def test_a_bookmark_of_definitions() -> None:
-    columns = built_in_columns("apiextensions.k8s.io", "CustomResourceDefinition")
+    columns = built_in_columns("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     bookmark = {"metadata": {"resourceVersion": "5", "creationTimestamp": None}}
     assert columns.cells(bookmark, NOW) == ["", "", "", "0001-01-01T00:00:00Z", "", "", "", False]
 
 
+LISTED = [(kind.api_version, kind.kind) for kind in scheme.served() if "list" in kind.verbs]
+
+
+@pytest.mark.parametrize(("api_version", "kind"), LISTED, ids=lambda part: part)
+def test_every_kind_has_a_row_of_cells_for_its_columns_also_a_bookmark(api_version: str, kind: str) -> None:
+    columns = built_in_columns(api_version, kind)
+    extra = {"IPAddress": 1}.get(kind, 0)
+    for value in ({"metadata": {"name": "n"}}, {"metadata": {"resourceVersion": "5", "creationTimestamp": None}}):
+        found = columns.cells(value, NOW)
+        assert len(found) == len(columns.definitions) + extra
+        assert all(isinstance(each, (str, int)) for each in found)
+    assert all(each["description"] for each in columns.definitions)
+
+
 @pytest.mark.parametrize(
-    ("group", "kind", "rows"),
-    [("", "Namespace", []), ("apiextensions.k8s.io", "CustomResourceDefinition", None), (RBAC, "Role", None)],
+    ("api_version", "kind", "rows"),
+    [("v1", "Namespace", []), ("apiextensions.k8s.io/v1", "CustomResourceDefinition", None), (RBAC, "Role", None)],
 )
-def test_the_rows_of_an_empty_list(group: str, kind: str, rows: list[Any] | None) -> None:
-    columns = built_in_columns(group, kind)
+def test_the_rows_of_an_empty_list(api_version: str, kind: str, rows: list[Any] | None) -> None:
+    columns = built_in_columns(api_version, kind)
     assert convert_list([], {"resourceVersion": "1"}, Conversion("Table", "v1"), columns, NOW)["rows"] == rows
 
 
 @pytest.mark.parametrize(
-    ("group", "kind", "go_type"),
+    ("api_version", "kind", "go_type"),
     [
-        ("", "Namespace", "*core.Namespace"),
+        ("v1", "Namespace", "*core.Namespace"),
         (RBAC, "Role", "*rbac.Role"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition", "*apiextensions.CustomResourceDefinition"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "*apiextensions.CustomResourceDefinition"),
     ],
 )
-def test_errors_name_the_go_type(group: str, kind: str, go_type: str) -> None:
-    columns = built_in_columns(group, kind)
+def test_errors_name_the_go_type(api_version: str, kind: str, go_type: str) -> None:
+    columns = built_in_columns(api_version, kind)
     with pytest.raises(ApiError, match="PartialObjectMetadata, but the requested object is a list") as raised:
         convert_list([], {}, Conversion("PartialObjectMetadata", "v1"), columns, NOW)
     assert raised.value.message.endswith(f"({go_type}List)")
@@ -351,4 +389,4 @@ def test_errors_name_the_go_type(group: str, kind: str, go_type: str) -> None:
 
 def test_the_message_of_an_event_is_trimmed_as_go_does() -> None:
     event = {**CORE_EVENT, "message": "\u2003\x1f it failed \n\x85"}
-    assert cells("", "Event", **event)["Message"] == "\x1f it failed"  # Python takes U+001F for white space, too
+    assert cells("v1", "Event", **event)["Message"] == "\x1f it failed"  # Python takes U+001F for white space, too
