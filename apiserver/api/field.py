@@ -38,6 +38,7 @@ def key(path: Path, name: str) -> Path:
 Reason = Literal[
     "FieldValueRequired",
     "FieldValueDuplicate",
+    "FieldValueNotFound",
     "FieldValueInvalid",
     "FieldValueNotSupported",
     "FieldValueForbidden",
@@ -50,6 +51,7 @@ Reason = Literal[
 _TEXT: Final[dict[Reason, str]] = {
     "FieldValueRequired": "Required value",
     "FieldValueDuplicate": "Duplicate value",
+    "FieldValueNotFound": "Not found",
     "FieldValueInvalid": "Invalid value",
     "FieldValueNotSupported": "Unsupported value",
     "FieldValueForbidden": "Forbidden",
@@ -133,6 +135,10 @@ def forbidden(field: Path, detail: str = "") -> FieldError:
 
 def duplicate(field: Path, value: Json) -> FieldError:
     return FieldError("FieldValueDuplicate", field, value)
+
+
+def not_found(field: Path, value: Json, detail: str = "") -> FieldError:
+    return FieldError("FieldValueNotFound", field, value, detail)
 
 
 def too_long(field: Path, limit: int) -> FieldError:

@@ -56,7 +56,7 @@ def defaulter(key: str) -> Fill | None:
             rule(value)
         for name, below in inner:
             found = value.get(name)
-            if found:
+            if found is not None:
                 below(found)
 
     return fill_in
@@ -76,7 +76,7 @@ def _of_expression(expression: Json, part: str) -> Fill | None:
 def _each(below: Fill) -> Fill:
     def fill_in(values: list[Json]) -> None:
         for value in values:
-            if value:
+            if value is not None:
                 below(value)
 
     return fill_in

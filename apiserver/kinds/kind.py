@@ -223,6 +223,7 @@ def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:
     found = kind.subresource(subresource)
     if found is not None and found.only:
         changed = {path: nested_field(new, path) for path in found.only if "[*]" not in path}
+        changed |= _changed_lists(new, old, found.only)
         version = new["metadata"].get("resourceVersion")
         managed = new["metadata"].get("managedFields")
         new.clear()
@@ -232,6 +233,28 @@ def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:
         return
     for path in kind.kept if found is None else found.kept:
         _put(new, path, nested_field(old, path))
+
+
+def _changed_lists(new: Object, old: Object, paths: tuple[str, ...]) -> dict[str, Json]:
+    """The lists in which only some fields of the items may change, with these changes, by path.
+
+    `spec.containers[*].resources`: the old containers with the new resources. If items were added, removed or renamed, the
+    list is the new one, so that validation refuses it.
+    """
+    lists: dict[str, Json] = {}
+    for path in paths:
+        outer, wildcard, inner = path.partition("[*].")
+        given = nested_field(new, outer)
+        if not wildcard or given is None:
+            continue
+        stored = lists.get(outer) or copy(nested_field(old, outer) or [])
+        lists[outer] = stored
+        if [item.get("name") for item in given] != [item.get("name") for item in stored]:
+            lists[outer] = given
+            continue
+        for item, changed in zip(stored, given, strict=True):
+            _put(item, inner, nested_field(changed, inner))
+    return lists
 
 
 def reset_fields(kind: Kind, subresource: str) -> tuple[str, ...]:

@@ -39,15 +39,28 @@ _NOT_SERVED: Final = {("autoscaling", "v1"), ("", "Binding")}
 
 
 def _core() -> Mapping[str, Rules]:
-    from noxu.apiserver.kinds import core, events, services
+    from noxu.apiserver.kinds import core, events, pods, services, workloads
 
-    return {**core.RULES, **events.RULES, **services.RULES}
+    replication_controller = {"ReplicationController": workloads.REPLICATION_CONTROLLER}
+    return {**core.RULES, **events.RULES, **services.RULES, **pods.RULES, **replication_controller}
 
 
 def _admissionregistration() -> Mapping[str, Rules]:
     from noxu.apiserver.kinds import admissionregistration
 
     return admissionregistration.RULES
+
+
+def _apps() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import workloads
+
+    return workloads.RULES
+
+
+def _batch() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import jobs
+
+    return jobs.RULES
 
 
 def _authorization() -> Mapping[str, Rules]:
@@ -71,7 +84,9 @@ def _events() -> Mapping[str, Rules]:
 _RULES: Final[dict[str, Callable[[], Mapping[str, Rules]]]] = {
     "": _core,
     "admissionregistration.k8s.io": _admissionregistration,
+    "apps": _apps,
     "authorization.k8s.io": _authorization,
+    "batch": _batch,
     "coordination.k8s.io": _coordination,
     "events.k8s.io": _events,
 }

@@ -158,3 +158,11 @@ def test_addresses_of_a_pod_agree() -> None:
 def test_each_rule_of_the_data_is_understood() -> None:
     for kind in by_group_kind().values():
         kind.default(decode(kind.struct, {"metadata": {"name": "x"}}).value)
+
+
+def test_empty_structs_have_defaults() -> None:
+    spec = pod(volumes=[{"name": "v", "downwardAPI": {}}], containers=[{"name": "c", "startupProbe": {}}])
+    assert spec["volumes"] == [{"name": "v", "downwardAPI": {"defaultMode": 420}}]
+    assert spec["containers"][0]["startupProbe"] == {
+        "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3
+    }  # fmt: skip
