@@ -415,12 +415,10 @@ def _with_directives(old: Object, new: Object) -> Object:
     metadata, given_metadata = merged.setdefault("metadata", {}), new.get("metadata") or {}
     for name in ("annotations", "labels"):
         _take(metadata, given_metadata, name)
-    affinity: Object = spec.get("affinity") or {}
+    affinity: Object = spec.pop("affinity", None) or {}
     _take(affinity, given.get("affinity") or {}, "nodeAffinity")
-    if affinity or (spec.get("affinity") is not None and given.get("affinity") is not None):
+    if affinity or given.get("affinity") is not None:
         spec["affinity"] = affinity
-    else:
-        _take(spec, given, "affinity")
     for kind in ("containers", "initContainers"):
         for container, changed in zip(spec.get(kind) or (), given.get(kind) or (), strict=False):
             _take(container, changed, "resources")

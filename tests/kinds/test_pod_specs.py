@@ -76,9 +76,9 @@ VARIABLES: list[tuple[str, Json, list[str]]] = [
     ("no name", container(env=[{"value": "a"}]), ["spec.containers[0].env[0].name: Required value"]),
     ("a name with a dot and a digit", container(env=[{"name": "1.a", "value": "a"}]), []),
     ("a name with an equals sign", container(env=[{"name": "a=b"}]), ["spec.containers[0].env[0].name: Invalid value: \"a=b\": a valid environment variable name must consist only of printable ASCII characters other than '='"]),
-    ("a value and a source", variable({"fieldRef": {"fieldPath": "metadata.name"}}, value="x"), ["spec.containers[0].env[0].valueFrom: Invalid value: \"\": may not be specified when `value` is not empty"]),
-    ("no source", variable({}), ["spec.containers[0].env[0].valueFrom: Invalid value: \"\": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"]),
-    ("two sources", variable({"fieldRef": {"fieldPath": "metadata.name"}, "secretKeyRef": {"name": "s", "key": "k"}}), ["spec.containers[0].env[0].valueFrom: Invalid value: \"\": may not have more than one field specified at a time"]),
+    ("a value and a source", variable({"fieldRef": {"fieldPath": "metadata.name"}}, value="x"), ['spec.containers[0].env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty']),
+    ("no source", variable({}), ['spec.containers[0].env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`']),
+    ("two sources", variable({"fieldRef": {"fieldPath": "metadata.name"}, "secretKeyRef": {"name": "s", "key": "k"}}), ['spec.containers[0].env[0].valueFrom: Invalid value: "": may not have more than one field specified at a time']),
     ("no key of a secret", variable({"secretKeyRef": {"name": "s"}}), ["spec.containers[0].env[0].valueFrom.secretKeyRef.key: Required value"]),
     ("no field", variable({"fieldRef": {}}), ["spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Required value"]),
     ("a label", variable({"fieldRef": {"fieldPath": "metadata.labels['app']"}}), []),
@@ -87,7 +87,7 @@ VARIABLES: list[tuple[str, Json, list[str]]] = [
     ("a field of files", variable({"fieldRef": {"fieldPath": "metadata.labels"}}), ['spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "metadata.labels": supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"']),
     ("a resource that is none", variable({"resourceFieldRef": {"resource": "limits.x"}}), ['spec.containers[0].env[0].valueFrom.resourceFieldRef.resource: Unsupported value: "limits.x": supported values: "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage", "requests.memory"']),
     ("a divisor that is none", variable({"resourceFieldRef": {"resource": "limits.cpu", "divisor": "2"}}), ["spec.containers[0].env[0].valueFrom.resourceFieldRef.divisor: Invalid value: \"limits.cpu\": only divisor's values 1m and 1 are supported with the cpu resource"]),
-    ("all keys of nothing", container(envFrom=[{"prefix": "a"}]), ["spec.containers[0].envFrom: Invalid value: \"\": must specify one of: `configMapRef` or `secretRef`"]),
+    ("all keys of nothing", container(envFrom=[{"prefix": "a"}]), ['spec.containers[0].envFrom: Invalid value: "": must specify one of: `configMapRef` or `secretRef`']),
     ("all keys of a secret without name", container(envFrom=[{"secretRef": {}}]), ["spec.containers[0].envFrom[0].secretRef.name: Required value"]),
 ]  # fmt: skip
 RESOURCES: list[tuple[str, Json, list[str]]] = [
