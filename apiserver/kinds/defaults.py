@@ -124,6 +124,8 @@ def _rule(key: str, rule: Object) -> Fill | None:
     find = _source(rule)
     merges = rule.get("compute") == "mergeMissing"
     prefix, _, name = path.rpartition(".")
+    if not (conditions or merges or always or prefix or "[*]" in path or zero is not None):
+        return _of_field(name, is_pointer, find)
 
     def fill_in(value: Object) -> None:
         for scope in _scopes(value, path):
@@ -145,6 +147,19 @@ def _rule(key: str, rule: Object) -> Fill | None:
                 _parent(scope, prefix)[name] = found
             elif always and "value" in rule and before is not None:
                 del _parent(scope, prefix)[name]
+
+    return fill_in
+
+
+def _of_field(name: str, is_pointer: bool, find: Callable[[Scope], Json]) -> Fill:
+    """A rule without conditions about a field of the type itself: most rules are."""
+
+    def fill_in(value: Object) -> None:
+        before = value.get(name)
+        if before is None or not (is_pointer or before):
+            found = find({"": value})
+            if found is not None:
+                value[name] = found
 
     return fill_in
 

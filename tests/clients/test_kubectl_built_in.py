@@ -277,6 +277,59 @@ BUILT_IN: dict[str, str] = {
         $ kubectl get pods
         No resources found in … namespace.
     """,
+    "deployments": """
+        $ printf '{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"app":"d"}},"template":{"metadata":{"labels":{"app":"d"}},"spec":{"containers":[{"name":"i","image":"i"}]}}}}' >d.yaml
+        $ kubectl apply -f d.yaml
+        deployment.apps/d created
+        $ kubectl apply -f d.yaml
+        deployment.apps/d unchanged
+        $ kubectl get deployment d -o jsonpath={.metadata.generation}
+        1
+        $ kubectl set image deployment/d i=i:2
+        deployment.apps/d image updated
+        $ kubectl rollout restart deployment d
+        deployment.apps/d restarted
+        $ kubectl get deployment d -o jsonpath={.metadata.generation}
+        3
+        $ kubectl patch deployment d --type merge -p '{"spec":{"strategy":{"type":"Recreate"}}}'
+        The Deployment "d" is invalid: spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'
+        [1]
+        $ kubectl patch deployment d --type merge -p '{"spec":{"selector":{"matchLabels":{"app":"e"}}}}'
+        The Deployment "d" is invalid:…
+        * spec.template.metadata.labels: Invalid value: {"app":"d"}: `selector` does not match template `labels`
+        * spec.selector: Invalid value: {"matchLabels":{"app":"e"}}: field is immutable
+        [1]
+    """,
+    "jobs": """
+        $ kubectl create job j --image i -- echo
+        job.batch/j created
+        $ kubectl get job j -o jsonpath={.spec.template.metadata.labels.job-name},{.spec.completions}
+        j,1
+        $ kubectl create cronjob c --image i --schedule '*/5 * * * *' -- echo
+        cronjob.batch/c created
+        $ kubectl create job k --from cronjob/c
+        job.batch/k created
+        $ kubectl create cronjob d --image i --schedule 'every day' -- echo
+        error: failed to create cronjob: CronJob.batch "d" is invalid: spec.schedule: Invalid value: "every day": expected exactly 5 fields, found 2: [every day]
+        [1]
+    """,
+    "pods": """
+        $ kubectl run p --image i --port 80
+        pod/p created
+        $ kubectl get pod p -o jsonpath={.status.phase},{.status.qosClass},{.spec.restartPolicy}
+        Pending,BestEffort,Always
+        $ kubectl debug p --image b --profile general -c e
+        $ kubectl get pod p -o jsonpath={.spec.ephemeralContainers[0].name},{.metadata.generation}
+        e,2
+        $ kubectl label pod p a=b
+        pod/p labeled
+        $ kubectl annotate pod p a=b
+        pod/p annotated
+        $ kubectl run P --image i 2>&1 | cut -d: -f1-2
+        The Pod "P" is invalid:…
+        * metadata.name: Invalid value
+        * spec.containers[0].name: Invalid value
+    """,
 }
 
 

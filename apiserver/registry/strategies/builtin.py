@@ -31,7 +31,8 @@ def validate(draft: Draft) -> None:
             outcome.errors.append(error)
         else:
             outcome.warnings.append(" ".join(str(error).split()))
-    outcome.warnings += table.warnings(new, old)
+    if not outcome.errors:
+        outcome.warnings += table.warnings(new, old)
 
 
 def _context(draft: Draft) -> Context:
