@@ -39,10 +39,21 @@ _NOT_SERVED: Final = {("autoscaling", "v1"), ("", "Binding")}
 
 
 def _core() -> Mapping[str, Rules]:
-    from noxu.apiserver.kinds import core, events, pods, services, workloads
+    from noxu.apiserver.kinds import core, events, services
 
-    replication_controller = {"ReplicationController": workloads.REPLICATION_CONTROLLER}
-    return {**core.RULES, **events.RULES, **services.RULES, **pods.RULES, **replication_controller}
+    return {**core.RULES, **events.RULES, **services.RULES}
+
+
+def _pods() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import pods
+
+    return pods.RULES
+
+
+def _replication_controllers() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import workloads
+
+    return {"ReplicationController": workloads.REPLICATION_CONTROLLER}
 
 
 def _admissionregistration() -> Mapping[str, Rules]:
@@ -91,11 +102,17 @@ _RULES: Final[dict[str, Callable[[], Mapping[str, Rules]]]] = {
     "events.k8s.io": _events,
 }
 """The rules of a group by kind. Their modules are imported when the first object of the group is written."""
+_RULES_OF_KINDS: Final[dict[tuple[str, str], Callable[[], Mapping[str, Rules]]]] = {
+    ("", "Pod"): _pods,
+    ("", "PodTemplate"): _pods,
+    ("", "ReplicationController"): _replication_controllers,
+}
+"""Those of kinds whose modules are not needed by the rest of the group, of which the server itself writes objects."""
 
 
 @cache
 def _rules_of(group: str, kind: str) -> Rules:
-    load = _RULES.get(group)
+    load = _RULES_OF_KINDS.get((group, kind)) or _RULES.get(group)
     return (load().get(kind) if load else None) or Rules()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from noxu.apiserver.go.structs import Struct
@@ -72,3 +75,13 @@ def test_some_kinds_have_a_propagation_policy_of_their_own() -> None:
         ("v1", "Event"): "Unsupported",
         ("events.k8s.io/v1", "Event"): "Unsupported",
     }
+
+
+def test_the_rules_of_pods_are_imported_by_the_first_pod() -> None:
+    code = (
+        "import sys; from noxu.apiserver.kinds.scheme import by_group_kind as kinds; module = 'noxu.apiserver.kinds.pods';"
+        "kinds()['v1', 'Namespace'].load_rules(); print(module in sys.modules);"
+        "kinds()['v1', 'Pod'].load_rules(); print(module in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "True"]
