@@ -7,7 +7,7 @@ value; a value that is absent (None) has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import cache
 from typing import Final, TypeAlias
 
@@ -149,7 +149,7 @@ def int_or_percentage(value: int | str, path: Path) -> Errors:
         yield field.invalid(path, value, _NOT_A_PERCENTAGE)
 
 
-def address(text: str, path: Path, accepted: Iterable[str] = ()) -> Errors:
+def address(text: str, path: Path, accepted: Container[str] = ()) -> Errors:
     """An IP address in a field that is older than strict validation. `accepted` are those of the stored object."""
     if text in accepted:
         return

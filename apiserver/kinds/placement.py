@@ -114,11 +114,12 @@ def _pod_term(term: Object, path: Path, *, any_value: bool) -> Errors:
         yield from checks.named(name, label_name, f"{path}.namespace")
     selector, match = term.get("labelSelector"), term.get("matchLabelKeys") or []
     mismatch = term.get("mismatchLabelKeys") or []
+    both = {*match} & {*mismatch}
     yield from _label_keys(match, selector, f"{path}.matchLabelKeys")
     yield from _label_keys(mismatch, selector, f"{path}.mismatchLabelKeys")
     yield from _selected_twice(match, selector, path)
     for n, name in enumerate(match):
-        if name in mismatch:
+        if name in both:
             rule = "exists in both matchLabelKeys and mismatchLabelKeys"
             yield field.invalid(f"{path}.matchLabelKeys[{n}]", name, rule)
     topology = term.get("topologyKey", "")
@@ -138,11 +139,11 @@ def _label_keys(names: list[str], selector: Object | None, path: Path) -> Errors
 def _selected_twice(names: list[str], selector: Object | None, path: Path) -> Errors:
     """A requirement of a key that is selected already, by another one or by the labels of the pod."""
     found = set((selector or {}).get("matchLabels") or ())
+    positions = {name: n for n, name in enumerate(names)}
     for requirement in (selector or {}).get("matchExpressions") or ():
         name = requirement.get("key", "")
-        if name in names and name in found:
-            position = len(names) - 1 - names[::-1].index(name)
-            yield field.invalid(f"{path}[{position}]", name, "exists in both matchLabelKeys and labelSelector")
+        if name in positions and name in found:
+            yield field.invalid(f"{path}[{positions[name]}]", name, "exists in both matchLabelKeys and labelSelector")
         found.add(name)
 
 
@@ -176,11 +177,13 @@ def taint_effect(effect: str, path: Path) -> Errors:
 
 
 def topology_spread(constraints: list[Object], path: Path) -> Errors:
+    last = {(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")): n for n, each in enumerate(constraints)}
     for n, constraint in enumerate(constraints):
-        yield from _spread(constraint, constraints[n + 1 :], f"{path}[{n}]")
+        kind = constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
+        yield from _spread(constraint, f"{path}[{n}]", is_repeated=last[kind] > n)
 
 
-def _spread(constraint: Object, later: list[Object], path: Path) -> Errors:
+def _spread(constraint: Object, path: Path, *, is_repeated: bool) -> Errors:
     skew, key = constraint.get("maxSkew", 0), constraint.get("topologyKey", "")
     action, selector = constraint.get("whenUnsatisfiable", ""), constraint.get("labelSelector")
     if skew <= 0:
@@ -188,7 +191,7 @@ def _spread(constraint: Object, later: list[Object], path: Path) -> Errors:
     if not key:
         yield field.required(f"{path}.topologyKey", "can not be empty")
     yield from checks.choice(action, "core/v1.UnsatisfiableConstraintAction", f"{path}.whenUnsatisfiable")
-    if any((key, action) == (other.get("topologyKey", ""), other.get("whenUnsatisfiable", "")) for other in later):
+    if is_repeated:
         yield field.duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
     least = constraint.get("minDomains")
     if least is not None and least <= 0:

@@ -237,13 +237,14 @@ def pod_annotations(given: dict[str, str], spec: Object, path: Path) -> Errors:
     for name, value in sorted(given.items()):
         if name == POD_SECCOMP or name.startswith(CONTAINER_SECCOMP):
             yield from _seccomp(value, f"{path}.{name}")
-    for name, value in sorted(given.items()):
-        if name.startswith(APP_ARMOR):
-            container = name.removeprefix(APP_ARMOR)
-            if all(each.get("name") != container for each, _ in security_contexts.containers(spec, "")):
-                yield field.invalid(f"{path}[{name}]", container, "container not found")
-            if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
-                yield field.invalid(f"{path}[{name}]", value, f"invalid AppArmor profile name: {quote(value)}")
+    profiles = sorted(item for item in given.items() if item[0].startswith(APP_ARMOR))
+    names = {each.get("name") for each, _ in security_contexts.containers(spec, "")} if profiles else set()
+    for name, value in profiles:
+        container = name.removeprefix(APP_ARMOR)
+        if container not in names:
+            yield field.invalid(f"{path}[{name}]", container, "container not found")
+        if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
+            yield field.invalid(f"{path}[{name}]", value, f"invalid AppArmor profile name: {quote(value)}")
 
 
 def _seccomp(profile: str, path: Path) -> Errors:

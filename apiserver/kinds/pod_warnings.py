@@ -6,6 +6,7 @@ The texts are those of k8s.io/kubernetes pkg/api/pod/warnings.go and pkg/api/nod
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from noxu.apiserver.go.text import quote
@@ -48,8 +49,18 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
+MAX_WARNINGS: Final = 1000
+"""How many warnings are collected; the headers of a response take fewer."""
+_MAX_COMPARED: Final = 32
+"""With how many earlier definitions of its number a port is compared."""
+
+
 def warnings(holder: Object, path: str) -> Iterator[str]:
     """The warnings about a pod, whose path is "", or a template at a path."""
+    return islice(_all(holder, path), MAX_WARNINGS)
+
+
+def _all(holder: Object, path: str) -> Iterator[str]:
     metadata, spec = holder.get("metadata") or {}, holder.get("spec") or {}
     at = f"{path}." if path else ""
     yield from _nodes(spec, f"{at}spec")
@@ -163,7 +174,8 @@ def _ports(spec: Object, path: str) -> Iterator[str]:
                 kind = _conflict(address, host, other.get("hostIP", ""), other.get("hostPort", 0))
                 if kind:
                     yield f"{where}: {kind} port definition with {other_path}"
-            others.append((where, port))
+            if len(others) < _MAX_COMPARED:
+                others.append((where, port))
 
 
 def _conflict(address: str, port: int, other_address: str, other_port: int) -> str:

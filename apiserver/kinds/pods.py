@@ -212,13 +212,17 @@ def _deadline(new: int | None, old: int | None) -> Errors:
 def _more_tolerations(new: list[Object], old: list[Object]) -> Errors:
     if new == old:
         return
-    bare = [{name: value for name, value in each.items() if name != "tolerationSeconds"} for each in new]
+    bare = {_without_seconds(toleration) for toleration in new}
     for toleration in old:
-        if {name: value for name, value in toleration.items() if name != "tolerationSeconds"} not in bare:
+        if _without_seconds(toleration) not in bare:
             rule = "existing toleration can not be modified except its tolerationSeconds"
             yield field.forbidden("spec.tolerations", rule)
             return
     yield from placement.tolerations(new, "spec.tolerations")
+
+
+def _without_seconds(toleration: Object) -> tuple[str, ...]:
+    return tuple(toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
 
 
 def _fewer_gates(new: list[Object], old: list[Object]) -> Errors:
@@ -404,7 +408,7 @@ def _transitions(new: list[Object], old: list[Object], policy: str, excepted: se
 def _addresses(status: Object, old: Object, kind: str) -> Errors:
     """One of each family at most."""
     given = [each.get("ip", "") for each in status.get(kind) or ()]
-    accepted = [each.get("ip", "") for each in old.get(kind) or ()]
+    accepted = {each.get("ip", "") for each in old.get(kind) or ()}
     errors = [error for n, ip in enumerate(given) for error in checks.address(ip, f"status.{kind}[{n}]", accepted)]
     yield from errors
     if len(given) < 2 or errors:
@@ -412,9 +416,11 @@ def _addresses(status: Object, old: Object, kind: str) -> Errors:
     if len(given) > 2 or len({_family(ip) for ip in given}) < 2:
         rule = "may specify no more than one IP for each IP family"
         yield field.invalid(f"status.{kind}", as_json(status[kind]), rule)
+    seen: set[str] = set()
     for n, ip in enumerate(given):
-        if ip in given[:n]:
+        if ip in seen:
             yield field.duplicate(f"status.{kind}[{n}]", as_json(status[kind][n]))
+        seen.add(ip)
 
 
 def _family(ip: str) -> str:

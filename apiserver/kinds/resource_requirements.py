@@ -151,6 +151,7 @@ def _within_limit(name: str, request: str, limit: str | None, path: Path) -> Err
 def _claims(given: list[Object], known: Collection[str], path: Path) -> Errors:
     """Each names a claim of the pod, and perhaps one of its requests; nothing is named twice."""
     seen: set[str] = set()
+    requested: dict[str, int] = {}
     for n, claim in enumerate(given):
         where, name, request = f"{path}[{n}]", claim.get("name", ""), claim.get("request", "")
         if not name:
@@ -164,7 +165,9 @@ def _claims(given: list[Object], known: Collection[str], path: Path) -> Errors:
             if full in seen:
                 yield field.duplicate(where, full)
             elif not request:
-                yield from (field.duplicate(where, name) for other in seen if other.startswith(f"{name}/"))
+                yield from (field.duplicate(where, name) for _ in range(requested.get(name, 0)))
+            else:
+                requested[name] = requested.get(name, 0) + 1
             seen.add(full)
         if name not in known:
             others = f": {', '.join(sorted(known))}" if known else " which is empty"

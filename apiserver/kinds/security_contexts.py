@@ -65,8 +65,9 @@ def of_pod(spec: Object, path: Path) -> Errors:
     if shares_processes:
         rule = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield field.invalid(f"{path}.shareProcessNamespace", True, rule)
+    seen: set[str] = set()
     for n, sysctl in enumerate(given.get("sysctls") or ()):
-        yield from _sysctl(sysctl.get("name", ""), given["sysctls"][:n], spec, f"{path}.sysctls[{n}].name")
+        yield from _sysctl(sysctl.get("name", ""), seen, spec, f"{path}.sysctls[{n}].name")
     yield from checks.choice(
         given.get("fsGroupChangePolicy"), "core/v1.PodFSGroupChangePolicy", f"{path}.fsGroupChangePolicy"
     )
@@ -94,13 +95,15 @@ def _ids(given: Object, path: Path, names: tuple[str, ...]) -> Errors:
             yield from checks.in_range(given[name], 0, checks.MAX_INT32, f"{path}.{name}")
 
 
-def _sysctl(name: str, earlier: list[Object], spec: Object, path: Path) -> Errors:
+def _sysctl(name: str, seen: set[str], spec: Object, path: Path) -> Errors:
+    """`seen` are the names of earlier ones, and extended."""
     if not name:
         yield field.required(path)
     elif len(name) > 253 or not _is_sysctl(name):
         yield field.invalid(path, name, f"must have at most 253 characters and match regex {_SYSCTL_PATTERN}")
-    elif any(sysctl.get("name") == name for sysctl in earlier):
+    elif name in seen:
         yield field.duplicate(path, name)
+    seen.add(name)
     dotted = name.replace("/", ".")
     if spec.get("hostNetwork") and dotted.startswith("net."):
         yield field.invalid(path, name, "may not be specified when 'hostNetwork' is true")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from noxu.apiserver.kinds.kind import Context
 from noxu.apiserver.values import Json
-from tests.kinds.objects import create_messages, kind_of, merged
+from tests.kinds.objects import create_messages, created, kind_of, merged
+from tests.timing import cpu_seconds
 
 POD = kind_of("v1", "Pod")
 MINIMAL = {"containers": [{"name": "c", "image": "nginx"}]}
@@ -277,3 +279,27 @@ def test_finalizers_are_standard_or_qualified() -> None:
     assert create_messages(POD, pod) == [
         'metadata.finalizers[2]: Invalid value: "b": name is neither a standard finalizer name nor is it fully qualified'
     ]
+
+
+MANY = 3_000
+LARGE: list[tuple[str, Json]] = [
+    ("tolerations", {"tolerations": [{"key": f"k{n}", "operator": "Exists"} for n in range(MANY)]}),
+    ("constraints", {"topologySpreadConstraints": [spread(topologyKey=f"t{n}")["topologySpreadConstraints"][0] for n in range(MANY)]}),
+    ("sysctls", {"securityContext": {"sysctls": [{"name": f"a{n}", "value": "1"} for n in range(MANY)]}}),
+    ("ports", container(ports=[{"containerPort": 80, "hostPort": n + 1} for n in range(MANY)])),
+    ("claims", {"resourceClaims": [{"name": f"c{n}", "resourceClaimName": "x"} for n in range(MANY)], **container(resources={"claims": [{"name": f"c{n}"} for n in range(MANY)]})}),
+    ("volumes", {"volumes": [{"name": f"v{n}"} for n in range(MANY)], **container(volumeMounts=[{"name": f"v{n}", "mountPath": f"/{n}"} for n in range(MANY)])}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [row[1] for row in LARGE], ids=[row[0] for row in LARGE])
+def test_the_time_grows_with_the_size(change: Json) -> None:
+    """Comparing all pairs of 3 000 items takes seconds, walking them some hundredths of a second."""
+    new = created(POD, {"metadata": {"name": "x"}, "spec": merged(MINIMAL, change)})
+
+    def work() -> None:
+        assert (
+            len(POD.validate(new, None, Context()) + POD.validate(new, new, Context()) + POD.warnings(new, None)) < MANY
+        )
+
+    assert cpu_seconds(work) < 1
