@@ -772,9 +772,11 @@ FIELDS: Final[dict[str, dict[str, str]]] = {
         "metrics": "The metrics and their targets; the largest resulting number counts.",
         "minReplicas": "The smallest number of pods. Default: 1.",
         "scaleTargetRef": "What is scaled.",
+        "targetCPUUtilizationPercentage": "The CPU time that pods should use on average, as a percentage of their requests.",
     },
     "HorizontalPodAutoscalerStatus": {
         "conditions": _CONDITIONS,
+        "currentCPUUtilizationPercentage": "The CPU time that pods used on average, as a percentage of their requests.",
         "currentMetrics": "The last values of the metrics.",
         "currentReplicas": "How many pods there were.",
         "desiredReplicas": "How many pods there should be.",

@@ -1,6 +1,7 @@
-"""A CA bundle: PEM as Go reads it, with at least one certificate (client-go/transport, crypto/x509).
+"""PEM as Go reads it: CA bundles, certificates, requests for certificates (encoding/pem, crypto/x509, client-go/transport).
 
-Only the outline of certificates is checked; the TLS library reads the contents of their fields.
+Only the outline of certificates and requests is checked; the TLS library reads the contents of their fields, and no
+signatures are verified.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ def load_error(bundle: bytes) -> str:
     if not bundle:
         return ""
     position, first = 0, ""
-    for block in _blocks(bundle):
+    for block in blocks(bundle):
         position = block.end
-        if not block.certificate:
+        if block.type != CERTIFICATE or block.has_headers:
             continue
-        error = _certificate_error(block.content)
+        error = certificate_error(block.content)
         if not error:
             return ""
         first = first or f"failed to parse certificate: x509: {error}"
@@ -38,33 +39,42 @@ def load_error(bundle: bytes) -> str:
 
 def certificates(bundle: bytes) -> Iterator[bytes]:
     """The certificates of a bundle that can be loaded, as DER."""
-    return (block.content for block in _blocks(bundle) if block.certificate)
+    return (block.content for block in blocks(bundle) if block.type == CERTIFICATE and not block.has_headers)
 
 
-class _Block(NamedTuple):
-    certificate: bool
+class Block(NamedTuple):
+    """A block of PEM with its content, and the position of its end."""
+
+    type: str
+    has_headers: bool
     content: bytes
     end: int
 
 
-def _blocks(bundle: bytes) -> Iterator[_Block]:
+def blocks(bundle: bytes) -> Iterator[Block]:
     for match in _BLOCK.finditer(bundle):
         body = match["body"].translate(None, b" \t").decode("latin-1")
         try:
             content = go_base64.decode(body)
         except ValueError:
             continue
-        yield _Block(match["type"] == b"CERTIFICATE" and not match["headers"], content, match.end())
+        yield Block(match["type"].decode("utf-8", "replace"), bool(match["headers"]), content, match.end())
 
 
-_INTEGER, _BIT_STRING, _SEQUENCE, _VERSION = 0x02, 0x03, 0x30, 0xA0
+CERTIFICATE: Final = "CERTIFICATE"
+REQUEST: Final = "CERTIFICATE REQUEST"
+_INTEGER, _BIT_STRING, _SEQUENCE, _VERSION, _ATTRIBUTES = 0x02, 0x03, 0x30, 0xA0, 0xA0
+_EXTENSIONS: Final = 0xA3
+_BASIC_CONSTRAINTS: Final = b"\x06\x03\x55\x1d\x13"  # the OID 2.5.29.19
+_TRUE: Final = b"\x01\x01\xff"
 
 
 class _Malformed(Exception):
     pass
 
 
-def _certificate_error(der: bytes) -> str:
+def certificate_error(der: bytes) -> str:
+    """Why a certificate cannot be parsed, "" if it can."""
     try:
         certificate, trailing = _element(der, _SEQUENCE, "certificate")
         tbs, rest = _element(certificate, _SEQUENCE, "tbs certificate")
@@ -81,6 +91,40 @@ def _certificate_error(der: bytes) -> str:
     except _Malformed as error:
         return str(error)
     return "trailing data" if trailing else ""
+
+
+def request_error(der: bytes) -> str:
+    """Why a request for a certificate (PKCS #10) cannot be parsed, "" if it can."""
+    try:
+        request, trailing = _element(der, _SEQUENCE, "certificate request")
+        info, rest = _element(request, _SEQUENCE, "certification request info")
+        _, info = _element(info, _INTEGER, "version")
+        for part in ("subject", "subject public key info"):
+            _, info = _element(info, _SEQUENCE, part)
+        if info:
+            _element(info, _ATTRIBUTES, "attributes")
+        _, rest = _element(rest, _SEQUENCE, "signature algorithm identifier")
+        _element(rest, _BIT_STRING, "signature")
+    except _Malformed as error:
+        return f"asn1: structure error: {error}"
+    return "asn1: syntax error: trailing data" if trailing else ""
+
+
+def is_authority(der: bytes) -> bool:
+    """Whether a certificate that can be parsed has the CA bit set in its basic constraints."""
+    certificate, _ = _element(der, _SEQUENCE, "certificate")
+    rest, _ = _element(certificate, _SEQUENCE, "tbs certificate")
+    while rest and rest[0] != _EXTENSIONS:
+        _, rest = _element(rest, rest[0], "field")
+    if not rest:
+        return False
+    extensions, _ = _element(rest, _EXTENSIONS, "extensions")
+    extensions, _ = _element(extensions, _SEQUENCE, "extensions")
+    while extensions:
+        extension, extensions = _element(extensions, _SEQUENCE, "extension")
+        if extension.startswith(_BASIC_CONSTRAINTS):
+            return _TRUE in extension[len(_BASIC_CONSTRAINTS) :].removeprefix(_TRUE)  # the first may be "critical"
+    return False
 
 
 def _element(der: bytes, tag: int, part: str) -> tuple[bytes, bytes]:

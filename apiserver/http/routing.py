@@ -37,6 +37,9 @@ HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("scale", "update"): scale.update,
     ("scale", "patch"): scale.patch,
     ("finalize", "update"): handlers.update,
+    ("approval", "get"): handlers.get,
+    ("approval", "update"): handlers.update,
+    ("approval", "patch"): handlers.patch,
     ("token", "create"): tokens.create,
 }
 """By subresource and verb. `watch_requests` handles watches."""

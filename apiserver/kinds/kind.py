@@ -125,6 +125,8 @@ class Kind:
     verbs: tuple[str, ...] = STORED_VERBS
     subresources: tuple[Subresource, ...] = ()
     name_rule: NameRule = subdomain_name
+    name_rule_for: Callable[[Object], NameRule] | None = None
+    """The rule for the name of an object if it depends on other fields, or has a limit of its own."""
     deprecation: str = ""
     """The warning of every request, "" if the kind is not deprecated."""
     unconditional_update: bool = True
@@ -132,7 +134,9 @@ class Kind:
     create_on_update: bool = False
     """Whether an update creates a missing object."""
     generation: tuple[str, ...] = ()
-    """The fields whose changes metadata.generation counts; empty if the kind has no generations."""
+    """The fields whose changes metadata.generation counts."""
+    first_generation: int | None = None
+    """The generation of a new object, None if the kind has no generations."""
     fresh: tuple[str, ...] = ()
     """The fields that are removed from a new object."""
     initial: Mapping[str, Json] = field(default_factory=dict)
@@ -179,6 +183,10 @@ class Kind:
     def has_status(self) -> bool:
         return any(candidate.name == "status" for candidate in self.subresources)
 
+    def rule_of_name(self, value: Object) -> NameRule:
+        """The rule for the name of an object."""
+        return self.name_rule if self.name_rule_for is None else self.name_rule_for(value)
+
     def default(self, value: Object) -> None:
         """Fill in defaults; also in an object from storage that an older server wrote. Idempotent."""
         fill = self.fill()
@@ -208,14 +216,14 @@ def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Cont
         _restore(kind, new, old, context.subresource)
     kind.load_rules().complete(new, old, context)
     metadata = new.setdefault("metadata", {})
-    if not kind.generation:
+    if kind.first_generation is None:
         metadata.pop("generation", None)
-    elif old is None:
-        metadata["generation"] = 1
-    else:
-        before = old["metadata"].get("generation", 0)
-        changed = any(not equal(nested_field(new, path), nested_field(old, path)) for path in kind.generation)
-        metadata["generation"] = before + 1 if changed else before
+        return
+    generation = kind.first_generation
+    if old is not None:
+        generation = old["metadata"].get("generation", 0)
+        generation += any(not equal(nested_field(new, path), nested_field(old, path)) for path in kind.generation)
+    _put(metadata, "generation", generation or None)  # a zero is not written
 
 
 def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:

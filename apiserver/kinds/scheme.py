@@ -11,7 +11,7 @@ from typing import Final
 
 from noxu.apiserver.api import names
 from noxu.apiserver.go.structs import Struct
-from noxu.apiserver.kinds import defaults, facts
+from noxu.apiserver.kinds import defaults, facts, object_names
 from noxu.apiserver.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
 from noxu.apiserver.values import Object
 
@@ -20,7 +20,7 @@ _NAME_RULES: Final = {
     "subdomainCaseless": names.caseless_subdomain_name,
     "label": names.label_name,
     "pathSegment": names.path_segment_name,
-    "ip": names.path_segment_name,
+    "ip": object_names.ip_name,
 }
 _RETURNED_WHEN_DELETED: Final = frozenset(
     {"pods", "services", "serviceaccounts", "namespaces", "persistentvolumeclaims", "persistentvolumes", "podtemplates",
@@ -35,7 +35,7 @@ _PROPAGATION: Final[dict[tuple[str, str], Propagation]] = {
     ("events.k8s.io", "Event"): "Unsupported",
 }
 """The kinds with a DefaultGarbageCollectionPolicy of their own in upstream."""
-_NOT_SERVED: Final = {("autoscaling", "v1"), ("", "Binding")}
+_NOT_SERVED: Final = {("", "Binding")}
 
 
 def _core() -> Mapping[str, Rules]:
@@ -54,6 +54,30 @@ def _replication_controllers() -> Mapping[str, Rules]:
     from noxu.apiserver.kinds import workloads
 
     return {"ReplicationController": workloads.REPLICATION_CONTROLLER}
+
+
+def _endpoints() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import endpoints
+
+    return endpoints.RULES
+
+
+def _nodes() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import nodes
+
+    return nodes.RULES
+
+
+def _persistent_volumes() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import persistent_volumes
+
+    return persistent_volumes.RULES
+
+
+def _quotas() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import quotas
+
+    return quotas.RULES
 
 
 def _admissionregistration() -> Mapping[str, Rules]:
@@ -92,20 +116,117 @@ def _events() -> Mapping[str, Rules]:
     return events.NEW_RULES
 
 
+def _apiregistration() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import apiregistration
+
+    return apiregistration.RULES
+
+
+def _autoscaling() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import autoscalers
+
+    return autoscalers.RULES
+
+
+def _certificates() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import certificates
+
+    return certificates.RULES
+
+
+def _discovery() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import endpoints
+
+    return endpoints.DISCOVERY_RULES
+
+
+def _flowcontrol() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import flowcontrol
+
+    return flowcontrol.RULES
+
+
+def _networking() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import networking
+
+    return networking.RULES
+
+
+def _node() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import nodes
+
+    return nodes.NODE_RULES
+
+
+def _policy() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import disruption
+
+    return disruption.RULES
+
+
+def _rbac() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import rbac
+
+    return rbac.RULES
+
+
+def _resource() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import devices
+
+    return devices.RULES
+
+
+def _scheduling() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import scheduling
+
+    return scheduling.RULES
+
+
+def _storage() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import storage
+
+    return storage.RULES
+
+
+def _storagemigration() -> Mapping[str, Rules]:
+    from noxu.apiserver.kinds import storagemigration
+
+    return storagemigration.RULES
+
+
 _RULES: Final[dict[str, Callable[[], Mapping[str, Rules]]]] = {
     "": _core,
     "admissionregistration.k8s.io": _admissionregistration,
+    "apiregistration.k8s.io": _apiregistration,
     "apps": _apps,
     "authorization.k8s.io": _authorization,
+    "autoscaling": _autoscaling,
     "batch": _batch,
+    "certificates.k8s.io": _certificates,
     "coordination.k8s.io": _coordination,
+    "discovery.k8s.io": _discovery,
     "events.k8s.io": _events,
+    "flowcontrol.apiserver.k8s.io": _flowcontrol,
+    "networking.k8s.io": _networking,
+    "node.k8s.io": _node,
+    "policy": _policy,
+    "rbac.authorization.k8s.io": _rbac,
+    "resource.k8s.io": _resource,
+    "scheduling.k8s.io": _scheduling,
+    "storage.k8s.io": _storage,
+    "storagemigration.k8s.io": _storagemigration,
 }
 """The rules of a group by kind. Their modules are imported when the first object of the group is written."""
 _RULES_OF_KINDS: Final[dict[tuple[str, str], Callable[[], Mapping[str, Rules]]]] = {
+    ("", "Endpoints"): _endpoints,
+    ("", "LimitRange"): _quotas,
+    ("", "Node"): _nodes,
+    ("", "PersistentVolume"): _persistent_volumes,
+    ("", "PersistentVolumeClaim"): _persistent_volumes,
     ("", "Pod"): _pods,
     ("", "PodTemplate"): _pods,
     ("", "ReplicationController"): _replication_controllers,
+    ("", "ResourceQuota"): _quotas,
 }
 """Those of kinds whose modules are not needed by the rest of the group, of which the server itself writes objects."""
 
@@ -129,6 +250,7 @@ def served() -> tuple[Kind, ...]:
 def _kind(given: Object) -> Kind:
     strategy, labels = given.get("strategy", {}), given.get("selectable", {})
     group, kind, plural = given["group"], given["kind"], given["plural"]
+    name_rule = _NAME_RULES[given.get("nameRule", "pathSegment")]
     return Kind(
         group=group,
         version=given["version"],
@@ -141,11 +263,13 @@ def _kind(given: Object) -> Kind:
         categories=tuple(given.get("categories", ())),
         verbs=tuple(given.get("verbs", STORED_VERBS)),
         subresources=tuple(_subresource(each, given["type"]) for each in given.get("subresources", ())),
-        name_rule=_NAME_RULES[given.get("nameRule", "pathSegment")],
+        name_rule=name_rule,
+        name_rule_for=object_names.with_conditions(name_rule, given["nameAlso"]) if "nameAlso" in given else None,
         deprecation=_deprecation(given),
         unconditional_update=strategy.get("unconditionalUpdate", True),
         create_on_update=strategy.get("createOnUpdate", False),
         generation=tuple(strategy.get("generation", {}).get("on", ())),
+        first_generation=strategy.get("generation", {}).get("create"),
         fresh=tuple(strategy.get("fresh", ())),
         initial=strategy.get("initial", {}),
         kept=tuple(strategy.get("kept", ())),

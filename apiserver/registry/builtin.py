@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from noxu.apiserver.go.structs import decode
 from noxu.apiserver.kinds import events, scheme
@@ -78,16 +79,39 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
     return ScalePaths(*(f".{found.scale[name]}" for name in ("spec", "status", "selector")))
 
 
+def _autoscaler_v1(value: Object) -> Object:
+    from noxu.apiserver.kinds import autoscaler_versions  # imported late: many servers have no such objects
+
+    return autoscaler_versions.to_v1(value)
+
+
+def _autoscaler_v2(value: Object) -> Object:
+    from noxu.apiserver.kinds import autoscaler_versions
+
+    return autoscaler_versions.to_v2(value)
+
+
+_Converter = Callable[[Object], Object]
+_SEVERAL: Final[tuple[tuple[str, tuple[str, _Converter], tuple[str, _Converter]], ...]] = (
+    ("Event", (events.CORE, events.to_core), (events.EVENTS, events.from_core)),
+    ("HorizontalPodAutoscaler", ("autoscaling/v2", _autoscaler_v2), ("autoscaling/v1", _autoscaler_v1)),
+)
+"""The kinds that are served in two versions or groups: (the kind, the stored version, the other one), with converters."""
+
+
 def built_in_versions() -> list[Versions]:
-    """The built-in kinds, in the order of discovery. Events are served in two groups."""
+    """The built-in kinds, in the order of discovery; then those with several versions."""
+    several = {kind for kind, _, _ in _SEVERAL}
     versions = []
     for kind in scheme.served():
-        if kind.kind != "Event":
+        if kind.kind not in several:
             resource = resource_of(kind, BuiltIn(kind))
             versions.append(Versions([resource], resource))
-    core, other = (scheme.by_group_kind()[version, "Event"] for version in (events.CORE, events.EVENTS))
-    both = [
-        resource_of(core, BuiltIn(core, other, events.to_core)),
-        resource_of(other, BuiltIn(other, core, events.from_core)),
-    ]
-    return [*versions, Versions(both, both[0])]
+    for name, (stored_version, to_stored), (other_version, to_other) in _SEVERAL:
+        stored, other = (scheme.by_group_kind()[version, name] for version in (stored_version, other_version))
+        both = [
+            resource_of(stored, BuiltIn(stored, other, to_stored)),
+            resource_of(other, BuiltIn(other, stored, to_other)),
+        ]
+        versions.append(Versions(both, both[0]))
+    return versions

@@ -4,7 +4,7 @@ The columns of a kind are data (`kinds/data/columns.json`); `cells` makes functi
 `-o wide`. Some kinds have the columns of upstream's kinds without a printer: name and creation time. Definitions of custom
 resources have a printer in apiextensions, whose `rows` are null without objects.
 
-An event of events.k8s.io is shown as the event of core/v1 that it is stored as. Of the storage classes that are marked as
+An event of events.k8s.io is shown as the event of core/v1 that it is stored as, an autoscaler of v1 as one of v2. Of the storage classes that are marked as
 default a list shows only the newest as such: that is the one which counts.
 """
 
@@ -15,14 +15,17 @@ from datetime import datetime
 from functools import cache
 from typing import Final
 
-from noxu.apiserver.kinds import events, facts
+from noxu.apiserver.kinds import autoscaler_versions, events, facts
 from noxu.apiserver.tables.cells import cell
 from noxu.apiserver.tables.descriptions import description
 from noxu.apiserver.tables.table import Cells, Columns, definition
 from noxu.apiserver.values import Json, Object, nested_field
 
 _DEFINITION: Final = "apiextensions.k8s.io/v1/CustomResourceDefinition"
-_CONVERSIONS: Final = {"events.k8s.io/v1/Event": events.to_core}
+_CONVERSIONS: Final = {
+    "autoscaling/v1/HorizontalPodAutoscaler": autoscaler_versions.to_v2,
+    "events.k8s.io/v1/Event": events.to_core,
+}
 """By the name of a kind that is shown as another version of itself."""
 
 

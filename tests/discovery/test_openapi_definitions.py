@@ -364,9 +364,11 @@ DESCRIBED += ["Service", "PersistentVolumeClaim", "PodDisruptionBudget", "Resour
 
 @pytest.mark.parametrize("kind", DESCRIBED)
 def test_the_spec_and_status_of_common_kinds_are_described(kind: str) -> None:
-    [name] = {name for name in EVERY_KIND if name.endswith(f".{kind}")}
+    names = {name for name in EVERY_KIND if name.endswith(f".{kind}")}
+    assert names
     parts = [
         properties(name)[part]["$ref"].removeprefix(definitions.REF)
+        for name in names
         for part in ("spec", "status")
         if part in properties(name)
     ]

@@ -25,6 +25,7 @@ KIND = Kind(
     namespaced=True,
     subresources=(Subresource(name="status", verbs=("get", "update"), kept=("spec", "metadata.labels")),),
     generation=("spec",),
+    first_generation=1,
     fresh=("status", "metadata.old"),
     kept=("status",),
     selectable={"phase": Label(("status.phase", "spec.phase")), "size": Label(("spec.size",), "0")},

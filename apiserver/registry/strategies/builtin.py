@@ -21,7 +21,7 @@ def validate(draft: Draft) -> None:
     new, old, table, outcome = draft.new, draft.old, _table(draft), draft.outcome
     if table.stored:
         outcome.errors += meta.validate_object_meta(
-            new["metadata"], namespaced=table.namespaced, name_rule=table.name_rule
+            new["metadata"], namespaced=table.namespaced, name_rule=table.rule_of_name(new)
         )
     if old is not None:
         outcome.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])

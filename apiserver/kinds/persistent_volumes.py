@@ -1,0 +1,390 @@
+"""core/v1: PersistentVolume and PersistentVolumeClaim.
+
+The rules are those of k8s.io/kubernetes: ValidatePersistentVolume, ValidatePersistentVolumeClaim and their updates in
+pkg/apis/core/validation. The differences that upstream prints below some errors are left out.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from typing import Final
+
+from noxu.apiserver.api import field
+from noxu.apiserver.api.field import FieldError, Path, Verbatim, as_json
+from noxu.apiserver.api.names import dns1123_subdomain, label_name, subdomain_name
+from noxu.apiserver.go import quantity
+from noxu.apiserver.kinds import checks
+from noxu.apiserver.kinds.checks import Errors
+from noxu.apiserver.kinds.kind import Context, Rules
+from noxu.apiserver.kinds.placement import node_selector
+from noxu.apiserver.kinds.resource_requirements import compare
+from noxu.apiserver.kinds.selectors import label_selector_errors
+from noxu.apiserver.values import Json, Object, copy, equal
+
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_BOTH_TYPES: Final = "may not specify more than 1 volume type"
+_NOT_POSITIVE: Final = "must be greater than zero"
+_RESIZE_STATUSES: Final = [
+    "ControllerResizeFailed", "ControllerResizeInProgress", "NodeResizeFailed", "NodeResizeInProgress", "NodeResizePending"
+]  # fmt: skip
+
+
+def _access_modes(modes: list[str], path: Path) -> Errors:
+    known = checks.choices("core/v1.PersistentVolumeAccessMode")
+    for mode in modes:
+        if mode not in known:
+            yield field.not_supported(path, as_json(mode), known)
+    if "ReadWriteOncePod" in modes and any(mode in known and mode != "ReadWriteOncePod" for mode in modes):
+        yield field.forbidden(path, "may not use ReadWriteOncePod with other access modes")
+
+
+def _positive(text: str, path: Path) -> Errors:
+    if quantity.parse(text).digits <= 0:
+        yield field.invalid(path, text, _NOT_POSITIVE)
+
+
+def _class_name(name: str, path: Path) -> Errors:
+    return checks.named(name, subdomain_name, path)
+
+
+# -- sources of volumes -----------------------------------------------------------------------------------------------
+
+
+def csi_driver_name(name: str, path: Path) -> Errors:
+    """A subdomain in any case, of at most 63 characters (ValidateCSIDriverName)."""
+    if not name:
+        yield field.required(path)
+    if len(name) > 63:
+        yield field.too_long(path, 63)
+    yield from (field.invalid(path, name, text) for text in dns1123_subdomain(name.lower()))
+
+
+def _no_backsteps(text: str, path: Path) -> Errors:
+    if ".." in text.split("/"):
+        yield field.invalid(path, text, "must not contain '..'")
+
+
+def _host_path(given: Object, path: Path) -> Errors:
+    if not given.get("path"):
+        yield field.required(f"{path}.path")
+        return
+    yield from _no_backsteps(given["path"], f"{path}.path")
+    yield from checks.choice(given.get("type"), "core/v1.HostPathType", f"{path}.type")
+
+
+def _nfs(given: Object, path: Path) -> Errors:
+    yield from _required("server", "path")(given, path)
+    if not given.get("path", "").startswith("/"):
+        yield field.invalid(f"{path}.path", given.get("path", ""), "must be an absolute path")
+
+
+def _local(given: Object, path: Path) -> Errors:
+    if not given.get("path"):
+        yield field.required(f"{path}.path")
+    else:
+        yield from _no_backsteps(given["path"], f"{path}.path")
+
+
+def _csi(given: Object, path: Path) -> Errors:
+    yield from csi_driver_name(given.get("driver", ""), f"{path}.driver")
+    if not given.get("volumeHandle"):
+        yield field.required(f"{path}.volumeHandle")
+    for name in (
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ):
+        secret = given.get(name)
+        if secret is not None:
+            yield from _required("name", "namespace")(secret, f"{path}.{name}")
+
+
+def _required(*names: str) -> Callable[[Object, Path], Errors]:
+    """The check of a source that only has required fields."""
+
+    def check(given: Object, path: Path) -> Errors:
+        return (field.required(f"{path}.{name}") for name in names if not given.get(name))
+
+    return check
+
+
+_SOURCES: Final[dict[str, Callable[[Object, Path], Errors]]] = {
+    "hostPath": _host_path,
+    "gcePersistentDisk": _required("pdName"),
+    "awsElasticBlockStore": _required("volumeID"),
+    "glusterfs": _required("endpoints", "path"),
+    "flocker": _required(),
+    "nfs": _nfs,
+    "rbd": _required("monitors", "image"),
+    "quobyte": _required("registry", "volume"),
+    "cephfs": _required("monitors"),
+    "iscsi": _required("targetPortal", "iqn"),
+    "cinder": _required("volumeID"),
+    "fc": _required(),
+    "flexVolume": _required("driver"),
+    "azureFile": _required("secretName", "shareName"),
+    "vsphereVolume": _required("volumePath"),
+    "photonPersistentDisk": _required("pdID"),
+    "portworxVolume": _required("volumeID"),
+    "azureDisk": _required("diskName", "diskURI"),
+    "scaleIO": _required("gateway", "system", "volumeName"),
+    "local": _local,
+    "storageos": _required(),
+    "csi": _csi,
+}
+"""In the order in which upstream looks at them."""
+_PRINTED_AS: Final = {"gcePersistentDisk": "persistentDisk"}
+
+
+# -- PersistentVolume -------------------------------------------------------------------------------------------------
+
+
+def _validate_volume(new: Object, old: Object | None, context: Context) -> list[FieldError]:
+    if context.subresource:
+        return []
+    errors = list(volume_spec(new.get("spec") or {}, "spec"))
+    return errors if old is None else errors + list(_volume_update(new.get("spec") or {}, old.get("spec") or {}))
+
+
+def volume_spec(spec: Object, path: Path) -> Errors:
+    modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
+    if not modes:
+        yield field.required(f"{path}.accessModes")
+    yield from _access_modes(modes, f"{path}.accessModes")
+    if not capacity:
+        yield field.required(f"{path}.capacity")
+    if capacity.keys() != {"storage"}:
+        yield field.not_supported(f"{path}.capacity", capacity or None, ["storage"])
+    for name, amount in sorted(capacity.items()):
+        yield from _positive(amount, f"{path}.capacity[{name}]")
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    if policy:
+        yield from checks.choice(
+            policy, "core/v1.PersistentVolumeReclaimPolicy", f"{path}.persistentVolumeReclaimPolicy"
+        )
+    if spec.get("nodeAffinity") is not None:
+        yield from _node_affinity(spec["nodeAffinity"], f"{path}.nodeAffinity")
+    yield from _source(spec, path)
+    host_path = (spec.get("hostPath") or {}).get("path", "")
+    if policy == "Recycle" and host_path and posixpath.normpath(host_path) in ("/", "//"):
+        rule = "may not be 'recycle' for a hostPath mount of '/'"
+        yield field.forbidden(f"{path}.persistentVolumeReclaimPolicy", rule)
+    if spec.get("storageClassName"):
+        yield from _class_name(spec["storageClassName"], f"{path}.storageClassName")
+    yield from checks.choice(spec.get("volumeMode"), "core/v1.PersistentVolumeMode", f"{path}.volumeMode")
+    attributes = spec.get("volumeAttributesClassName")
+    if attributes is not None:
+        if not attributes:
+            yield field.required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
+        else:
+            yield from _class_name(attributes, f"{path}.volumeAttributesClassName")
+        if spec.get("csi") is None:
+            yield field.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
+
+
+def _source(spec: Object, path: Path) -> Errors:
+    given = [name for name in _SOURCES if spec.get(name) is not None]
+    if not given:
+        yield field.required(path, "must specify a volume type")
+        return
+    first, *others = given
+    yield from _SOURCES[first](spec[first], f"{path}.{_PRINTED_AS.get(first, first)}")
+    if first == "local" and not (spec.get("nodeAffinity") or {}).get("required"):
+        yield field.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
+    yield from (field.forbidden(f"{path}.{name}", _BOTH_TYPES) for name in others)
+
+
+def _node_affinity(affinity: Object, path: Path) -> Errors:
+    if affinity.get("required") is None:
+        yield field.required(f"{path}.required", "must specify required node constraints")
+    else:
+        yield from node_selector(affinity["required"], f"{path}.required")
+
+
+def _volume_update(new: Object, old: Object) -> Errors:
+    if not equal(_sources(new, old), _sources(old, old)):
+        yield field.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+    yield from checks.immutable(new.get("volumeMode"), old.get("volumeMode"), "volumeMode")
+    if old.get("nodeAffinity") is not None:
+        yield from checks.immutable(
+            new.get("nodeAffinity"), old["nodeAffinity"], "nodeAffinity", "core/v1.VolumeNodeAffinity"
+        )
+    if old.get("volumeAttributesClassName") is not None and new.get("volumeAttributesClassName") is None:
+        yield field.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
+
+
+def _sources(spec: Object, old: Object) -> Json:
+    """The sources; a secret for the expansion may be added to CSI."""
+    given = {name: spec[name] for name in _SOURCES if spec.get(name) is not None}
+    before = old.get("csi")
+    if before is not None and before.get("controllerExpandSecretRef") is None and "csi" in given:
+        given["csi"] = {name: item for name, item in given["csi"].items() if name != "controllerExpandSecretRef"}
+    return given
+
+
+def _complete_volume(new: Object, old: Object | None, context: Context) -> None:
+    """The phase has a time, which changes with it unless the client sets it."""
+    if not context.subresource or old is None:
+        return
+    status, before = new.setdefault("status", {}), old.get("status") or {}
+    moved = status.get("phase") != before.get("phase")
+    if moved and status.get("lastPhaseTransitionTime") == before.get("lastPhaseTransitionTime"):
+        status["lastPhaseTransitionTime"] = context.now
+
+
+# -- PersistentVolumeClaim --------------------------------------------------------------------------------------------
+
+
+def _validate_claim(new: Object, old: Object | None, context: Context) -> list[FieldError]:
+    if context.subresource:
+        return list(_claim_status(new.get("status") or {}))
+    errors = list(claim_spec(new.get("spec") or {}, "spec", None if old is None else old.get("spec") or {}))
+    return errors if old is None else errors + list(_claim_update(new, old))
+
+
+def claim_spec(spec: Object, path: Path, old: Object | None = None) -> Errors:
+    modes = spec.get("accessModes") or []
+    if not modes:
+        yield field.required(f"{path}.accessModes", "at least 1 access mode is required")
+    if spec.get("selector") is not None:
+        before = (old or {}).get("selector")
+        any_value = before is not None and bool(label_selector_errors(before, path))
+        yield from label_selector_errors(spec["selector"], f"{path}.selector", any_value=any_value)
+    yield from _access_modes(modes, f"{path}.accessModes")
+    amount = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if amount is None:
+        yield field.required(f"{path}.resources[storage]")
+    else:
+        yield from _positive(amount, f"{path}.resources[storage]")
+    if spec.get("storageClassName"):
+        yield from _class_name(spec["storageClassName"], f"{path}.storageClassName")
+    yield from checks.choice(spec.get("volumeMode"), "core/v1.PersistentVolumeMode", f"{path}.volumeMode")
+    yield from _data_sources(spec, old or {}, path)
+    if spec.get("volumeAttributesClassName"):
+        yield from _class_name(spec["volumeAttributesClassName"], f"{path}.volumeAttributesClassName")
+
+
+def _data_sources(spec: Object, old: Object, path: Path) -> Errors:
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    any_group = any((old.get(name) or {}).get("apiGroup") is not None for name in ("dataSource", "dataSourceRef"))
+    for name, given in (("dataSource", source), ("dataSourceRef", reference)):
+        if given is not None:
+            yield from _data_source(given, f"{path}.{name}", any_group=any_group)
+    namespace = (reference or {}).get("namespace")
+    if namespace:
+        yield from checks.named(namespace, label_name, f"{path}.dataSourceRef.namespace")
+    if source is None or reference is None:
+        return
+    shown = Verbatim(f"{path}.dataSource")  # upstream prints a path, without quotes
+    if namespace:
+        yield field.invalid(path, shown, "may not be specified when dataSourceRef.namespace is specified")
+    elif any(source.get(name) != reference.get(name) for name in ("apiGroup", "kind", "name")):
+        yield field.invalid(path, shown, "must match dataSourceRef")
+
+
+def _data_source(given: Object, path: Path, *, any_group: bool) -> Errors:
+    for name in ("name", "kind"):
+        if not given.get(name):
+            yield field.required(f"{path}.{name}")
+    group, kind = given.get("apiGroup") or "", given.get("kind", "")
+    if not group and kind != "PersistentVolumeClaim":
+        yield field.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+    if group and not any_group:
+        yield from (field.invalid(f"{path}.apiGroup", group, text) for text in dns1123_subdomain(group))
+
+
+_IMMUTABLE_SPEC: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+
+
+def _claim_update(new: Object, old: Object) -> Errors:
+    """The volume name can be set once, as can a class; a bound claim can grow."""
+    spec, before = copy(new.get("spec") or {}), copy(old.get("spec") or {})
+    if not before.get("volumeName"):
+        _take(before, spec, "volumeName")
+    yield from _class_update(new, old, spec, before)
+    requests = (spec.get("resources") or {}).get("requests")
+    amount_before = ((before.get("resources") or {}).get("requests") or {}).get("storage", "0")
+    amount = (requests or {}).get("storage", "0")
+    if (new.get("status") or {}).get("phase") == "Bound" and requests is not None:
+        requests["storage"] = amount_before
+    _take(spec, before, "volumeAttributesClassName")
+    if not _same(spec, before):
+        yield field.forbidden("spec", _IMMUTABLE_SPEC)
+    if compare(amount, amount_before) < 0:
+        capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+        if compare(amount, capacity) <= 0:
+            yield field.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
+    yield from checks.immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
+    attributes, attributes_before = ((value.get("spec") or {}).get("volumeAttributesClassName") for value in (new, old))
+    if attributes_before is not None and not attributes:
+        what = "nil" if attributes is None else "an empty string"
+        yield field.forbidden("spec.volumeAttributesClassName", f"update from non-nil value to {what} is forbidden")
+
+
+def _class_update(new: Object, old: Object, spec: Object, before: Object) -> Errors:
+    """A claim without a class can get one: that of the old annotation, if it has it."""
+    given, given_before = ((value["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION) for value in (new, old))
+    name, name_before = spec.get("storageClassName"), before.get("storageClassName")
+    if given_before is not None and name_before is None and name == given_before and given in (None, given_before):
+        spec.pop("storageClassName", None)
+        return
+    if given != given_before:
+        path = f"metadata.annotations[{_CLASS_ANNOTATION}]"
+        yield field.invalid(path, given or "", checks.IMMUTABLE)
+    if name is not None and name_before is None and given_before in (None, name):
+        spec.pop("storageClassName", None)
+
+
+def _take(target: Object, source: Object, name: str) -> None:
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _same(new: Object, old: Object) -> bool:
+    """Semantic equality: quantities are compared as such."""
+    left, right = copy(new), copy(old)
+    for spec in (left, right):
+        for amounts in (spec.get("resources") or {}).values():
+            for name, text in amounts.items() if isinstance(amounts, dict) else ():
+                parsed = quantity.parse(text)
+                amounts[name] = str(quantity.Quantity(parsed.digits, parsed.exponent, parsed.is_int64))
+    return equal(left, right)
+
+
+def _claim_status(status: Object) -> Errors:
+    for name, amount in sorted((status.get("capacity") or {}).items()):
+        yield from _not_negative(amount, f"status.capacity[{name}]")
+    for name, state in sorted((status.get("allocatedResourceStatuses") or {}).items()):
+        path = "status.allocatedResourceStatus"
+        yield from _claim_resource(name, path)
+        if state not in _RESIZE_STATUSES:
+            yield field.not_supported(path, as_json(name), _RESIZE_STATUSES)
+    for name, amount in sorted((status.get("allocatedResources") or {}).items()):
+        wrong = list(_claim_resource(name, "status.allocatedResources"))
+        yield from wrong or _not_negative(amount, f"status.allocatedResources[{name}]")
+
+
+def _not_negative(text: str, path: Path) -> Errors:
+    found = quantity.parse(text)
+    if found.digits < 0:
+        yield field.invalid(path, quantity.as_int64(found) or text, "must be a valid resource quantity")
+
+
+def _claim_resource(name: str, path: Path) -> Errors:
+    wrong = list(checks.qualified(name, path))
+    yield from wrong
+    is_native = "/" not in name or "kubernetes.io/" in name
+    if not wrong and is_native and name != "storage":
+        yield field.not_supported(path, name, ["storage"])
+
+
+RULES: Final = {
+    "PersistentVolume": Rules(complete=_complete_volume, validate=_validate_volume),
+    "PersistentVolumeClaim": Rules(validate=_validate_claim),
+}

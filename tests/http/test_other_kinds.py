@@ -1,0 +1,117 @@
+"""Built-in kinds over HTTP: two versions of an autoscaler, decisions about certificates, fields that are immutable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.client import Client
+from noxu.apiserver.testing.handle import Noxu
+from tests.kinds.test_certificates import CA_PEM, CSR_PEM, base64
+
+V1, V2 = (f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers" for version in ("v1", "v2"))
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+METRICS = "autoscaling.alpha.kubernetes.io/metrics"
+TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+def client(noxu: Noxu) -> Any:
+    with Client(noxu.url) as found:
+        yield found
+
+
+def ask(client: Client, method: str, path: str, body: Any = None, content: str = "application/json") -> tuple[int, Any]:
+    answer = client.send(method, path, body, content)
+    return answer.code, answer.body
+
+
+def autoscaler(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"maxReplicas": 3, "scaleTargetRef": TARGET, **spec}}
+
+
+def test_an_autoscaler_has_two_versions(client: Client) -> None:
+    code, made = ask(client, "POST", V1, autoscaler("a"))
+    assert (code, made["apiVersion"], made["spec"]["targetCPUUtilizationPercentage"]) == (201, "autoscaling/v1", 80)
+    code, found = ask(client, "GET", f"{V2}/a")
+    assert (code, found["apiVersion"], found["metadata"]["uid"]) == (200, "autoscaling/v2", made["metadata"]["uid"])
+    target = {"type": "Utilization", "averageUtilization": 80}
+    assert found["spec"]["metrics"] == [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+def test_what_v1_cannot_say_survives_its_updates(client: Client) -> None:
+    assert ask(client, "POST", V2, autoscaler("a", metrics=[MEMORY]))[0] == 201
+    code, shown = ask(client, "GET", f"{V1}/a")
+    assert (code, METRICS in shown["metadata"]["annotations"]) == (200, True)
+    shown["spec"]["maxReplicas"] = 5
+    code, put = ask(client, "PUT", f"{V1}/a", shown)
+    assert (code, put["metadata"]["generation"]) == (200, 2)
+    _, found = ask(client, "GET", f"{V2}/a")
+    assert (found["spec"]["maxReplicas"], found["spec"]["metrics"]) == (5, [MEMORY])
+    assert "annotations" not in found["metadata"]
+    code, patched = ask(client, "PATCH", f"{V1}/a", {"spec": {"targetCPUUtilizationPercentage": 50}}, MERGE)
+    assert (code, patched["spec"]["targetCPUUtilizationPercentage"]) == (200, 50)
+    _, found = ask(client, "GET", f"{V2}/a")
+    assert [metric["resource"]["name"] for metric in found["spec"]["metrics"]] == ["memory", "cpu"]
+
+
+def test_both_versions_are_listed_and_discovered(client: Client) -> None:
+    ask(client, "POST", V2, autoscaler("a"))
+    for path, version in ((V1, "autoscaling/v1"), (V2, "autoscaling/v2")):
+        _, found = ask(client, "GET", path)
+        assert (found["apiVersion"], [item["metadata"]["name"] for item in found["items"]]) == (version, ["a"])
+    _, group = ask(client, "GET", "/apis/autoscaling")
+    assert [version["version"] for version in group["versions"]] == ["v2", "v1"]
+
+
+def test_errors_of_v1_are_those_of_v2(client: Client) -> None:
+    code, refused = ask(client, "POST", V1, autoscaler("a", targetCPUUtilizationPercentage=0))
+    field = "spec.metrics[0].resource.target.averageUtilization"
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, field)
+
+
+def test_a_request_is_approved_and_signed(client: Client) -> None:
+    spec = {"request": base64(CSR_PEM), "signerName": "example.com/s", "usages": ["client auth"], "username": "bob"}
+    code, made = ask(client, "POST", REQUESTS, {"metadata": {"name": "a"}, "spec": spec})
+    assert (code, made["spec"]["username"]) == (201, "system:anonymous")
+    approval = {"status": {"conditions": [{"type": "Approved", "status": "True"}]}}
+    code, approved = ask(client, "PATCH", f"{REQUESTS}/a/approval", approval, MERGE)
+    (condition,) = approved["status"]["conditions"]
+    assert (code, bool(condition["lastUpdateTime"])) == (200, True)
+    assert ask(client, "GET", f"{REQUESTS}/a/approval")[1] == approved
+    denial = {"status": {"conditions": [condition, {"type": "Denied", "status": "True"}]}}
+    assert ask(client, "PATCH", f"{REQUESTS}/a/approval", denial, MERGE)[0] == 422
+    code, ignored = ask(client, "PATCH", f"{REQUESTS}/a", denial, MERGE)
+    assert (code, ignored["status"]["conditions"]) == (200, [condition])
+    signed = {"status": {"certificate": base64(CA_PEM)}}
+    code, found = ask(client, "PATCH", f"{REQUESTS}/a/status", signed, MERGE)
+    assert (code, found["status"]) == (200, {"conditions": [condition], **signed["status"]})
+    assert (
+        ask(client, "PATCH", f"{REQUESTS}/a/status", {"status": {"certificate": base64(CA_PEM * 2)}}, MERGE)[0] == 422
+    )
+
+
+def test_a_role_is_created_by_an_update_and_a_binding_keeps_its_role(client: Client) -> None:
+    roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+    role = {"metadata": {"name": "r:1"}, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}
+    assert ask(client, "PUT", f"{roles}/roles/r:1", role)[0] == 201
+    binding = {"metadata": {"name": "b"}, "roleRef": {"kind": "Role", "name": "r:1"}}
+    code, made = ask(client, "POST", f"{roles}/rolebindings", binding)
+    assert (code, made["roleRef"]["apiGroup"]) == (201, "rbac.authorization.k8s.io")
+    code, refused = ask(client, "PATCH", f"{roles}/rolebindings/b", {"roleRef": {"name": "s"}}, MERGE)
+    assert (code, refused["message"]) == (
+        422,
+        'RoleBinding.rbac.authorization.k8s.io "b" is invalid: roleRef: Invalid value: '
+        '{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"s"}: field is immutable',
+    )
+
+
+def test_a_budget_is_updated_with_its_version(client: Client) -> None:
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1}}
+    assert ask(client, "POST", budgets, budget)[0] == 201
+    code, refused = ask(client, "PUT", f"{budgets}/b", budget)
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "metadata.resourceVersion")
