@@ -18,6 +18,7 @@ from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds import checks, conditions
 from noxu.apiserver.kinds.checks import Errors
 from noxu.apiserver.kinds.kind import Context, Rules
+from noxu.apiserver.kinds.matching import repeats
 from noxu.apiserver.values import Object, copy, equal
 
 APPROVED, DENIED, FAILED = "Approved", "Denied", "Failed"
@@ -124,9 +125,8 @@ def _request(spec: Object) -> Errors:
     for n, usage in enumerate(usages):
         if usage not in known:
             yield field.not_supported(f"spec.usages[{n}]", as_json(usage), known)
-    for n, usage in enumerate(usages):
-        if usage in usages[:n]:
-            yield field.duplicate(f"spec.usages[{n}]", as_json(usage))
+    for n in sorted(repeats(usages)):
+        yield field.duplicate(f"spec.usages[{n}]", as_json(usages[n]))
     signer = spec.get("signerName", "")
     if signer == _LEGACY_SIGNER:
         rule = "the legacy signerName is not allowed via this API version"

@@ -15,6 +15,7 @@ from noxu.apiserver.api.names import dns1123_subdomain, subdomain_name
 from noxu.apiserver.kinds import checks, conditions
 from noxu.apiserver.kinds.checks import Errors
 from noxu.apiserver.kinds.kind import Context, Rules
+from noxu.apiserver.kinds.matching import repeats
 from noxu.apiserver.kinds.persistent_volumes import csi_driver_name as driver_name
 from noxu.apiserver.kinds.placement import node_selector
 from noxu.apiserver.values import Object, equal
@@ -120,10 +121,11 @@ def _claim(devices: Object, path: Path) -> Errors:
         given: list[str] = holder.get("requests") or []
         if len(given) > _MAX_ITEMS:
             yield field.too_many(f"{path}.requests", len(given), _MAX_ITEMS)
+        again = repeats(given)
         for n, name in enumerate(given):
             if name not in names:
                 yield field.invalid(f"{path}.requests[{n}]", name, _NOT_A_REQUEST)
-            if name in given[:n]:
+            if n in again:
                 yield field.duplicate(f"{path}.requests[{n}]", name)
 
     def constraint(given: Object, path: Path) -> Errors:

@@ -14,9 +14,10 @@ from noxu.apiserver.api.names import label_name, label_value
 from noxu.apiserver.kinds import addresses, checks
 from noxu.apiserver.kinds.checks import Errors
 from noxu.apiserver.kinds.kind import Context, Rules
+from noxu.apiserver.kinds.matching import repeats
 from noxu.apiserver.kinds.placement import tolerations
 from noxu.apiserver.kinds.resource_requirements import quantity_value, requirements
-from noxu.apiserver.values import Json, Object
+from noxu.apiserver.values import Object
 
 _POD_CIDRS: Final = 'node updates may not change podCIDR except from "" to valid'
 
@@ -69,18 +70,15 @@ def _pod_cidrs(cidrs: list[str]) -> Errors:
     if len(cidrs) > 1:
         if len(cidrs) > 2 or len({":" in text for text in cidrs}) == 1:
             yield field.invalid(path, cidrs, "may specify no more than one CIDR for each IP family")
-        for n, text in enumerate(cidrs):
-            if text in cidrs[:n]:
-                yield field.duplicate(f"{path}[{n}]", text)
+        for n in sorted(repeats(cidrs)):
+            yield field.duplicate(f"{path}[{n}]", cidrs[n])
 
 
 def _update(new: Object, old: Object) -> Errors:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    seen: list[Json] = []
-    for n, address in enumerate((new.get("status") or {}).get("addresses") or ()):
-        if address in seen:
-            yield field.duplicate(f"status.addresses[{n}]", checks.struct_json("core/v1.NodeAddress", address))
-        seen.append(address)
+    given: list[Object] = (new.get("status") or {}).get("addresses") or []
+    for n in sorted(repeats(f"{each.get('type', '')}/{each.get('address', '')}" for each in given)):
+        yield field.duplicate(f"status.addresses[{n}]", checks.struct_json("core/v1.NodeAddress", given[n]))
     known = before.get("podCIDRs") or []
     if known and known != (spec.get("podCIDRs") or []):
         yield field.forbidden("spec.podCIDRs", _POD_CIDRS)

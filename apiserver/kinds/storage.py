@@ -14,6 +14,7 @@ from noxu.apiserver.go import quantity
 from noxu.apiserver.kinds import checks
 from noxu.apiserver.kinds.checks import Errors
 from noxu.apiserver.kinds.kind import Context, Rules
+from noxu.apiserver.kinds.matching import repeats
 from noxu.apiserver.kinds.persistent_volumes import csi_driver_name
 from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Object, equal
@@ -68,25 +69,25 @@ def _parameters(parameters: dict[str, str]) -> Errors:
 
 
 def _topologies(terms: list[Object]) -> Errors:
-    seen: list[dict[str, set[str]]] = []
+    seen: set[frozenset[tuple[str, frozenset[str]]]] = set()
     for n, term in enumerate(terms):
         path = f"allowedTopologies[{n}]"
-        found: dict[str, set[str]] = {}
+        found: dict[str, frozenset[str]] = {}
         for m, requirement in enumerate(term.get("matchLabelExpressions") or ()):
             where, name = f"{path}.matchLabelExpressions[{m}]", requirement.get("key", "")
             values: list[str] = requirement.get("values") or []
             yield from checks.qualified(name, f"{where}.key")
             if not values:
                 yield field.required(f"{where}.values")
-            for k, value in enumerate(values):
-                if value in values[:k]:
-                    yield field.duplicate(f"{where}.values[{k}]", value)
+            for k in sorted(repeats(values)):
+                yield field.duplicate(f"{where}.values[{k}]", values[k])
             if name in found:
                 yield field.duplicate(f"{where}.key", name)
-            found[name] = set(values)
-        if found in seen:
+            found[name] = frozenset(values)
+        whole = frozenset(found.items())
+        if whole in seen:
             yield field.duplicate(f"{path}.matchLabelExpressions", "")
-        seen.append(found)
+        seen.add(whole)
 
 
 def _class_update(new: Object, old: Object) -> Errors:
@@ -214,10 +215,11 @@ def _node_drivers(drivers: list[Object]) -> Errors:
             yield field.duplicate(f"{path}.name", name)
         seen.add(name)
         keys: list[str] = driver.get("topologyKeys") or []
+        again = repeats(keys)
         for m, key in enumerate(keys):
             if not key:
                 yield field.required(path)
-            if key in keys[:m]:
+            if m in again:
                 yield field.duplicate(path, key)
             yield from checks.qualified(key, path)
 
