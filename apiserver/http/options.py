@@ -195,7 +195,7 @@ def delete_options(given: DeleteBody) -> DeleteOptions:
     if given.orphan is not None:
         propagation = "Orphan" if given.orphan else "Background"
     preconditions = Preconditions(given.uid, given.resource_version)
-    return DeleteOptions(bool(given.dry_run), propagation, preconditions, bool(given.corrupt_too))
+    return DeleteOptions(bool(given.dry_run), propagation, preconditions, bool(given.corrupt_too), given.grace)
 
 
 # -- lists and watches ------------------------------------------------------------------------------------------------

@@ -87,13 +87,14 @@ class Preconditions(NamedTuple):
 class DeleteOptions(NamedTuple):
     """Validated. `propagation` is Foreground, Background, Orphan, or "" if the request has none.
 
-    `corrupt_too`: delete the object even if it cannot be read.
+    `corrupt_too`: delete the object even if it cannot be read. `grace`: the grace period in seconds, None if not given.
     """
 
     dry_run: bool = False
     propagation: str = ""
     preconditions: Preconditions = Preconditions()
     corrupt_too: bool = False
+    grace: int | None = None
 
 
 class Body(NamedTuple):
@@ -304,6 +305,10 @@ class Draft:
     """The fast path has accepted the object: nothing to prune or refuse, and defaults are filled in."""
     mutated: bool = False
     """Mutating admission has changed the object."""
+    pending: bool = False
+    """A deletion that changes nothing, and is not subject to admission: the object waits for the end of its grace period."""
+    removed_at_once: bool = False
+    """A deletion that marks the object, and removes it when that is stored: its grace period is 0."""
     in_loop: bool = False
     """Stages run in the event loop. A stage that takes too long raises LoopBudgetExceeded and is repeated in a thread."""
     patch: ObjectPatch | None = None
@@ -325,7 +330,7 @@ class Draft:
         self.new, self.operation = {}, OPERATIONS[self.request.action]
         self.name = "" if self.request.of_collection else self.request.name
         self.old = self.found = self.shown = self.entry = self.patch = self.configuration = self.scale = None
-        self.clean = self.mutated = False
+        self.clean = self.mutated = self.pending = self.removed_at_once = False
         self.admission_state = self.reservation = None
         self.outcome.reset(warned)
 

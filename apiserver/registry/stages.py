@@ -29,6 +29,7 @@ from noxu.apiserver.go import unstructured
 from noxu.apiserver.go.strconv import parse_uint
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.kinds.kind import Propagation
+from noxu.apiserver.go.time import unix_nanos
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
@@ -40,7 +41,8 @@ from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.storage_form import as_json
-from noxu.apiserver.registry.strategies import STRATEGIES, finalization_of
+from noxu.apiserver.registry.strategies import STRATEGIES, finalization_of, grace
+from noxu.apiserver.registry.strategies.grace import Grace
 from noxu.apiserver.values import Json, Object, copy
 from noxu.storage.types import Conflict, Corrupt, Key
 
@@ -405,7 +407,7 @@ def _terminating(draft: Draft) -> ApiError:
 
 def mutate(draft: Draft) -> Awaitable[None] | None:
     """Mutating admission."""
-    return None if draft.request.internal else draft.environment.admission.mutate(draft)
+    return None if draft.request.internal or draft.pending else draft.environment.admission.mutate(draft)
 
 
 def prune_mutated(draft: Draft) -> None:
@@ -456,7 +458,7 @@ def _malformed(draft: Draft, name: Json, why: str) -> ApiError:
 
 def admit(draft: Draft) -> Awaitable[None] | None:
     """Validating admission."""
-    return None if draft.request.internal else draft.environment.admission.validate(draft)
+    return None if draft.request.internal or draft.pending else draft.environment.admission.validate(draft)
 
 
 # -- fields that the server determines ------------------------------------------------------------------------------------------
@@ -607,17 +609,35 @@ def check_preconditions(draft: Draft) -> None:
         raise errors.conflict(what, metadata["name"], f"{why}The object might have been {happened}")
 
 
-def finalize(draft: Draft) -> None:
-    """Mark an object with finalizers as being deleted. `new` remains empty if the object can be removed at once."""
+def await_grace(draft: Draft) -> None:
+    """Leave an object as it is if it waits for the end of its grace period, which the deletion does not make shorter."""
     assert draft.old is not None
+    draft.pending = grace.is_pending(draft.resource, draft.old, draft.request.delete_options.grace)
+
+
+def finalize(draft: Draft) -> None:
+    """Mark an object with finalizers or a grace period as being deleted.
+
+    `new` remains empty if the object can be removed at once.
+    """
+    assert draft.old is not None
+    if draft.pending:
+        draft.new = copy(draft.old)
+        return
     had = draft.old["metadata"].get("finalizers") or []
     table = draft.resource.table
     default_policy = table.propagation if table is not None else "Background"
     finalizers = _finalizers_after(had, draft.request.delete_options.propagation, default_policy)
-    finalization = finalization_of(draft.resource)
+    finalization, given = finalization_of(draft.resource), draft.request.delete_options.grace
+    value = copy(draft.old)
+    if grace.begin(draft.resource, value, given, draft.now) is Grace.BEGUN:
+        if set(finalizers) != set(had):
+            value["metadata"]["finalizers"] = finalizers
+        draft.removed_at_once = not finalizers and value["metadata"]["deletionGracePeriodSeconds"] == 0
+        draft.new = value
+        return
     if finalization is None and not finalizers:
         return
-    value = copy(draft.old)
     if finalization is None or not finalization.begin_delete(value, draft.now, finalizers):
         if not finalizers:
             return
@@ -644,9 +664,10 @@ def _finalizers_after(finalizers: list[str], propagation: str, default_policy: P
 
 
 def _mark_deleted(metadata: Object, now: str) -> None:
-    if not metadata.get("deletionTimestamp"):
-        if metadata.get("generation", 0) > 0:
-            metadata["generation"] += 1
+    marked = metadata.get("deletionTimestamp")
+    if not marked and metadata.get("generation", 0) > 0:
+        metadata["generation"] += 1
+    if not marked or unix_nanos(marked) > unix_nanos(now):
         metadata["deletionTimestamp"] = now
     metadata["deletionGracePeriodSeconds"] = 0
 
@@ -711,13 +732,18 @@ def _entry(resource: Resource, key: Key, value: Object, *, complete: bool, as_cb
 
 
 def _is_to_be_removed(draft: Draft) -> bool:
-    """Whether this is a deletion without finalizers, or an update that removes the last finalizer of a deleted object."""
+    """Whether this is a deletion without finalizers, or an update that removes the last finalizer of a deleted object.
+
+    An object with a grace period remains: another deletion makes it shorter.
+    """
     if draft.operation == "DELETE":
         return not draft.new
     if draft.found is None:
         return False
     metadata = _metadata(draft)
     if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    if draft.old is not None and draft.old["metadata"].get("deletionGracePeriodSeconds"):
         return False
     finalization = finalization_of(draft.resource)
     return finalization is None or not finalization.held(draft.new)
@@ -731,6 +757,8 @@ async def persist(draft: Draft) -> None:
         await _create(draft, draft.entry)
     else:
         await _replace(draft, draft.found, draft.entry)
+        if draft.removed_at_once:
+            await _remove_marked(draft, draft.entry)
 
 
 async def _create(draft: Draft, entry: Entry) -> None:
@@ -794,14 +822,26 @@ async def _remove(draft: Draft) -> None:
     found, shown = draft.found, draft.shown
     assert found is not None
     assert shown is not None
-    if not _is_dry_run(draft) and not await draft.environment.persistence.remove(found):
+    revision = found.revision if _is_dry_run(draft) else await draft.environment.persistence.remove(found)
+    if not revision:
         raise Superseded
     if draft.operation == "DELETE":
-        draft.written = Written(shown, deleted=True)
+        draft.written = Written(shown if draft.resource.is_custom else shown.with_revision(revision), deleted=True)
         return
     draft.note(REMOVED)
     _metadata(draft)["resourceVersion"] = str(found.revision)  # the answer keeps its old resourceVersion
     draft.written = Written(None, draft.new, deleted=True)
+
+
+async def _remove_marked(draft: Draft, entry: Entry) -> None:
+    """Remove an object that has been marked as being deleted. Another client may have done it meanwhile."""
+    revision = entry.revision
+    if not _is_dry_run(draft):
+        revision = await draft.environment.persistence.remove(entry)
+        gone = entry.key not in (await draft.environment.reader.collection(draft.resource)).entries
+        if not revision and not gone:
+            raise Superseded
+    draft.written = Written(entry.with_revision(revision or entry.revision), deleted=True)
 
 
 DRY_RUN: Final = "a dry run: nothing is written"

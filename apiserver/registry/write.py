@@ -32,6 +32,7 @@ from noxu.apiserver.registry.stages import (
     admit,
     allocate,
     answer,
+    await_grace,
     check_preconditions,
     decode,
     default,
@@ -102,7 +103,7 @@ APPLY_SCALE: Final = (
     prune_applied,
     *_STORE,
 )
-DELETE: Final = (find, check_preconditions, mutate, admit, finalize, *_STORE)
+DELETE: Final = (find, check_preconditions, await_grace, mutate, admit, finalize, *_STORE)
 REVIEW: Final = (read_body, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, validate, admit, answer)
 
 WRITE_STAGES: Final[dict[Action, tuple[Stage, ...]]] = {
