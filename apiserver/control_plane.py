@@ -40,6 +40,7 @@ from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.service_addresses import Pool
+from noxu.apiserver.registry.subresources import ACTIONS
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.security.reviews import Reviews
 from noxu.apiserver.security.tokens import Tokens
@@ -140,7 +141,14 @@ def assemble(
     chain = admission_chain(catalog.current, caller, admission_plugins)
     tokens = Tokens()
     environment = Environment(
-        reader, persistence, catalog, chain, clock=clock, identifiers=identifiers, reviewer=Reviews(tokens, clock)
+        reader,
+        persistence,
+        catalog,
+        chain,
+        clock=clock,
+        identifiers=identifiers,
+        reviewer=Reviews(tokens, clock),
+        actions=ACTIONS,
     )
     writer = Writer(environment)
     definitions = resource_of(catalog, crd.GROUP, crd.RESOURCE)

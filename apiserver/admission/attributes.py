@@ -17,7 +17,7 @@ from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds.autoscaling import SCALE
 from noxu.apiserver.registry import scale
 from noxu.apiserver.registry.conversion.converters import convert
-from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.draft import Action, Draft
 from noxu.apiserver.registry.entry import key_of, labels_of
 from noxu.apiserver.registry.ownership import owned_scale
 from noxu.apiserver.registry.resource import Resource
@@ -39,10 +39,10 @@ class Attributes:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.reader, self.catalog = draft.environment.reader, draft.environment.catalog.current
-        self.resource = draft.resource
+        self.resource = draft.request.target
         self.operation = draft.operation
         self.subresource = draft.request.subresource
-        self.name = self._new_name() if draft.operation == "CREATE" else draft.name
+        self.name = draft.request.name or self._new_name() if draft.operation == "CREATE" else draft.name
         self.namespace = self.name if is_namespace(draft.resource) else draft.request.namespace
         self.round = 0
         """0, and 1 when mutating plug-ins are called again because of a change."""
@@ -77,7 +77,16 @@ class Attributes:
         """The kind of the request's objects at a version of its resource."""
         if self.subresource == "scale":
             return SCALE_KIND
-        return GroupVersionKind(resource.group, resource.version, resource.kind)
+        return self.body_at(resource).gvk
+
+    def body_at(self, resource: Resource) -> Resource:
+        """What the request's objects are at a version of its resource: of the resource, or of its subresource's body."""
+        return resource if self.draft.request.parent is None else self.draft.resource
+
+    @property
+    def is_review(self) -> bool:
+        """Whether the request asks the server a question. Policies are not asked about it: one could lock everybody out."""
+        return self.draft.request.action is Action.REVIEW
 
     @property
     def kind(self) -> GroupVersionKind:
@@ -107,7 +116,7 @@ class Attributes:
         return self._old[resource]
 
     async def _converted(self, value: Object, resource: Resource) -> Object:
-        if self.subresource == "scale":
+        if self.subresource == "scale" or self.draft.request.parent is not None:
             return value
         return await converted(value, resource, self.draft.weight)
 
@@ -123,7 +132,7 @@ class Attributes:
         if self.subresource == "scale":
             scale.put(self.draft.new, self.resource, _scale(new))
             return
-        if new.get("apiVersion") != self.resource.api_version:
+        if new.get("apiVersion") != self.kind.api_version:
             new = await self._converted(new, self.resource)
         self.draft.new = new
 

@@ -21,7 +21,7 @@ from noxu.apiserver.go import unstructured
 from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.draft import Action, Draft
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json
@@ -141,7 +141,7 @@ class Chain:
 
     async def _active(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
         """The plug-ins that are configured, none for a resource without admission."""
-        if draft.resource.group_resource in _EXEMPT or not draft.resource.is_stored:
+        if draft.resource.group_resource in _EXEMPT or draft.request.action is Action.REVIEW:
             return []  # reviews are exempt: they are needed to repair a cluster
         reader = draft.environment.reader
         self._collections = [await reader.collection(kind) for kind in self._kinds]

@@ -220,7 +220,7 @@ class MutatingPolicies:
 
     async def admit(self, request: Attributes) -> None:
         """Raises ApiError."""
-        if request.operation == "DELETE" or not request.resource.is_stored:
+        if request.operation == "DELETE" or request.is_review:
             return
         bounds = await self._policies.all(request.reader)
         found = await _about_all(request, bounds)
@@ -294,7 +294,7 @@ class MutatingPolicies:
         self, request: Attributes, resource: Resource, policy: MutatingPolicy, mutation: Mutation, inputs: Inputs
     ) -> Object:
         """The object after the mutation, with defaults. Raises MutationError and ApiError."""
-        scaling = request.subresource == "scale"
+        scaling, resource = request.subresource == "scale", request.body_at(resource)
         kind = ownership.SCALE.type if scaling else ownership.tracker(resource, request.subresource).type
 
         def work(cpu_budget: CpuBudget | None) -> Object:

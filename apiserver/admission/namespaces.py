@@ -72,7 +72,7 @@ def _terminating(draft: Draft) -> ApiError:
     metadata = draft.new.get("metadata") or {}
     name = draft.name or metadata.get("name") or metadata.get("generateName") or "Unknown"  # NewForbidden's order
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
-    error = errors.forbidden(draft.resource.group_resource, name, why)
+    error = errors.forbidden(draft.request.target.group_resource, name, why)
     cause = {
         "reason": "NamespaceTerminating",
         "message": f"namespace {namespace} is being terminated",

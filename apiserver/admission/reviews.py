@@ -187,7 +187,7 @@ def patched(request: Attributes, resource: Resource, new: Object, operations: Se
 
 def _typed(request: Attributes, resource: Resource, value: Json) -> Object:
     """Decode the patched object again. Raises ValueError with Go's message."""
-    kind = value.get("kind") if isinstance(value, dict) else None
+    kind, resource = value.get("kind") if isinstance(value, dict) else None, request.body_at(resource)
     if not isinstance(kind, str) or not kind or not isinstance(value.get("apiVersion", ""), str):
         text = codec.encode(value, sort_keys=True)
         codec.identify(text, request.kind_at(resource))

@@ -21,6 +21,7 @@ from noxu.apiserver.http.options import ListOptions
 from noxu.apiserver.http.request import first
 from noxu.apiserver.kinds import options as option_kinds
 from noxu.apiserver.registry.bodies import decode_body, read_kind
+from noxu.apiserver.registry.delete_options import delete_body_from_object, delete_options
 from noxu.apiserver.registry.deletion import delete_keys
 from noxu.apiserver.registry.draft import (
     NO_BODY,
@@ -108,6 +109,13 @@ async def review(exchange: Exchange) -> Answer:
     return await written_answer(exchange, written, accepted, 201)
 
 
+async def act(exchange: Exchange) -> Answer:
+    """POST of a body that is not stored: it acts on an object, the one in the path or the one that it names."""
+    accepted = accept(exchange)
+    written = await write(exchange, Action.ACT, *await _sent_object(exchange, "CreateOptions"))
+    return Answer(responses.encode(written.value or {}, accepted._replace(convert=None)), 201, accepted.content_type)
+
+
 async def update(exchange: Exchange) -> Answer:
     """PUT of an object."""
     _require_name(exchange)
@@ -168,9 +176,10 @@ def _write_request(
     resource, info = exchange.resource, exchange.info
     if options_sent is None:
         options_sent = options.as_sent(exchange.query) if exchange.query else {}
+    body_resource = resource.bodies.get(info.subresource)
     return WriteRequest(
         action,
-        resource,
+        body_resource or resource,
         info.namespace if resource.namespaced else "",
         info.name,
         info.subresource,
@@ -182,6 +191,7 @@ def _write_request(
         exchange.backend.features,
         exchange.deadline,
         exchange.weight,
+        parent=None if body_resource is None else resource,
     )
 
 
@@ -239,11 +249,11 @@ async def _delete_options(exchange: Exchange) -> tuple[DeleteOptions, Object]:
     body = await receive_body(exchange)
     if not body:
         from_query = options.delete_body_from_query(exchange.query)
-        return options.delete_options(from_query), options.delete_body_as_sent(from_query)
+        return delete_options(from_query), options.delete_body_as_sent(from_query)
     media_type = sent_format(exchange)
     sent = await exchange.offload(_read_delete_options, exchange.resource, body, media_type)
     as_sent = {name: value for name, value in sent.items() if name not in ("kind", "apiVersion")}
-    return options.delete_options(options.delete_body_from_object(sent)), as_sent
+    return delete_options(delete_body_from_object(sent)), as_sent
 
 
 def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Object:

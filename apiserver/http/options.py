@@ -17,15 +17,15 @@ from noxu.apiserver.go.duration import SECOND, parse_duration
 from noxu.apiserver.go.strconv import parse_int, parse_uint
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.http.request import Query, first
-from noxu.apiserver.registry.draft import DeleteOptions, Options, Preconditions
+from noxu.apiserver.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
+from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.listing import Selection, Window, decode_token
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
+from noxu.apiserver.values import Object
 
 MAX_CACHED_AGENT: Final = 256  # characters; longer User-Agents are not cached
 MAX_SELECTOR: Final = 128 * 1024  # characters; upstream only has the limit of a URL, a megabyte
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
-_PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
 
 def _invalid(kind: str, found: list[FieldError]) -> None:
@@ -65,12 +65,6 @@ def request_timeout(query: Query, longest: float) -> float:
 # -- writes -----------------------------------------------------------------------------------------------------------
 
 
-def _dry_run_errors(dry_run: list[str]) -> list[FieldError]:
-    if all(value == "All" for value in dry_run):
-        return []
-    return [field.not_supported("dryRun", dry_run, ["All"])]
-
-
 def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = False) -> Options:
     """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
     if not query and not apply:
@@ -87,7 +81,7 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
         found.append(field.required("fieldManager", "is required for apply patch"))
     if force is not None and not apply:
         found.append(field.forbidden("force", "may not be specified for non-apply patch"))
-    found += meta.validate_field_manager(manager, "fieldManager") + _dry_run_errors(dry_run)
+    found += meta.validate_field_manager(manager, "fieldManager") + dry_run_errors(dry_run)
     if validation not in _FIELD_VALIDATION:
         found.append(field.not_supported("fieldValidation", validation, list(_FIELD_VALIDATION)))
     _invalid(kind, found)
@@ -128,21 +122,6 @@ def manager_from_user_agent(user_agent: str) -> str:
     return kept or "unknown"
 
 
-CORRUPT_TOO: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
-
-
-class DeleteBody(NamedTuple):
-    """DeleteOptions before validation, from the body or the query. None: not given."""
-
-    dry_run: list[str]
-    propagation: str | None = None
-    orphan: bool | None = None
-    grace: int | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    corrupt_too: bool | None = None
-
-
 def delete_body_from_query(query: Query) -> DeleteBody:
     """DeleteOptions in a query, where `uid` and `resourceVersion` are preconditions. Raises ApiError."""
     return DeleteBody(
@@ -166,36 +145,6 @@ def delete_body_as_sent(body: DeleteBody) -> Object:
 
 def _without_none(value: Object) -> Object:
     return {name: item for name, item in value.items() if item is not None}
-
-
-def delete_body_from_object(value: Object) -> DeleteBody:
-    preconditions: Json = value.get("preconditions") or {}
-    return DeleteBody(
-        value.get("dryRun") or [],
-        value.get("propagationPolicy"),
-        value.get("orphanDependents"),
-        value.get("gracePeriodSeconds"),
-        preconditions.get("uid"),
-        preconditions.get("resourceVersion"),
-        value.get(CORRUPT_TOO),
-    )
-
-
-def delete_options(given: DeleteBody) -> DeleteOptions:
-    """Validate DeleteOptions. Raises ApiError."""
-    found: list[FieldError] = []
-    if given.orphan is not None and given.propagation is not None:
-        text = "orphanDependents and deletionPropagation cannot be both set"
-        found.append(field.invalid("propagationPolicy", given.propagation, text))
-    if given.propagation is not None and given.propagation not in _PROPAGATION:
-        found.append(field.not_supported("propagationPolicy", given.propagation, [*_PROPAGATION, "nil"]))
-    found += _dry_run_errors(given.dry_run)
-    _invalid("DeleteOptions", found)
-    propagation = given.propagation or ""
-    if given.orphan is not None:
-        propagation = "Orphan" if given.orphan else "Background"
-    preconditions = Preconditions(given.uid, given.resource_version)
-    return DeleteOptions(bool(given.dry_run), propagation, preconditions, bool(given.corrupt_too), given.grace)
 
 
 # -- lists and watches ------------------------------------------------------------------------------------------------

@@ -10,44 +10,42 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import errors
-from noxu.apiserver.http import handlers, scale, tokens
+from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.http import connections, handlers, scale, tokens
 from noxu.apiserver.http.handlers import Handler
 from noxu.apiserver.http.request import RequestInfo
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.resource import Resource
 
-HANDLERS: Final[dict[tuple[str, str], Handler]] = {
-    ("", "get"): handlers.get,
-    ("", "list"): handlers.list_,
-    ("", "create"): handlers.create,
-    ("", "update"): handlers.update,
-    ("", "patch"): handlers.patch,
-    ("", "delete"): handlers.delete,
-    ("", "deletecollection"): handlers.delete_collection,
-    ("status", "get"): handlers.get,
-    ("status", "update"): handlers.update,
-    ("status", "patch"): handlers.patch,
-    ("ephemeralcontainers", "get"): handlers.get,
-    ("ephemeralcontainers", "update"): handlers.update,
-    ("ephemeralcontainers", "patch"): handlers.patch,
-    ("resize", "get"): handlers.get,
-    ("resize", "update"): handlers.update,
-    ("resize", "patch"): handlers.patch,
+OBJECTS: Final[dict[str, Handler]] = {
+    "get": handlers.get,
+    "list": handlers.list_,
+    "create": handlers.create,
+    "update": handlers.update,
+    "patch": handlers.patch,
+    "delete": handlers.delete,
+    "deletecollection": handlers.delete_collection,
+}
+"""By verb, for objects and for subresources whose body is the whole object. `watch_requests` handles watches."""
+SUBRESOURCES: Final[dict[tuple[str, str], Handler]] = {
     ("scale", "get"): scale.get,
     ("scale", "update"): scale.update,
     ("scale", "patch"): scale.patch,
-    ("finalize", "update"): handlers.update,
-    ("approval", "get"): handlers.get,
-    ("approval", "update"): handlers.update,
-    ("approval", "patch"): handlers.patch,
     ("token", "create"): tokens.create,
+    ("log", "get"): connections.log,
 }
-"""By subresource and verb. `watch_requests` handles watches."""
+"""By subresource and verb, for other subresources; those that act on their object are `handlers.act`."""
+_BINDING: Final = GroupVersionKind("", "v1", "Binding")
 
 _GET: Final = frozenset({"GET"})
 _NO_METHOD: Final[frozenset[str]] = frozenset()
 _COLLECTION_METHODS: Final = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
 _OBJECT_METHODS: Final = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+
+
+_PROXIED: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+_ON_STATUS: Final = ("get", "update", "patch")
+"""The verbs of a definition's status."""
 
 
 def find_resource(catalog: Catalog, method: str, path: str, info: RequestInfo) -> Resource:
@@ -72,10 +70,32 @@ def handler_of(resource: Resource, info: RequestInfo) -> Handler:
     subresource, verb = info.subresource, info.verb
     if subresource and subresource not in resource.subresources:
         raise errors.not_found(resource.group_resource, info.name)
-    handler = HANDLERS.get((subresource, verb))
-    if handler is None or (not subresource and verb not in resource.verbs):
+    handler = _of_subresource(resource, subresource, verb) if subresource else _of_object(resource, verb)
+    if handler is None:
         raise errors.method_not_allowed(resource.group_resource, verb)
-    return handler if resource.is_stored else handlers.review
+    return handler
+
+
+def _of_object(resource: Resource, verb: str) -> Handler | None:
+    if verb not in resource.verbs:
+        return None
+    if not resource.is_stored:
+        return handlers.act if resource.gvk == _BINDING else handlers.review
+    return OBJECTS.get(verb)
+
+
+def _of_subresource(resource: Resource, name: str, verb: str) -> Handler | None:
+    part = resource.table.subresource(name) if resource.table is not None else None
+    if part is not None and part.connect:
+        return connections.HANDLERS[name]  # for every method that its path has
+    if part is not None and verb not in part.verbs:
+        return None
+    if (name, verb) in SUBRESOURCES:
+        return SUBRESOURCES[name, verb]
+    if name in resource.bodies:
+        return handlers.act
+    is_whole_object = name == "status" or (part is not None and part.body is None)
+    return OBJECTS[verb] if is_whole_object and verb in _ON_STATUS else None
 
 
 # -- web services -----------------------------------------------------------------------------------------------------
@@ -123,13 +143,18 @@ def _of_document(catalog: Catalog, path: str) -> frozenset[str] | None:
 
 
 def _of_resource(resource: Resource, info: RequestInfo) -> frozenset[str]:
-    if info.more or (info.in_namespace and not resource.namespaced):
+    part = resource.table.subresource(info.subresource) if resource.table is not None and info.subresource else None
+    is_proxy = part is not None and part.connect and part.name == "proxy"
+    if (info.more and not is_proxy) or (info.in_namespace and not resource.namespaced):
         return _NO_METHOD
     if resource.namespaced and not info.in_namespace:  # all namespaces, which can only be listed
         return _GET if not info.name and "list" in resource.verbs else _NO_METHOD
+    if is_proxy:
+        return _PROXIED
+    if part is not None:
+        return frozenset(_OBJECT_METHODS[verb] for verb in part.verbs)
     if info.subresource:
-        known = info.subresource in resource.subresources
-        return frozenset(_OBJECT_METHODS[verb] for name, verb in HANDLERS if known and name == info.subresource)
+        return frozenset(_OBJECT_METHODS[verb] for verb in _ON_STATUS if info.subresource in resource.subresources)
     if info.name:
         return frozenset(
             _OBJECT_METHODS[verb] for verb in resource.verbs if verb in _OBJECT_METHODS and verb != "create"

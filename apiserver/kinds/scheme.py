@@ -35,7 +35,6 @@ _PROPAGATION: Final[dict[tuple[str, str], Propagation]] = {
     ("events.k8s.io", "Event"): "Unsupported",
 }
 """The kinds with a DefaultGarbageCollectionPolicy of their own in upstream."""
-_NOT_SERVED: Final = {("", "Binding")}
 
 
 def _core() -> Mapping[str, Rules]:
@@ -240,11 +239,7 @@ def _rules_of(group: str, kind: str) -> Rules:
 @cache
 def served() -> tuple[Kind, ...]:
     """All kinds, in the order of discovery."""
-    return tuple(
-        _kind(given)
-        for given in facts.read("kinds.json")
-        if not {(given["group"], given["version"]), (given["group"], given["kind"])} & _NOT_SERVED
-    )
+    return tuple(_kind(given) for given in facts.read("kinds.json"))
 
 
 def _kind(given: Object) -> Kind:
@@ -344,4 +339,13 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
         "apidiscovery.k8s.io/v2": (discovery.API_GROUP_DISCOVERY_LIST,),
     }  # fmt: skip
     named = {struct.name: struct for struct in (*others.get(api_version, ()), *options.ALL)}
-    return named.get(kind)
+    return named.get(kind) or _bodies().get((api_version, kind))
+
+
+@cache
+def _bodies() -> dict[tuple[str, str], Struct]:
+    """The structs of the bodies of subresources by (apiVersion, kind)."""
+    parts = [part for kind in served() for part in kind.subresources if not part.connect]
+    return {
+        (f"{part.body_group}/{part.body_version}".lstrip("/"), part.body.name): part.body for part in parts if part.body
+    }

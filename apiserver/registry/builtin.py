@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from noxu.apiserver.go.structs import decode
+from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds import events, scheme
-from noxu.apiserver.kinds.kind import Kind, reset_fields, selected, written
+from noxu.apiserver.kinds.kind import VIRTUAL_VERBS, Kind, Subresource, reset_fields, selected, written
 from noxu.apiserver.registry.resource import BUILT_IN, VIRTUAL, Behaviour, Resource, ScalePaths, Versions
 from noxu.apiserver.registry.typed import TypedObjects
 from noxu.apiserver.values import Object
@@ -67,9 +67,33 @@ def resource_of(kind: Kind, behaviour: Behaviour) -> Resource:
         verbs=kind.verbs,
         subresources=frozenset(subresource.name for subresource in kind.subresources),
         scale=_scale_paths(kind),
+        bodies=_bodies(kind),
         deprecation_text=kind.deprecation,
         selectable_fields=tuple(kind.selectable),
     )
+
+
+def _bodies(kind: Kind) -> dict[str, Resource]:
+    return {
+        part.name: _body(kind, part.body, part)
+        for part in kind.subresources
+        if part.body is not None and part.verbs == VIRTUAL_VERBS
+    }
+
+
+def _body(kind: Kind, struct: Struct, part: Subresource) -> Resource:
+    body = Kind(
+        group=part.body_group,
+        version=part.body_version,
+        kind=struct.name,
+        struct=struct,
+        plural=kind.plural,
+        namespaced=kind.namespaced,
+        verbs=VIRTUAL_VERBS,
+    )
+    resource = resource_of(body, BuiltIn(body))
+    Versions([resource], resource)
+    return resource
 
 
 def _scale_paths(kind: Kind) -> ScalePaths | None:

@@ -7,7 +7,7 @@ and annotations for the audit log. `Written` is the result.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
@@ -47,6 +47,7 @@ class Action(Enum):
     APPLY_SCALE = auto()
     DELETE = auto()
     REVIEW = auto()
+    ACT = auto()
 
 
 Allocate: TypeAlias = Callable[["Object", "Object | None", Key], Callable[[], None]]
@@ -118,6 +119,7 @@ OPERATIONS: Final[dict[Action, Operation]] = {
     Action.APPLY_SCALE: "UPDATE",
     Action.DELETE: "DELETE",
     Action.REVIEW: "CREATE",
+    Action.ACT: "CREATE",
 }
 """The operation of an action at its start. A REPLACE or APPLY that finds no object becomes a CREATE."""
 
@@ -150,6 +152,13 @@ class WriteRequest(NamedTuple):
     """A write of the server itself, without admission."""
     of_collection: bool = False
     """The URL is that of a collection, and `name` one of its objects; admission sees no name."""
+    parent: Resource | None = None
+    """The resource in the URL, if `resource` is the kind of the body of its subresource; else None."""
+
+    @property
+    def target(self) -> Resource:
+        """The resource in the URL."""
+        return self.parent or self.resource
 
 
 @dataclass(slots=True)
@@ -214,6 +223,20 @@ Reviewer = Callable[["Draft"], Awaitable[Object]]
 """Computes the status of a virtual object (a review)."""
 
 
+SUCCESS: Final[Object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+"""The result of an action on an object."""
+
+
+class Act(NamedTuple):
+    """What a subresource does with its body, which is of another kind.
+
+    `check` raises ApiError for a body that it refuses, before validating admission. `act` does it: a Status. Raises ApiError.
+    """
+
+    check: Callable[[Draft], None]
+    act: Callable[[Draft], Awaitable[Object]]
+
+
 async def _no_reviewer(draft: Draft) -> Object:
     raise errors.internal_error(f"this server does not answer {draft.resource.kind}")
 
@@ -233,6 +256,8 @@ class Environment:
     """By collection."""
     allocators: dict[str, Allocate] = field(default_factory=dict)
     """By collection."""
+    actions: Mapping[str, Act] = field(default_factory=dict)
+    """What subresources do with bodies of other kinds, by these kinds."""
 
 
 class _NoEnvironment:

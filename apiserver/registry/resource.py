@@ -8,7 +8,7 @@ storage version, and read at any served one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
@@ -173,6 +173,8 @@ class Resource:
     raw_schema: Object | None = None
     table: Kind | None = None
     """The rules of a built-in or virtual kind."""
+    bodies: Mapping[str, Resource] = field(default_factory=dict)
+    """By subresource that acts on the object (`registry.subresources`): the kind of its body."""
 
     versions: Versions = field(init=False, repr=False)
     collection: str = field(init=False)

@@ -210,7 +210,7 @@ def _quoting_numbers(draft: Draft, why: str) -> str:
 
 
 _WRONG_NUMBER: Final = "cannot unmarshal number"
-_WITH_OBJECT: Final = (Action.CREATE, Action.REPLACE, Action.REVIEW)
+_WITH_OBJECT: Final = (Action.CREATE, Action.REPLACE, Action.REVIEW, Action.ACT)
 
 
 def prune(draft: Draft) -> None:
@@ -295,6 +295,10 @@ def _undecodable(draft: Draft, why: str, kind: str = "") -> ApiError:
 _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
+_WITH_UID: Final = ("binding",)
+"""Subresources for which the uid in the body is a precondition (rest.SubresourceObjectMetaPreserver)."""
+
+
 def address(draft: Draft) -> None:
     """Compare version, namespace and, except for a POST, name of the object with the URL."""
     api_version, expected = draft.new.get("apiVersion") or "", draft.resource.api_version
@@ -309,7 +313,8 @@ def address(draft: Draft) -> None:
     metadata = _metadata(draft)
     if draft.operation == "CREATE":
         for name in _SYSTEM_FIELDS:
-            metadata.pop(name, None)
+            if name != "uid" or draft.request.subresource not in _WITH_UID:
+                metadata.pop(name, None)
         if draft.request.action is not Action.APPLY:
             return
     check_name(metadata, draft.request.name)
@@ -870,6 +875,16 @@ def settle(draft: Draft) -> Awaitable[None] | None:
     if follower is None or draft.written is None or draft.written.entry is None or _is_dry_run(draft):
         return None
     return follower.settled(draft.written.entry.key.name)
+
+
+def check_action(draft: Draft) -> None:
+    """Validate the body of a subresource that acts on its object."""
+    draft.environment.actions[draft.resource.kind].check(draft)
+
+
+async def act(draft: Draft) -> None:
+    """Do what the body of a subresource says: the result is a Status."""
+    draft.written = Written(None, await draft.environment.actions[draft.resource.kind].act(draft))
 
 
 async def answer(draft: Draft) -> None:

@@ -28,11 +28,13 @@ from noxu.apiserver.registry.stages import (
     NameTaken,
     Stage,
     Superseded,
+    act,
     address,
     admit,
     allocate,
     answer,
     await_grace,
+    check_action,
     check_preconditions,
     decode,
     default,
@@ -105,6 +107,7 @@ APPLY_SCALE: Final = (
 )
 DELETE: Final = (find, check_preconditions, await_grace, mutate, admit, finalize, *_STORE)
 REVIEW: Final = (read_body, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, validate, admit, answer)
+ACT: Final = (read_body, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, check_action, admit, act)
 
 WRITE_STAGES: Final[dict[Action, tuple[Stage, ...]]] = {
     Action.CREATE: CREATE,
@@ -116,6 +119,7 @@ WRITE_STAGES: Final[dict[Action, tuple[Stage, ...]]] = {
     Action.APPLY_SCALE: APPLY_SCALE,
     Action.DELETE: DELETE,
     Action.REVIEW: REVIEW,
+    Action.ACT: ACT,
 }
 
 

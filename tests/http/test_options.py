@@ -9,9 +9,10 @@ import pytest
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http import options
-from noxu.apiserver.http.options import DeleteBody, ListOptions
+from noxu.apiserver.http.options import ListOptions
 from noxu.apiserver.http.request import parse_query
 from noxu.apiserver.registry.custom import versions_of
+from noxu.apiserver.registry.delete_options import DeleteBody, delete_options
 from noxu.apiserver.registry.draft import DeleteOptions, Options, Preconditions
 from noxu.apiserver.registry.listing import Window
 from noxu.apiserver.registry.resource import Resource
@@ -178,6 +179,7 @@ DELETES: list[tuple[str, DeleteBody, DeleteOptions | str]] = [
      'propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set'),
     ("preconditions", DeleteBody([], uid="u", resource_version="1"),
      DeleteOptions(preconditions=Preconditions("u", "1"))),
+    ("a grace period", DeleteBody([], grace=-3), DeleteOptions(grace=-3)),
     ("what cannot be read", DeleteBody([], corrupt_too=True), DeleteOptions(corrupt_too=True)),
 ]  # fmt: skip
 
@@ -185,9 +187,9 @@ DELETES: list[tuple[str, DeleteBody, DeleteOptions | str]] = [
 @pytest.mark.parametrize(("given", "expected"), [row[1:] for row in DELETES], ids=[row[0] for row in DELETES])
 def test_options_of_a_delete(given: DeleteBody, expected: DeleteOptions | str) -> None:
     if isinstance(expected, str):
-        assert refusal(options.delete_options, given) == (422, f'DeleteOptions.meta.k8s.io "" is invalid: {expected}')
+        assert refusal(delete_options, given) == (422, f'DeleteOptions.meta.k8s.io "" is invalid: {expected}')
     else:
-        assert options.delete_options(given) == expected
+        assert delete_options(given) == expected
 
 
 # -- lists and watches ------------------------------------------------------------------------------------------------
