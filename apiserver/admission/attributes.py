@@ -42,7 +42,8 @@ class Attributes:
         self.resource = draft.request.target
         self.operation = draft.operation
         self.subresource = draft.request.subresource
-        self.name = draft.request.name or self._new_name() if draft.operation == "CREATE" else draft.name
+        is_named = draft.operation != "CREATE" or draft.request.parent is not None
+        self.name = draft.name if is_named else self._new_name()
         self.namespace = self.name if is_namespace(draft.resource) else draft.request.namespace
         self.round = 0
         """0, and 1 when mutating plug-ins are called again because of a change."""

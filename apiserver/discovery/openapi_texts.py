@@ -60,6 +60,7 @@ KINDS: Final = {
     "ScaleSpec": "The desired size.",
     "ScaleStatus": "The actual size.",
     # core and events
+    "Binding": "Assigns a pod to a node.",
     "ComponentStatus": "The health of a part of the control plane. Deprecated: this server lists none.",
     "ConfigMap": "Configuration data: strings and files by name.",
     "Event": "A report of something that happened. Events are deleted after an hour.",

@@ -50,7 +50,7 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subresource:
-    """`kept` are the fields that an update through it does not change, `only` those that it may change if there are any.
+    """`kept` are the fields that an update through it does not change; `only`, if nothing is `kept`, those that it may change.
 
     `reset` are the fields that apply does not own through it, by default `kept`. `body` is its struct if it is of another
     kind, which `body_group` and `body_version` complete. `scale` has the paths of its replicas. `connect`: a connection to
@@ -229,7 +229,7 @@ def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Cont
 def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:
     """Undo the changes of fields that an update cannot change."""
     found = kind.subresource(subresource)
-    if found is not None and found.only:
+    if found is not None and found.only and not found.kept:
         changed = {path: nested_field(new, path) for path in found.only if "[*]" not in path}
         changed |= _changed_lists(new, old, found.only)
         version = new["metadata"].get("resourceVersion")

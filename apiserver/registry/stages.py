@@ -28,8 +28,8 @@ from noxu.apiserver.apply.tracker import Tracker, group_version_kind, named
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.go.strconv import parse_uint
 from noxu.apiserver.go.text import compact_json
-from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.go.time import unix_nanos
+from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at

@@ -27,8 +27,9 @@ class Pods:
         self.api.ask("DELETE", BUDGETS)
 
     def create(self, name: str = "p", *, metadata: Any = None, containers: Any = ("c",), **spec: Any) -> Any:
-        """A Pod with containers of these names."""
-        listed = [{"name": each, "image": "i"} for each in containers]
+        """A Pod with containers of these names, or with these."""
+        named = [{"name": each} if isinstance(each, str) else each for each in containers]
+        listed = [{"image": "i", **each} for each in named]
         body = {"metadata": {"name": name, **(metadata or {})}, "spec": {"containers": listed, **spec}}
         reply = self.api.ask("POST", PODS, body)
         assert reply.code == 201, reply

@@ -145,7 +145,10 @@ def test_a_budget_that_allows_none(pods: Pods) -> None:
     before = pods.run()
     pods.budget(disruptionsAllowed=0, currentHealthy=1, desiredHealthy=2)
     reply = evict(pods)
-    cause = {"reason": "DisruptionBudget", "message": "The disruption budget b needs 2 healthy pods and has 1 currently"}
+    cause = {
+        "reason": "DisruptionBudget",
+        "message": "The disruption budget b needs 2 healthy pods and has 1 currently",
+    }
     assert (reply.code, reply.message, reply.body["reason"]) == (429, REFUSED, "TooManyRequests")
     assert reply.body["details"] == {"causes": [cause]}
     assert pods.get().body == before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from noxu.apiserver.go.structs import INT32, STRING, Field, Struct, Write
@@ -65,6 +67,38 @@ def test_a_kept_field_that_is_absent_is_removed() -> None:
     new = thing(labels={"a": "b"})
     prepare(KIND, new, thing(generation=1), Context("status"))
     assert "labels" not in new["metadata"]
+
+
+PART = Subresource(name="part", verbs=("update",), only=("spec.size", "spec.items[*].a", "spec.items[*].b.c"))
+PARTED = replace(KIND, subresources=(PART,))
+
+
+def parts(*items: Object, size: int = 1, **metadata: object) -> Object:
+    return {"metadata": {"name": "a", **metadata}, "spec": {"size": size, "other": 1, "items": [*items]}}
+
+
+X, Y = {"name": "x", "a": 1, "z": 1}, {"name": "y", "b": {"c": 1, "d": 1}}
+CHANGES: list[tuple[str, list[Object], list[Object]]] = [
+    ("a field of an item", [{**X, "a": 2}, Y], [{**X, "a": 2}, Y]),
+    ("another field of it", [{**X, "z": 2}, Y], [X, Y]),
+    ("a field that is removed", [{"name": "x", "z": 1}, Y], [{"name": "x", "z": 1}, Y]),
+    ("a nested field", [X, {"name": "y", "b": {"c": 2, "d": 2}}], [X, {"name": "y", "b": {"c": 2, "d": 1}}]),
+    ("items in another order, for validation", [Y, {**X, "z": 2}], [Y, {**X, "z": 2}]),
+]
+
+
+@pytest.mark.parametrize(("sent", "expected"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
+def test_an_update_of_a_part_changes_nothing_else(sent: list[Object], expected: list[Object]) -> None:
+    new = parts(*sent, size=2, labels={"a": "b"}, resourceVersion="7") | {"status": {"phase": "sent"}}
+    new["spec"]["other"] = 2
+    prepare(PARTED, new, parts(X, Y, generation=3), Context("part"))
+    assert new == parts(*expected, size=2, generation=4, resourceVersion="7")
+
+
+def test_validation_gets_an_update_of_a_part_that_adds_an_item() -> None:
+    new = parts(X, Y, {"name": "z"}, size=2)
+    prepare(PARTED, new, parts(X, Y, generation=3), Context("part"))
+    assert new == parts(X, Y, {"name": "z"}, size=2, generation=4)
 
 
 @pytest.mark.parametrize(
