@@ -8,6 +8,7 @@ from typing import Final
 
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds import events, scheme
+from noxu.apiserver.kinds.autoscaling import SCALE
 from noxu.apiserver.kinds.kind import VIRTUAL_VERBS, Kind, Subresource, reset_fields, selected, written
 from noxu.apiserver.registry.resource import BUILT_IN, VIRTUAL, Behaviour, Resource, ScalePaths, Versions
 from noxu.apiserver.registry.typed import TypedObjects
@@ -101,6 +102,13 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
     if found is None or found.scale is None:
         return None
     return ScalePaths(*(f".{found.scale[name]}" for name in ("spec", "status", "selector")))
+
+
+_SCALE_KIND: Final = Kind(
+    group="autoscaling", kind="Scale", struct=SCALE, plural="scales", namespaced=True, verbs=VIRTUAL_VERBS
+)
+SCALE_RESOURCE: Final = resource_of(_SCALE_KIND, BuiltIn(_SCALE_KIND))
+"""The body of the /scale of built-in kinds."""
 
 
 def _autoscaler_v1(value: Object) -> Object:

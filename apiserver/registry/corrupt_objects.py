@@ -13,16 +13,27 @@ from typing import Final
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.resource import BUILT_IN, Resource
 from noxu.storage.types import Key, Revision
 
 MAX_ERRORS: Final = 100  # upstream's maximum of errors of one list
 
 
+_PREFIXES: Final = {
+    "/replicationcontrollers": "controllers",
+    "/endpoints": "services/endpoints",
+    "/nodes": "minions",
+    "/services": "services/specs",
+    "networking.k8s.io/ingresses": "ingress",
+}
+"""Upstream's SpecialDefaultResourcePrefixes, by collection. The other built-in resources have their name."""
+
+
 def storage_key(resource: Resource, key: Key, *, dry_run: bool = False) -> str:
     """The key of an object in etcd, for error messages. A dry run does not know the prefix of all keys."""
-    collection = f"/{resource.group}/{resource.plural}" if resource.group else f"/{resource.plural}"
-    prefix = "/registry/apiextensions.kubernetes.io" if resource.group else "/registry"
+    built_in = resource.type is BUILT_IN
+    name = _PREFIXES.get(resource.collection, resource.plural) if built_in else f"{resource.group}/{resource.plural}"
+    collection, prefix = f"/{name}", "/registry" if built_in else "/registry/apiextensions.kubernetes.io"
     return f"{'' if dry_run else prefix}{collection}/{key.partition}{key.name}"
 
 

@@ -1,4 +1,4 @@
-"""The stages of a write to /scale, which writes the replicas of a custom resource as an autoscaling/v1 Scale.
+"""The stages of a write to /scale, which writes the replicas of an object as an autoscaling/v1 Scale.
 
 They replace decoding: their result is the stored object with new replicas and their owners. The stages after them are
 those of an update.
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.apiserver.api import codec, errors, meta
+from noxu.apiserver.api import codec, errors, field, meta
+from noxu.apiserver.api.names import subdomain_name
 from noxu.apiserver.apply import manager
 from noxu.apiserver.apply.scale import to_parent
 from noxu.apiserver.go.structs import decode
 from noxu.apiserver.kinds.autoscaling import SCALE
 from noxu.apiserver.registry import ownership, scale
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
+from noxu.apiserver.registry.builtin import SCALE_RESOURCE
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch
@@ -29,6 +31,9 @@ _UNDECODABLE: Final = 'no kind is registered for the type v1.Scale in scheme "pk
 
 def read_scale(draft: Draft) -> None:
     """The Scale in the request's body. Its kind, apiVersion and managedFields may be absent; its name may not."""
+    if not draft.resource.is_custom:
+        _read_typed(draft)
+        return
     content, media_type, _ = draft.request.body
     assert isinstance(content, bytes)
     codec.check_size(content)
@@ -45,6 +50,46 @@ def read_scale(draft: Draft) -> None:
     draft.outcome.warnings += complaints
     draft.scale = decoded.value
     _address(draft, decoded.value["metadata"])
+
+
+def _read_typed(draft: Draft) -> None:
+    """The Scale of a built-in kind, whose scheme contains Scale: errors are those of any other body."""
+    content, media_type, _ = draft.request.body
+    assert isinstance(content, bytes)
+    codec.check_size(content)
+    validation = draft.request.options.field_validation
+    sent = decode_body(content, media_type, _EXPECTED, strict=validation != "Ignore", typed=True)
+    claimed = meta.GroupVersionKind(
+        *meta.parse_api_version(sent.value.get("apiVersion") or _API_VERSION), str(sent.value.get("kind") or "Scale")
+    )
+    try:
+        value, unknown = SCALE_RESOURCE.behaviour.decode(SCALE_RESOURCE, sent.value)
+    except ValueError as error:
+        raise codec.cannot_be_handled(claimed, "Scale", str(error)) from None
+    if value["apiVersion"] != _API_VERSION:
+        text = f"the API version in the data ({value['apiVersion']}) does not match the expected API version"
+        raise errors.bad_request(f"{text} ({_API_VERSION})")
+    complaints = _complaints(draft, sent, unknown)
+    if complaints and validation == "Strict":
+        raise codec.cannot_be_handled(claimed, "Scale", codec.strict_decoding_error(complaints))
+    draft.outcome.warnings += complaints
+    draft.scale = value
+    _address(draft, value["metadata"])
+
+
+def check_scale(draft: Draft) -> None:
+    """Validate the Scale of a built-in kind (ValidateScale). That of a custom resource is validated by its schema."""
+    if draft.resource.is_custom:
+        return
+    shown = scale.scale_of(draft.new, draft.resource)
+    found = meta.validate_object_meta(
+        (draft.scale or shown)["metadata"], namespaced=draft.resource.namespaced, name_rule=subdomain_name
+    )
+    replicas = shown["spec"].get("replicas", 0)
+    if replicas < 0:
+        found.append(field.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+    if found:
+        raise errors.invalid(errors.Qualified("autoscaling", "Scale"), draft.request.name, found)
 
 
 def _is_scale(value: Object) -> bool:

@@ -23,7 +23,14 @@ from noxu.apiserver.registry.conversion.entries import entry_at
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Action, Draft, Environment, Outcome, WriteRequest, Written, draft_of
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
-from noxu.apiserver.registry.scaling import merge_scale, patch_scale, read_scale, read_scale_patch, set_scale
+from noxu.apiserver.registry.scaling import (
+    check_scale,
+    merge_scale,
+    patch_scale,
+    read_scale,
+    read_scale_patch,
+    set_scale,
+)
 from noxu.apiserver.registry.stages import (
     NameTaken,
     Stage,
@@ -84,13 +91,24 @@ APPLY: Final = (
     read_applied, find, merge, retype, address, default, drop_duplicate_owners, refuse_terminating, *_MUTATE, *_DECIDE,
     prune_applied, *_STORE
 )  # fmt: skip
-REPLACE_SCALE: Final = (read_scale, find, set_scale, drop_duplicate_owners, *_MUTATE, *_DECIDE, prune_applied, *_STORE)
+REPLACE_SCALE: Final = (
+    read_scale,
+    find,
+    set_scale,
+    drop_duplicate_owners,
+    *_MUTATE,
+    check_scale,
+    *_DECIDE,
+    prune_applied,
+    *_STORE,
+)
 PATCH_SCALE: Final = (
     read_scale_patch,
     find,
     patch_scale,
     drop_duplicate_owners,
     *_MUTATE,
+    check_scale,
     *_DECIDE,
     prune_applied,
     *_STORE,
@@ -101,6 +119,7 @@ APPLY_SCALE: Final = (
     merge_scale,
     drop_duplicate_owners,
     *_MUTATE,
+    check_scale,
     *_DECIDE,
     prune_applied,
     *_STORE,
