@@ -330,6 +330,84 @@ BUILT_IN: dict[str, str] = {
         * metadata.name: Invalid value
         * spec.containers[0].name: Invalid value
     """,
+    "connections to pods": """
+        $ printf 'apiVersion: v1\\nkind: Pod\\nmetadata: {name: p}\\nspec: {containers: [{name: a, image: i}, {name: b, image: i}]}\\n' >p.yaml
+        $ kubectl create -f p.yaml
+        pod/p created
+        $ kubectl logs p -c b
+        $ kubectl exec p -c a -- ls
+        …pod p does not have a host assigned
+        [1]
+        $ kubectl exec p -c x -- ls
+        …container x is not valid for pod p…
+        [1]
+        $ kubectl create -f - <<E
+        > {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "@ns-n"}}
+        > E
+        node/@ns-n created
+        $ kubectl patch node @ns-n --subresource status -p '{"status":{"addresses":[{"type":"InternalIP","address":"127.0.0.1"}]}}'
+        node/@ns-n patched
+        $ printf '{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"@ns-n"}}' | kubectl create --raw /api/v1/namespaces/@ns/pods/p/binding -f -
+        {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}
+        $ kubectl logs p -c b
+        Error from server (InternalError): Internal error occurred: error dialing backend: there is no kubelet: pods are stored, not run
+        [1]
+        $ kubectl exec p -c a -- ls
+        …error dialing backend: there is no kubelet: pods are stored, not run
+        [1]
+        $ kubectl patch pod p --subresource status -p '{"status":{"phase":"Running"}}'
+        pod/p patched
+        $ kubectl port-forward p 0:80
+        …there is no kubelet: pods are stored, not run
+        [1]
+        $ kubectl debug p --image i -c d --profile general --quiet
+        $ kubectl get pod p -o 'jsonpath={.spec.ephemeralContainers[*].name}'
+        d
+        $ kubectl delete pod p --wait=false
+        pod "p" deleted…
+        $ kubectl get pod p -o 'jsonpath={.metadata.deletionGracePeriodSeconds}'
+        30
+        $ kubectl delete pod p --now --wait=false
+        pod "p" deleted…
+        $ kubectl get pod p -o 'jsonpath={.metadata.deletionGracePeriodSeconds}'
+        1
+        $ kubectl delete pod p --grace-period 0 --force
+        Warning: …
+        pod "p" force deleted…
+        $ kubectl delete node @ns-n
+        node "@ns-n" deleted
+    """,
+    "nodes are drained": """
+        $ printf '{apiVersion: v1, kind: Node, metadata: {name: @ns-n}}\\n---\\n{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: a}}, spec: {nodeName: @ns-n, terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}}\\n---\\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1, selector: {matchLabels: {app: a}}}}' >all.yaml
+        $ kubectl create -f all.yaml
+        node/@ns-n created
+        pod/p created
+        poddisruptionbudget.policy/b created
+        $ kubectl cordon @ns-n
+        node/@ns-n cordoned
+        $ kubectl patch pod p --subresource status -p '{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}'
+        pod/p patched
+        $ kubectl patch pdb b --subresource status --type merge -p '{"status":{"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":1,"desiredHealthy":1,"expectedPods":1}}'
+        poddisruptionbudget.policy/b patched
+        $ kubectl drain @ns-n --force --timeout 1s
+        …
+        error when evicting pods/"p" -n "@ns" (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.
+        …
+        [1]
+        $ kubectl patch pdb b --subresource status --type merge -p '{"status":{"disruptionsAllowed":1}}'
+        poddisruptionbudget.policy/b patched
+        $ kubectl drain @ns-n --force
+        …
+        evicting pod @ns/p
+        pod/p evicted
+        node/@ns-n drained
+        $ kubectl get pods
+        No resources found in @ns namespace.
+        $ kubectl get pdb b -o 'jsonpath={.status.disruptionsAllowed}'
+        0
+        $ kubectl delete node @ns-n
+        node "@ns-n" deleted
+    """,
 }
 
 
