@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
 
 from conformance.client import Client
+from noxu.apiserver.testing.handle import Noxu
 from tests.http.conftest import Things
 from tests.http.pods import CORE, PODS, Pods, condition
 
@@ -92,6 +94,18 @@ def test_a_pod_is_bound_once(pods: Pods) -> None:
     again = pods.api.ask("POST", f"{PODS}/p/binding", binding(node="m"))
     assert (again.code, again.message) == (409, CONFLICT + 'is already assigned to node "n"')
     assert again.body["details"] == {"name": "p", "kind": "pods/binding"}
+
+
+def test_of_bindings_at_the_same_time_one_succeeds(pods: Pods, noxu_session: Noxu) -> None:
+    pods.create()
+
+    def ask(node: str) -> int:
+        with Client(noxu_session.url) as client:
+            return Things(client).ask("POST", f"{PODS}/p/binding", binding(node=node)).code
+
+    with ThreadPoolExecutor(8) as threads:
+        codes = sorted(threads.map(ask, "abcdefgh"))
+    assert codes == [201] + [409] * 7
 
 
 def test_a_pod_that_is_being_deleted_is_not_bound(pods: Pods) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
 
 from conformance.client import Client
+from noxu.apiserver.testing.handle import Noxu
 from tests.http.conftest import Reply, Things
 from tests.http.pods import BUDGETS, PODS, Pods, condition
 
@@ -186,6 +188,24 @@ def test_several_budgets_are_a_failure_that_was_created(pods: Pods) -> None:
     why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
     assert (reply.code, reply.body) == (201, {**SUCCESS, "status": "Failure", "message": why, "code": 500})
     assert "deletionTimestamp" not in pods.get().body["metadata"]
+
+
+def test_evictions_at_the_same_time_take_no_more_than_the_budget_allows(pods: Pods, noxu_session: Noxu) -> None:
+    names = [f"p{n}" for n in range(8)]
+    for name in names:
+        pods.run(name)
+    pods.budget(disruptionsAllowed=3)
+
+    def ask(name: str) -> int:
+        with Client(noxu_session.url) as client:
+            body = {"metadata": {"name": name}}
+            return Things(client).ask("POST", f"{PODS}/{name}/eviction", body).code
+
+    with ThreadPoolExecutor(len(names)) as threads:
+        codes = sorted(threads.map(ask, names))
+    assert codes == [201] * 3 + [429] * 5
+    status = budget_status(pods)
+    assert (status["disruptionsAllowed"], len(status["disruptedPods"])) == (0, 3)
 
 
 SELECTORS = [

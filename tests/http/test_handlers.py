@@ -186,7 +186,7 @@ async def test_options_of_a_create(path: str, query: str, options: Options, sent
 DELETES: list[tuple[str, str, Any, DeleteOptions, dict[str, Any]]] = [
     ("without options", "", None, DeleteOptions(), {}),
     ("from the query", "?dryRun=All&propagationPolicy=Orphan&gracePeriodSeconds=5", None,
-     DeleteOptions(dry_run=True, propagation="Orphan"),
+     DeleteOptions(dry_run=True, propagation="Orphan", grace=5),
      {"gracePeriodSeconds": 5, "propagationPolicy": "Orphan", "dryRun": ["All"]}),
     ("from the body", "", {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground"},
      DeleteOptions(propagation="Foreground"), {"propagationPolicy": "Foreground"}),

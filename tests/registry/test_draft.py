@@ -76,6 +76,7 @@ def test_operations() -> None:
         Action.CREATE: "CREATE",
         Action.DELETE: "DELETE",
         Action.REVIEW: "CREATE",
+        Action.ACT: "CREATE",
     }
 
 

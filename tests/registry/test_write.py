@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.draft import OPERATIONS, Action, DeleteOptions, Draft, Options, Outcome
+from noxu.apiserver.registry.draft import OPERATIONS, SUCCESS, Act, Action, DeleteOptions, Draft, Options, Outcome
 from noxu.apiserver.registry.explain import SUPERSEDED
 from noxu.apiserver.registry.offload import LOOP_LIMIT
 from noxu.apiserver.registry.stages import DRY_RUN, REMOVED, UNCHANGED, Stage
@@ -46,7 +47,10 @@ REQUESTS: Final[dict[Action, Request]] = {
     Action.APPLY_SCALE: Request(SCALE, {"name": "a", "subresource": "scale", "media_type": APPLY_PATCH}),
     Action.DELETE: Request(fields={"name": "a"}),
     Action.REVIEW: Request(REVIEW),
+    Action.ACT: Request({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}}),
 }
+QUESTIONS: Final = (Action.REVIEW, Action.ACT)
+"""The actions that write nothing themselves."""
 DRY: Final[dict[str, Any]] = {
     "options": Options(dry_run=True, field_manager="test", force=True),
     "delete_options": DeleteOptions(dry_run=True),
@@ -56,9 +60,12 @@ every_action = pytest.mark.parametrize("action", list(Action), ids=lambda action
 
 async def send(world: World, action: Action, **fields: Any) -> Object:
     """Send the request of an action while the Widget a exists; the answer."""
-    resource = (
-        world.resource("selfsubjectreviews", "authentication.k8s.io") if action is Action.REVIEW else world.widgets
-    )
+    resource = world.widgets
+    if action is Action.REVIEW:
+        resource = world.resource("selfsubjectreviews", "authentication.k8s.io")
+    if action is Action.ACT:
+        resource = world.resource("bindings", "")
+        world.environment = replace(world.environment, actions={"Binding": Act(lambda draft: None, act)})
     request = REQUESTS[action]
     value = request.value
     if action is Action.REPLACE:  # an update needs the resourceVersion
@@ -68,6 +75,10 @@ async def send(world: World, action: Action, **fields: Any) -> Object:
     options = Options(field_manager="test", force=True)
     written = await world.write(action, value, resource=resource, **{"options": options, **request.fields, **fields})
     return world.value_of(written, resource)
+
+
+async def act(draft: Draft) -> Object:
+    return dict(SUCCESS)
 
 
 async def answer_reviews(draft: Draft) -> Object:
@@ -393,7 +404,7 @@ async def test_a_given_name_is_not_changed(world: World) -> None:
 
 @pytest.mark.parametrize(
     "action",
-    [action for action in Action if action not in (Action.CREATE, Action.DELETE, Action.REVIEW)],
+    [action for action in Action if action not in (Action.CREATE, Action.DELETE, *QUESTIONS)],
     ids=lambda action: action.name,
 )
 async def test_a_write_that_changes_nothing_writes_nothing(world: World, action: Action) -> None:
@@ -420,7 +431,7 @@ async def test_a_dry_run_writes_nothing(world: World, action: Action) -> None:
         assert value["spec"]["size"] == 2
     if action is Action.CREATE:
         assert "resourceVersion" not in value["metadata"]
-    if action not in (Action.DELETE, Action.REVIEW):
+    if action not in (Action.DELETE, *QUESTIONS):
         assert [note.message for step in trace if step.stage == "persist" for note in step.notes] == [DRY_RUN]
 
 

@@ -24,6 +24,7 @@ from noxu.apiserver.registry.draft import (
     WriteRequest,
 )
 from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.subresources import pods
 from noxu.apiserver.registry.write import Writer
@@ -174,8 +175,12 @@ async def _budgets(draft: Draft, pod: Object) -> list[Object]:
     resource, labels = _resource(draft), pod["metadata"].get("labels") or {}
     collection = await draft.environment.reader.collection(resource)
     keys = collection.select(f"{draft.request.namespace}/")
-    budgets = [object_at(collection.entries[key], resource) for key in keys if key in collection.entries]
-    return [budget for budget in budgets if _selects(budget, labels)]
+    entries = [collection.entries[key] for key in keys if key in collection.entries]
+
+    def selecting() -> list[Object]:
+        return [budget for entry in entries if _selects(budget := object_at(entry, resource), labels)]
+
+    return await offload(sum(len(entry.stored) for entry in entries), selecting)
 
 
 def _selects(budget: Object, labels: dict[str, str]) -> bool:
