@@ -378,7 +378,7 @@ BUILT_IN: dict[str, str] = {
         node "@ns-n" deleted
     """,
     "nodes are drained": """
-        $ printf '{apiVersion: v1, kind: Node, metadata: {name: @ns-n}}\\n---\\n{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: a}}, spec: {nodeName: @ns-n, terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}}\\n---\\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1, selector: {matchLabels: {app: a}}}}' >all.yaml
+        $ printf 'apiVersion: v1\\nkind: Node\\nmetadata: {name: @ns-n}\\n---\\n{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: a}}, spec: {nodeName: @ns-n, terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}}\\n---\\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1, selector: {matchLabels: {app: a}}}}' >all.yaml
         $ kubectl create -f all.yaml
         node/@ns-n created
         pod/p created
