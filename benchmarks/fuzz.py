@@ -1,6 +1,6 @@
 """Sends random requests to a server in this process until one finds a bug: a 500 of ours, or a traceback in the log.
 
-    python -m benchmarks.fuzz [--requests N] [--seed S]
+    python -m benchmarks.fuzz [--requests N] [--seed S] [--cbor]
 
 Prints how many requests were answered with each code, or the request that found a bug and what it found. The
 requests are those of tests/hostile/test_fuzz.py.
@@ -47,9 +47,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Random requests, until one finds a bug.")
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cbor", action="store_true", help="enable CBORServingAndStorage")
     arguments = parser.parse_args()
     logging.getLogger("noxu").addHandler(logging.NullHandler())
-    with tempfile.TemporaryDirectory() as name, fuzzed_server(Path(name)) as server:
+    with tempfile.TemporaryDirectory() as name, fuzzed_server(Path(name), cbor=arguments.cbor) as server:
         start = time.monotonic()
         try:
             fuzz(server, arguments.requests, arguments.seed)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.features import Features
 from noxu.apiserver.testing.handle import Noxu
 from tests.hostile.raw_http import Target, custom_resource, split_answers, status_of
 from tests.hostile.requests import DEFINITIONS, Request
@@ -52,10 +53,10 @@ class Fuzzed:
         answer = self._exchange(request.encode())
         code = status_of(answer)
         self.codes[code] = self.codes.get(code, 0) + 1
-        assert not [text for text in BUGS if text in answer], f"{request}\n{answer!r}"
-        if self._records.found:
-            record = self._records.found.pop(0)
-            raise AssertionError(f"{request}\n{logging.Formatter().format(record)}")
+        logged = [logging.Formatter().format(record) for record in self._records.found]
+        self._records.found.clear()
+        is_bug = logged or [text for text in BUGS if text in answer]
+        assert not is_bug, "\n".join([str(request), repr(answer), *logged])
         return code
 
     def _exchange(self, data: bytes) -> bytes:
@@ -81,12 +82,12 @@ class Fuzzed:
 
 
 @contextmanager
-def fuzzed_server(directory: Path) -> Iterator[Fuzzed]:
-    """A server in this process. Its log is observed."""
+def fuzzed_server(directory: Path, *, cbor: bool = False) -> Iterator[Fuzzed]:
+    """A server in this process, with or without CBOR. Its log is observed."""
     records = _Records()
     logging.getLogger().addHandler(records)
     try:
-        with Noxu(directory, DEFINITIONS) as noxu:
+        with Noxu(directory, DEFINITIONS, features=Features(cbor=cbor)) as noxu:
             yield Fuzzed(noxu, records)
     finally:
         logging.getLogger().removeHandler(records)

@@ -1,7 +1,8 @@
 """Random requests: any method, path, query, headers and body, most of them nearly valid.
 
-A body is a valid object of some kind in which some values are replaced, removed or repeated; it is written as JSON, YAML or
-protobuf or as a patch, and sometimes some of its bytes are changed. So most requests get past the first checks.
+A body is a valid object of some kind, or a random one of a built-in kind, in which some values are replaced, removed or
+repeated; it is written as JSON, YAML, CBOR or protobuf or as a patch, and sometimes some of its bytes are changed. So most
+requests get past the first checks.
 """
 
 from __future__ import annotations
@@ -14,9 +15,14 @@ from urllib.parse import quote
 import yaml
 from hypothesis import strategies as st
 
+from noxu.apiserver.api import protobuf
+from noxu.apiserver.go import cbor_writer
+from noxu.apiserver.go.structs import decode
+from noxu.apiserver.kinds import scheme
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.definition import definitions_resource
+from tests.hostile.built_in_objects import built_in_objects, strategic_patches
 from tests.hostile.raw_http import ANYTHING, GROUP, custom_resource, definition
 
 SUBRESOURCES: Final = {
@@ -122,7 +128,23 @@ def targets(draw: st.DrawFn) -> str:
             path += f"/{draw(st.sampled_from(NAMES))}"
         if depth > 2:
             path += draw(
-                st.sampled_from(["/status", "/scale", "/finalize", "/token", "/approval", "/x", "/", "/status/x"])
+                st.sampled_from(
+                    [
+                        "/status",
+                        "/scale",
+                        "/finalize",
+                        "/token",
+                        "/approval",
+                        "/binding",
+                        "/eviction",
+                        "/ephemeralcontainers",
+                        "/resize",
+                        "/log",
+                        "/x",
+                        "/",
+                        "/status/x",
+                    ]
+                )
             )
     return draw(with_query(path))
 
@@ -231,7 +253,7 @@ KEYS: Final = [
     "rule",
 ]
 MEDIA_TYPES: Final = [
-    *["application/json"] * 30, "application/yaml", "application/vnd.kubernetes.protobuf", "application/cbor", "text/plain", "",
+    *["application/json"] * 30, "application/yaml", *["application/vnd.kubernetes.protobuf"] * 4, *["application/cbor"] * 3, "text/plain", "",
     "application/json; charset=utf-8", "application/json;;", ";", "*/*", "multipart/form-data; boundary=x",
 ]  # fmt: skip
 PATCH_TYPES: Final = [
@@ -277,6 +299,27 @@ def changed(draw: st.DrawFn, valid: Any) -> Any:
     return value
 
 
+def _protobuf(value: Any) -> bytes:
+    """A body with an object of a built-in kind; empty if the value is none."""
+    if not isinstance(value, dict):
+        return b""
+    struct = scheme.struct_of(str(value.get("apiVersion")), str(value.get("kind")))
+    decoded = None if struct is None else decode(struct, value)
+    if struct is None or decoded is None or decoded.error:
+        return b""
+    try:
+        return protobuf.encode(struct, decoded.value)
+    except (ValueError, OverflowError):  # a surrogate
+        return b""
+
+
+def _cbor(value: Any) -> bytes:
+    try:
+        return cbor_writer.write(value)
+    except (ValueError, OverflowError, TypeError):  # a surrogate, or a number that upstream never writes
+        return b""
+
+
 @st.composite
 def written(draw: st.DrawFn, value: Any, media_type: str) -> bytes:
     """The bytes of a value, sometimes with some changes."""
@@ -285,7 +328,12 @@ def written(draw: st.DrawFn, value: Any, media_type: str) -> bytes:
     else:
         body = json.dumps(value).encode()
     if "protobuf" in media_type:
-        body = b"k8s\x00\x0a\x0c\x0a\x02v1\x12\x06Secret\x12" + bytes([min(len(body), 127)]) + body[:127]
+        body = (
+            _protobuf(value)
+            or b"k8s\x00\x0a\x0c\x0a\x02v1\x12\x06Secret\x12" + bytes([min(len(body), 127)]) + body[:127]
+        )
+    if "cbor" in media_type:
+        body = _cbor(value) or body
     for _ in range(draw(st.sampled_from([0, 0, 0, 0, 0, 0, 1, 2]))):
         at = draw(st.integers(0, len(body)))
         inserted = draw(
@@ -317,6 +365,7 @@ HEADERS: Final = [
     ("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"), ("Accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"),
     ("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"), ("Accept", ";;,q="), ("Accept", "x/y"),
     ("Accept", "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io"), ("Accept", "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io"),
+    ("Accept", "application/cbor"), ("Accept", "application/cbor-seq"), ("Accept", "application/cbor;as=Table;v=v1;g=meta.k8s.io"),
     ("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"), ("Accept", "application/json;stream=watch"),
     ("Accept-Encoding", "gzip"), ("Accept-Encoding", "gzip;q=x"), ("User-Agent", "Mozilla/5.0"), ("User-Agent", "\udcff/"), ("User-Agent", "kubectl/v1"),
     ("Audit-Id", "x"), ("Audit-Id", "é"), ("Origin", "http://127.0.0.1"), ("Origin", "\udcff"), ("Origin", "http://[::1"), ("Authorization", "Bearer x"),
@@ -339,23 +388,32 @@ def requests(draw: st.DrawFn) -> Request:
         return Request(method, draw(targets()), tuple(headers), None)
     media_type = draw(st.sampled_from(PATCH_TYPES if method == "PATCH" else MEDIA_TYPES))
     headers.append(("Content-Type", media_type))
-    index = draw(st.integers(0, len(OBJECTS) - 1))
-    value = draw(changed(OBJECTS[index]))
-    if method == "POST" and isinstance(value, dict) and isinstance(value.get("metadata"), dict) and draw(st.booleans()):
-        value["metadata"] |= {"name": draw(st.sampled_from("abcdefgh")), "resourceVersion": None}
-    own = PATHS.get(str(OBJECTS[index].get("kind"))) if isinstance(OBJECTS[index], dict) else None
-    if own is None and draw(st.booleans()):
-        own = draw(st.sampled_from([PATHS["Drop"], PATHS["CustomResourceDefinition"], PATHS["ConfigMap"]]))
+    valid, own = draw(_with_collection(media_type))
+    value = draw(changed(valid))
+    name = "a"
+    if isinstance(valid, dict) and isinstance(valid.get("metadata"), dict):
+        name = str(valid["metadata"].get("name", name))
+    if isinstance(value, dict) and isinstance(value.get("metadata"), dict) and draw(st.booleans()):
+        name = draw(st.sampled_from("abcdefgh"))
+        value["metadata"] |= {"name": name, "resourceVersion": None}
     if own is None or not draw(st.integers(0, 3)):
         target = draw(targets())
     else:
-        name = (
-            str(OBJECTS[index]["metadata"]["name"])
-            if "metadata" in OBJECTS[index] and "name" in OBJECTS[index]["metadata"]
-            else "a"
-        )
         target = own if method == "POST" else f"{own}/{quote(name)}"
         if method != "POST":
             target += draw(st.sampled_from(["", "", "", "/status", "/scale"]))
         target = draw(with_query(target))
     return Request(method, target, tuple(headers), draw(written(value, media_type)))
+
+
+@st.composite
+def _with_collection(draw: st.DrawFn, media_type: str) -> tuple[Any, str | None]:
+    """(A valid object or patch, the path of a collection where it may belong)."""
+    if "strategic" in media_type or draw(st.booleans()):
+        kind, value = draw(strategic_patches() if "strategic" in media_type else built_in_objects())
+        return value, PATHS[kind.kind]
+    found = draw(st.sampled_from(OBJECTS))
+    own = PATHS.get(str(found.get("kind"))) if isinstance(found, dict) else None
+    if own is None and draw(st.booleans()):
+        own = draw(st.sampled_from([PATHS["Drop"], PATHS["CustomResourceDefinition"], PATHS["ConfigMap"]]))
+    return found, own

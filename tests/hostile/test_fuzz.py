@@ -12,9 +12,9 @@ from tests.hostile.fuzzing import Fuzzed, fuzzed_server
 from tests.hostile.requests import Request, requests
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
-    with fuzzed_server(tmp_path_factory.mktemp("fuzz")) as found:
+@pytest.fixture(scope="module", params=[False, True], ids=["without CBOR", "with CBOR"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
+    with fuzzed_server(tmp_path_factory.mktemp("fuzz"), cbor=request.param) as found:
         yield found
 
 

@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
-from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.go.structs import Struct, decode
+from noxu.apiserver.kinds.kind import Context, Kind, prepare
 from noxu.apiserver.kinds.options import ALL
 from noxu.apiserver.kinds.scheme import by_group_kind, served, struct_of
+from noxu.apiserver.values import Object
 
 
 def test_every_kind_is_found_by_its_name() -> None:
@@ -85,3 +87,11 @@ def test_the_rules_of_pods_are_imported_by_the_first_pod() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize("kind", served(), ids=lambda kind: f"{kind.api_version} {kind.kind}")
+def test_a_new_object_has_what_the_server_sets_in_the_types_of_its_struct(kind: Kind) -> None:
+    sent = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": "a"}}
+    new: Object = decode(kind.struct, sent).value
+    prepare(kind, new, None, Context(now="2026-01-01T00:00:00Z"))
+    assert decode(kind.struct, new).error == ""
