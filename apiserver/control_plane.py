@@ -153,7 +153,9 @@ def assemble(
     writer = Writer(environment)
     definitions = resource_of(catalog, crd.GROUP, crd.RESOURCE)
     namespaces = resource_of(catalog, "", "namespaces")
-    establishing = DefinitionController(reader, persistence, catalog, conversions, definitions, clock)
+    establishing = DefinitionController(
+        reader, persistence, catalog, conversions, definitions, clock, features=features
+    )
     environment.followers[definitions.collection] = establishing
     services = resource_of(catalog, "", "services")
     addresses = ServiceAddressController(reader, services, Pool(), clock)

@@ -1,7 +1,7 @@
 """Feature gates, in the syntax of upstream's flag: `--feature-gates A=true,B=false`.
 
-Features that upstream has locked to their default have no gate. Unknown gates are refused, because setting one would have
-no effect.
+Features that upstream has locked to their default have no gate, except those that its integration tests disable (with
+`--emulated-version`). Unknown gates are refused, because setting one would have no effect.
 """
 
 from __future__ import annotations
@@ -17,9 +17,15 @@ class Features(NamedTuple):
     """KEP-4008: an update may leave fields invalid that it does not change."""
     cbor: bool = False
     """KEP-4222: requests and answers may be CBOR, and custom resources are stored as CBOR."""
+    field_selectors: bool = True
+    """KEP-4358: custom resources may have selectable fields."""
 
 
-GATES: Final = {"CRDValidationRatcheting": "ratcheting", "CBORServingAndStorage": "cbor"}
+GATES: Final = {
+    "CRDValidationRatcheting": "ratcheting",
+    "CBORServingAndStorage": "cbor",
+    "CustomResourceFieldSelectors": "field_selectors",
+}
 
 # strconv.ParseBool
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})

@@ -82,7 +82,7 @@ class Chain:
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
         waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
-        if waits is None and self._is_idle(draft.environment.reader):
+        if waits is None and self.is_idle(draft.environment.reader):
             return None
         return self._mutate(draft, waits)
 
@@ -106,7 +106,7 @@ class Chain:
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
-        if draft.resource.group != GROUP and self._is_idle(draft.environment.reader):
+        if draft.resource.group != GROUP and self.is_idle(draft.environment.reader):
             return None
         return self._validate(draft)
 
@@ -128,7 +128,7 @@ class Chain:
         if self._lifecycle is not None:
             self._lifecycle.check_again(draft)
 
-    def _is_idle(self, reader: Reader) -> bool:
+    def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""
         collections = self._collections
         loaded = reader.cache.collections

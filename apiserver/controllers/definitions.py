@@ -17,6 +17,7 @@ from noxu.apiserver.crd import conditions
 from noxu.apiserver.crd.conditions import Condition
 from noxu.apiserver.crd.internal import same
 from noxu.apiserver.crd.types import NAMES
+from noxu.apiserver.features import Features
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.converters import Conversions
@@ -53,8 +54,11 @@ class DefinitionController(Controller[str]):
         conversions: Conversions,
         resource: Resource,
         clock: Clock,
+        *,
+        features: Features = Features(),
     ) -> None:
         super().__init__(reader, resource, clock)
+        self.features = features
         self.persistence = persistence
         self.catalog = catalog
         self.conversions = conversions
@@ -124,7 +128,7 @@ class DefinitionController(Controller[str]):
         served = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
         if equal(self._served.get(entry.key.name), served):
             return _Parsed(crd, served)
-        versions = versions_of(crd, entry.revision)
+        versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
         if len(entry.stored) > LOOP_LIMIT:  # in a thread (see offload): do here what would take long on the event loop
             for version in versions.all:
                 version.prepare()

@@ -66,6 +66,18 @@ def drop_optional_old_self(new: Object, old: Object | None) -> Object:
     return {**new, "spec": spec}
 
 
+def drop_selectable_fields(new: Object, old: Object | None) -> Object:
+    """Upstream's dropDisabledFields without field selectors: `selectableFields` are dropped, unless the stored CRD has some."""
+    if old is not None and any(version.get(_SELECTABLE) for version in old["spec"]["versions"]):
+        return new
+    versions = [
+        {name: value for name, value in version.items() if name != _SELECTABLE}
+        for version in new["spec"]["versions"] or []
+    ]
+    return {**new, "spec": {**new["spec"], "versions": versions}}
+
+
+_SELECTABLE: Final = "selectableFields"
 _OPTIONAL: Final = "optionalOldSelf"
 
 

@@ -25,7 +25,7 @@ from typing import Final
 from aiohttp import web_protocol, web_request, web_response, web_server
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from noxu.apiserver.http import methods
+from noxu.apiserver.http import framing, methods
 from noxu.apiserver.http.incoming import Incoming
 from noxu.apiserver.http.open_connections import OpenConnections
 from noxu.apiserver.http.unsent import Unsent
@@ -193,6 +193,7 @@ class Connection(web_protocol.RequestHandler):
             raise exc
         if status != HTTPStatus.BAD_REQUEST:
             return super().handle_error(request, status, exc, message)
+        framing.answer_in_http_1_1(request)
         response = web_response.Response(status=status, text="400 Bad Request", headers={"Server": SERVER})
         response.force_close()
         return response

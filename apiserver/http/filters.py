@@ -67,6 +67,7 @@ class Target(Filter):
         request = exchange.request
         refusal = framing.refusal(request.version, request.headers)
         if refusal is not None:
+            framing.answer_in_http_1_1(request)
             exchange.headers.append(("Connection", "close"))
             raise refusal
         exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aiohttp import HttpVersion, HttpVersion10, HttpVersion11
+from aiohttp import HttpVersion, HttpVersion10, HttpVersion11, web_request
 from multidict import CIMultiDictProxy
 
 from noxu.apiserver.api.errors import ApiError
@@ -31,6 +31,11 @@ def refusal(version: HttpVersion, headers: CIMultiDictProxy[str]) -> ApiError | 
     if "Expect" in headers and not _expects_continue(headers["Expect"]):
         return ApiError(417, "", text="")
     return None
+
+
+def answer_in_http_1_1(request: web_request.BaseRequest) -> None:
+    """Answer a refused request in HTTP/1.1, as Go does, whatever version it has; aiohttp would answer in that version."""
+    request._cache["version"] = HttpVersion11  # noqa: SLF001 - where `version` keeps its value
 
 
 def _expects_continue(expect: str) -> bool:

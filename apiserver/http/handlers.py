@@ -68,6 +68,8 @@ async def get(exchange: Exchange) -> Answer:
 async def stored_entry(exchange: Exchange) -> Entry:
     """The entry that a GET requests, no older than the resourceVersion in its query. Raises ApiError."""
     name, reader = exchange.info.name, exchange.backend.reader
+    if options.boolean(exchange.query, "export"):
+        raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     check_path_name(name)
     revision = options.parse_revision(first(exchange.query, "resourceVersion"), errors.plain_error)
     if revision:
@@ -266,7 +268,7 @@ def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Ob
     except ValueError as error:
         raise errors.bad_request(str(error)) from None
     if sent_kind.kind != _DELETE_OPTIONS.kind:
-        raise errors.bad_request(errors.no_kind_registered(sent_kind.kind, sent_kind.api_version))
+        raise errors.bad_request(option_kinds.not_delete_options(sent_kind.kind, sent_kind.api_version))
     decoded = decode(option_kinds.DELETE_OPTIONS, value)
     if decoded.error:
         raise errors.bad_request(decoded.error)

@@ -152,10 +152,13 @@ def _text_at(value: Object, path: Path) -> str:
 # -- from a definition ------------------------------------------------------------------------------------------------
 
 
-def versions_of(crd: Object, since: int) -> Versions:
-    """The resources of an established definition, with its accepted names."""
+def versions_of(crd: Object, since: int, *, field_selectors: bool = True) -> Versions:
+    """The resources of an established definition, with its accepted names. Without `field_selectors` no field is selectable."""
     spec = crd["spec"]
-    resources = {version["name"]: _resource(crd, version) for version in spec["versions"]}
+    resources = {
+        version["name"]: _resource(crd, version if field_selectors else {**version, "selectableFields": None})
+        for version in spec["versions"]
+    }
     return Versions(list(resources.values()), resources[storage_version(crd)], since)
 
 

@@ -15,16 +15,16 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.write import Writer
 from noxu.storage.types import Key
 
-BATCH_SIZE: Final = 64  # concurrent deletions, which share commits
+BATCH_SIZE: Final = 64  # deletions at a time, which share commits
 
 
 async def delete_keys(
     writer: Writer, request: WriteRequest, keys: Sequence[Key], outcome: Outcome | None = None
 ) -> None:
-    """Delete objects as specified by `request`, several at a time; objects that no longer exist are skipped.
+    """Delete objects as specified by `request`, in this order; objects that no longer exist are skipped.
 
-    With preconditions, which other objects may not meet, it stops at the first error, as upstream. Raises the first
-    ApiError or StoreError.
+    Upstream deletes one after another, and ends at the first error. Where no object can be refused, without preconditions
+    and without admission, several at a time are the same. Raises the first ApiError or StoreError.
     """
 
     async def delete(key: Key) -> None:
@@ -38,9 +38,15 @@ async def delete_keys(
             if outcome is not None:
                 outcome.warnings += own.warnings
 
-    size = BATCH_SIZE if request.delete_options.preconditions == Preconditions() else 1
-    for start in range(0, len(keys), size):
-        results = await asyncio.gather(*map(delete, keys[start : start + size]), return_exceptions=True)
+    def none_is_refused() -> bool:
+        environment = writer.environment
+        is_admitted = request.internal or environment.admission.is_idle(environment.reader)
+        return is_admitted and request.delete_options.preconditions == Preconditions()
+
+    start = 0
+    while batch := keys[start : start + (BATCH_SIZE if none_is_refused() else 1)]:
+        start += len(batch)
+        results = await asyncio.gather(*map(delete, batch), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result

@@ -185,6 +185,10 @@ class Outcome:
 class Admission(Protocol):
     """The admission chain. The registry receives it as an argument, because it does not know the plug-ins."""
 
+    def is_idle(self, reader: Reader) -> bool:
+        """Whether certainly nothing is configured that changes or refuses objects."""
+        ...
+
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change `draft.new` and set `draft.mutated`; raise ApiError to refuse. None: nothing is configured."""
         ...
@@ -200,6 +204,9 @@ class Admission(Protocol):
 
 class AdmitAll:
     """A chain without plug-ins."""
+
+    def is_idle(self, reader: Reader) -> bool:
+        return True
 
     def mutate(self, draft: Draft) -> None: ...
 

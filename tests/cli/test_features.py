@@ -23,6 +23,7 @@ FLAGS: list[tuple[list[str], Features]] = [
     (["CRDValidationRatcheting=false,CRDValidationRatcheting=true"], ON),
     (["CRDValidationRatcheting=true", "CRDValidationRatcheting=false"], OFF),
     (["CBORServingAndStorage=true"], Features(cbor=True)),
+    (["CustomResourceFieldSelectors=false"], Features(field_selectors=False)),
     (["CBORServingAndStorage=true,CRDValidationRatcheting=false"], Features(ratcheting=False, cbor=True)),
 ]
 
@@ -36,10 +37,13 @@ REFUSED: list[tuple[str, str]] = [
     ("CRDValidationRatcheting", "missing bool value for CRDValidationRatcheting"),
     ("CRDValidationRatcheting=", "invalid value of CRDValidationRatcheting=: must be true or false"),
     ("CRDValidationRatcheting=off", "invalid value of CRDValidationRatcheting=off: must be true or false"),
-    ("Other=true", "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage)"),
+    (
+        "Other=true",
+        "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage, CustomResourceFieldSelectors)",
+    ),
     (
         "CRDValidationRatcheting=true,Other=false",
-        "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage)",
+        "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage, CustomResourceFieldSelectors)",
     ),
 ]
 

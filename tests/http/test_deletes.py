@@ -151,6 +151,14 @@ REFUSED: list[tuple[str, str | bytes, str, str]] = [
     ("malformed YAML", "a: b: c", "yaml", "yaml: mapping values are not allowed in this context"),
     ("a kind that is a number", '{"kind": 1}', "json", f"{NO_KIND}json: cannot unmarshal number into Go struct field .kind of type string"),
     ("a malformed apiVersion", '{"apiVersion": "a/b/c"}', "json", "unexpected GroupVersion string: a/b/c"),
+    ("a Status", '{"kind": "Status", "apiVersion": "v1"}', "json", "converting (v1.Status) to (v1.DeleteOptions): unknown conversion"),
+    ("a Status of any group", '{"kind": "Status", "apiVersion": "a/v7"}', "json", "converting (v1.Status) to (v1.DeleteOptions): unknown conversion"),
+    ("other options", '{"kind": "CreateOptions"}', "yaml", "converting (v1.CreateOptions) to (v1.DeleteOptions): unknown conversion"),
+    ("options of meta.k8s.io", '{"kind": "PatchOptions"}', "json", "converting (v1.PatchOptions) to (v1.DeleteOptions): unknown conversion"),
+    ("options of another group", '{"kind": "PatchOptions", "apiVersion": "v1"}', "json", 'no kind "PatchOptions" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'),
+    ("an old list", '{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1beta1"}', "json", "converting (v1beta1.PartialObjectMetadataList) to (v1.DeleteOptions): unknown conversion"),
+    ("an internal event", '{"kind": "WatchEvent", "apiVersion": "meta.k8s.io/__internal"}', "json", "converting (v1.InternalEvent) to (v1.DeleteOptions): unknown conversion"),
+    ("an internal version", '{"kind": "Foo", "apiVersion": "meta.k8s.io/__internal"}', "json", 'no kind "Foo" is registered for the internal version of group "meta.k8s.io" in scheme "pkg/runtime/scheme.go:111"'),
     ("another kind", '{"kind": "Foo"}', "json", 'no kind "Foo" is registered for version "meta.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"'),
 ]  # fmt: skip
 
@@ -163,6 +171,20 @@ def test_a_body_that_is_no_options_is_refused(
     answer = things.ask("DELETE", path, body, content)
     assert (answer.code, answer.message) == (400, message)
     assert things.names() == ["a"]
+
+
+# -- GET --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [("export=true", 400), ("export=", 400), ("export=x", 400), ("export=false", 200), ("export=0&export=1", 200)],
+)
+@pytest.mark.parametrize("path", ["/a", "/a/status"])
+def test_objects_are_no_longer_exported(things: Things, a: Any, path: str, query: str, code: int) -> None:
+    answer = things.ask("GET", f"{path}?{query}")
+    message = "the export parameter, deprecated since v1.14, is no longer supported" if code == 400 else ""
+    assert (answer.code, answer.message) == (code, message)
 
 
 # -- the status code --------------------------------------------------------------------------------------------------

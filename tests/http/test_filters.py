@@ -135,6 +135,7 @@ def test_a_target_that_need_not_be_a_path(method: str, target: str, path: str, h
 
 MALFORMED: list[tuple[str, str, HttpVersion, tuple[int, str] | None]] = [
     ("HTTP/0.9", MAPS, HttpVersion(0, 9), (400, "400 Bad Request: malformed HTTP version")),
+    ("HTTP/2.0", MAPS, HttpVersion(2, 0), (505, "505 HTTP Version Not Supported: unsupported protocol version")),
     ("HTTP/1.0", MAPS, HttpVersion10, None),
     ("an escape of nothing", "/api/v1/%zz", HttpVersion11, (400, "400 Bad Request")),
     ("a namespace that leads elsewhere", "/api/v1/namespaces/%2e%2e/configmaps", HttpVersion11,

@@ -113,6 +113,9 @@ class Hooks:
     def __init__(self, on_mutate: Hook | None = None, on_validate: Hook | None = None) -> None:
         self._on_mutate, self._on_validate = on_mutate, on_validate
 
+    def is_idle(self, reader: Reader) -> bool:
+        return self._on_mutate is None and self._on_validate is None
+
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         return self._on_mutate(draft) if self._on_mutate else None
 

@@ -18,6 +18,8 @@ def prepare(draft: Draft) -> None:
     """Reset fields that cannot be set through this endpoint, and increment the generation."""
     if not draft.request.features.ratcheting:
         draft.new = update.drop_optional_old_self(draft.new, draft.old)
+    if not draft.request.features.field_selectors:
+        draft.new = update.drop_selectable_fields(draft.new, draft.old)
     if draft.old is None:
         draft.new = update.prepare_for_create(draft.new)
     elif draft.request.subresource == "status":
