@@ -25,7 +25,7 @@ from noxu.apiserver.http.request import first, parse_query, split_target
 from noxu.apiserver.http.unsent import Part, Unsent
 
 PIECE: Final = 64 * 1024
-"""Bytes of a shared body that are written at once: the transport copies what the kernel does not take of them."""
+"""Bytes of a body that are written at once: the transport copies what the kernel does not take of them."""
 _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -96,8 +96,7 @@ async def _send_chunks(
     if request.method != "HEAD":
         async for chunk in chunks:
             compressed = compressor.compress(chunk) if compressor else chunk
-            with unsent.held(request.protocol, (compressed,)):
-                await response.write(compressed)  # at once: it is not shared
+            await _write(request, response, (compressed,), unsent)
             await asyncio.sleep(0)
         if compressor:
             await response.write(compressor.flush())

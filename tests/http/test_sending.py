@@ -29,7 +29,7 @@ class Wire:
 
     def __init__(self) -> None:
         self.body = b""
-        self.pieces = 0
+        self.pieces = self.largest = 0
         self.output_size = 0
         self.length: int | None = None
         self.chunked = False
@@ -44,6 +44,7 @@ class Wire:
 
     async def write(self, data: bytes, **_: Any) -> None:
         self.pieces += 1
+        self.largest = max(self.largest, len(data))
         self.body += data
 
     async def write_eof(self, data: bytes = b"") -> None:
@@ -127,6 +128,19 @@ async def test_a_large_body_is_written_in_pieces(method: str, body: Any, pieces:
     assert response.headers["Content-Length"] == str(len(whole))
     assert (wire.body, wire.chunked) == (whole if method == "GET" else b"", False)
     assert wire.pieces == (pieces if method == "GET" else 0)
+
+
+async def test_so_is_a_large_part_of_a_body_in_chunks() -> None:
+    """The transport copies what it cannot send, and the bytes that the client shall get are held already."""
+
+    async def large() -> AsyncIterator[bytes]:
+        yield b"["
+        yield LARGE
+
+    exchange, wire = exchange_of()
+    await send(exchange, Answer(large()))
+    assert (wire.body, wire.chunked) == (b"[" + LARGE, True)
+    assert (wire.pieces, wire.largest) == (4, PIECE)
 
 
 async def chunks() -> AsyncIterator[bytes]:
