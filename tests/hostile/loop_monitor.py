@@ -5,45 +5,43 @@ held the interpreter. Other processes must not count, however busy the machine i
 which is too small on an idle machine, the smaller one is taken:
 
 - the processor time that this process used since the last wake-up: while the loop is blocked, something runs;
-- the time on the clock, without the times during which threads of this process were ready to run and had no processor
-  (the second number of /proc/self/task/TID/schedstat, in nanoseconds; Linux).
+- the time on the clock, without the time during which the loop's thread was ready to run and had no processor (the second
+  number of /proc/self/task/TID/schedstat, in nanoseconds; Linux).
 
-For example, a callback that computes for 30 ms on a machine where it gets half a processor: 60 ms on the clock, of
-which the thread waited 30 ms for the processor, and 30 ms of processor time. Blocked: 30 ms.
+For example, on a machine where each thread gets half a processor: a callback that computes for 30 ms takes 60 ms on the
+clock, of which the thread waited 30 ms for the processor, and 30 ms of processor time. Blocked: 30 ms. If instead a worker
+thread holds the interpreter for 30 ms, the loop waits 60 ms for the interpreter, which is no waiting for the processor, and
+30 ms of processor time are used. Blocked: 30 ms.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
+import threading
 import time
 from typing import NamedTuple
 
 TICK = 0.001
-_TASKS = "/proc/self/task"
 
 
 class Sample(NamedTuple):
-    """Seconds: the processor time of this process, the clock, and by thread how long it has waited for a processor."""
+    """Seconds: the processor time of this process, the clock, and how long this thread has waited for a processor."""
 
     cpu: float
     clock: float
-    queued: dict[str, float]
+    queued: float
 
     @classmethod
     def take(cls) -> Sample:
-        queued = {}
-        for thread in os.listdir(_TASKS) if os.path.isdir(_TASKS) else ():  # noqa: PTH208, PTH112 - many times a second
-            try:
-                with open(f"{_TASKS}/{thread}/schedstat", "rb") as file:  # noqa: PTH123
-                    queued[thread] = int(file.read().split()[1]) / 1e9
-            except OSError:  # the thread has just ended
-                continue
-        return cls(time.process_time(), time.monotonic(), queued)
+        queued = 0
+        with contextlib.suppress(OSError), open(f"/proc/self/task/{threading.get_native_id()}/schedstat", "rb") as file:  # noqa: PTH123 - many times a second
+            queued = int(file.read().split()[1])
+        return cls(time.process_time(), time.monotonic(), queued / 1e9)
 
     def blocked_since(self, before: Sample) -> float:
-        queued = sum(seconds - before.queued.get(thread, 0.0) for thread, seconds in self.queued.items())
-        return max(0.0, min(self.cpu - before.cpu, self.clock - before.clock - TICK - queued))
+        on_clock = self.clock - before.clock - TICK - (self.queued - before.queued)
+        return max(0.0, min(self.cpu - before.cpu, on_clock))
 
 
 class LoopMonitor:

@@ -7,7 +7,9 @@ other processes do.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -187,9 +189,18 @@ def test_an_expensive_request_is_answered_soon_and_does_not_block_the_loop(
     assert blocked < longest
 
 
-def test_the_loop_monitor_notices_a_blocking_callback(noxu: Noxu, loop_monitor: LoopMonitor) -> None:
+@pytest.mark.parametrize("others", [0, 8])
+def test_the_loop_monitor_notices_a_blocking_callback(noxu: Noxu, loop_monitor: LoopMonitor, others: int) -> None:
+    """However many threads of this process wait for a processor meanwhile. They hash, for which they do not need the GIL."""
+    done = threading.Event()
+    data = bytes(10_000_000)
+
+    def hash_() -> None:
+        while not done.is_set():
+            hashlib.sha256(data)
+
     async def block() -> float:
-        """The longest block that was noticed. No other thread is ready to run meanwhile: what it waits is not counted."""
+        """The longest block that was noticed."""
         loop_monitor.reset()
         end = time.thread_time() + 2 * BLOCKED
         while time.thread_time() < end:
@@ -197,7 +208,15 @@ def test_the_loop_monitor_notices_a_blocking_callback(noxu: Noxu, loop_monitor: 
         await asyncio.sleep(10 * TICK)
         return loop_monitor.longest
 
-    assert asyncio.run_coroutine_threadsafe(block(), noxu._loop).result(HANGS_AFTER) > BLOCKED
+    threads = [threading.Thread(target=hash_) for _ in range(others)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert asyncio.run_coroutine_threadsafe(block(), noxu._loop).result(HANGS_AFTER) > BLOCKED
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
 
 
 # -- S1: how large a body may be, to the byte
