@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import socket
 import stat
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -350,3 +352,28 @@ async def test_a_server_that_cannot_start_leaves_no_task(monkeypatch: pytest.Mon
     with pytest.raises(StartError, match="planned"):
         await Server(Config(port=0)).__aenter__()
     assert asyncio.all_tasks() == before
+
+
+# -- Python's garbage collector
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="it has no generation 1")
+def test_a_collection_that_is_not_a_full_one_visits_few_objects() -> None:
+    """It stops the event loop for half a microsecond for each of them."""
+    visited: list[int] = []
+
+    def count(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] < 2:
+            visited.append(sum(len(gc.get_objects(generation)) for generation in range(info["generation"] + 1)))
+
+    before = gc.get_threshold()
+    gc.collect()
+    gc.set_threshold(*server_module.GC_THRESHOLDS)
+    gc.callbacks.append(count)
+    try:
+        kept = [[] for _ in range(500_000)]  # type: ignore[var-annotated]
+    finally:
+        gc.callbacks.remove(count)
+        gc.set_threshold(*before)
+    assert len(kept) == 500_000
+    assert 20_000 < max(visited) < 100_000

@@ -30,9 +30,12 @@ LIMIT = 64  # open files of the server
 CLIENTS = 100
 SECONDS = float(os.environ.get("NOXU_EXHAUSTED_SECONDS", "3"))  # for which the server has no descriptors
 LEAKED = 2  # descriptors and threads, however often a server is started
+# Connections may take all descriptors: otherwise the limit on their number keeps some for the server, and it never lacks one.
 LIMITED = f"""
 import resource, runpy, sys
 LOOP
+from noxu.apiserver.http import open_connections
+open_connections.RESERVED = 0
 sys.argv[0] = "noxu"
 resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}))
 runpy.run_module("noxu", run_name="__main__")
