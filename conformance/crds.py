@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from conformance import corpus, golden
 from conformance.corpus import Definition, Sample
+from conformance.kubeconfig import kubeconfig
 
 STEPS = ("applied", "established", "created", "refused", "get", "explain", "deleted")
 COMMAND_TIMEOUT = 120  # seconds
@@ -48,25 +49,12 @@ class Kubectl:
 
     def __init__(self, program: str, url: str, directory: Path, *, insecure: bool = False) -> None:
         self._program = program
-        kubeconfig = directory / "kubeconfig"
-        cluster = {"server": url, **({"insecure-skip-tls-verify": True} if insecure else {})}
-        context = {"cluster": "here", "user": "me", "namespace": "default"}
-        kubeconfig.write_text(
-            json.dumps(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Config",
-                    "current-context": "here",
-                    "clusters": [{"name": "here", "cluster": cluster}],
-                    "users": [{"name": "me", "user": {}}],
-                    "contexts": [{"name": "here", "context": context}],
-                }
-            )
-        )
+        path = directory / "kubeconfig"
+        path.write_text(kubeconfig(url, insecure=insecure))
         self._environment = {
             "PATH": os.environ.get("PATH", ""),
             "HOME": str(directory),
-            "KUBECONFIG": str(kubeconfig),
+            "KUBECONFIG": str(path),
             "KUBECACHEDIR": str(directory / "cache"),
         }
 
