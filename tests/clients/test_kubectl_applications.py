@@ -179,6 +179,20 @@ COMMANDS: dict[str, str] = {
           Tolerations:     <none>
         Events:            <none>
     """,
+    # kubectl 1.32 sends autoscaling/v1, 1.37 autoscaling/v2.
+    "a deployment is scaled automatically": """
+        $ kubectl create deployment web --image nginx
+        deployment.apps/web created
+        $ kubectl autoscale deployment web --min 1 --max 5 --cpu-percent 80 2>/dev/null
+        horizontalpodautoscaler.autoscaling/web autoscaled
+        $ kubectl get horizontalpodautoscalers.v1.autoscaling web -o 'jsonpath={.spec.maxReplicas} {.spec.targetCPUUtilizationPercentage}'
+        5 80
+        $ kubectl get horizontalpodautoscalers.v2.autoscaling web -o 'jsonpath={.spec.scaleTargetRef.name} {.spec.metrics[0].resource.target}'
+        web {"averageUtilization":80,"type":"Utilization"}
+        $ kubectl get hpa web
+        NAME   REFERENCE        TARGETS…MINPODS   MAXPODS   REPLICAS   AGE
+        web    Deployment/web   …80%…1         5         0          …
+    """,
     "nodes": """
         $ printf '{"apiVersion":"v1","kind":"Node","metadata":{"name":"@ns"}}' | kubectl create -f -
         node/@ns created
