@@ -102,7 +102,8 @@ def _serve(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PLUGIN,...",
-        help="run these admission plug-ins; all are enabled by default; can be repeated",
+        help="run these admission plug-ins, too; enabled by default are all that can be disabled except "
+        f"{', '.join(name for name in admission_plugins.PLUGINS if name not in admission_plugins.DEFAULT)}; can be repeated",
     )
     command.add_argument(
         "--kinds",

@@ -48,9 +48,11 @@ class Noxu:
         profile: Profile = "local",
         controllers: Iterable[str] | None = None,
         disable_admission_plugins: Iterable[str] = (),
+        enable_admission_plugins: Iterable[str] = (),
         features: Features = Features(),
     ) -> None:
-        """`directory` is the directory of the kubeconfig; `disable_admission_plugins` as for `noxu serve`.
+        """`directory` is the directory of the kubeconfig; `disable_admission_plugins` and
+        `enable_admission_plugins` as for `noxu serve`.
 
         `profile` and `controllers` are those of `noxu serve`, too; `controllers` None: those of the profile. Raises LoadError
         for sources that cannot be read, and ValueError for unknown plug-ins.
@@ -60,7 +62,7 @@ class Noxu:
             port=0,
             profile=profile,
             controllers=None if controllers is None else tuple(controllers),
-            admission_plugins=admission_plugins.select(disable=disable_admission_plugins),
+            admission_plugins=admission_plugins.select(enable_admission_plugins, disable_admission_plugins),
             features=features,
         )
         self._clock = clock
