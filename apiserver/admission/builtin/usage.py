@@ -6,7 +6,7 @@ its kind: `count/PLURAL.GROUP`. A quota with scopes counts only the objects that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from noxu.apiserver.admission.builtin.pod_resources import Resources, of_container, of_pod, plus, quantities
@@ -324,7 +324,7 @@ _OWN: Final[dict[Qualified, Evaluator]] = {
 }
 
 
-def total(quota: Object, of: dict[Qualified, tuple[Evaluator, Iterable[Object]]], now: float) -> Resources:
+def total(quota: Object, of: Mapping[Qualified, tuple[Evaluator, Iterable[Object]]], now: float) -> Resources:
     """What objects use of a quota: those of each resource that determines a name in it. Raises ValueError."""
     limits = quantities((quota.get("spec") or {}).get("hard"))
     found: Resources = {}
