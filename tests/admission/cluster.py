@@ -72,8 +72,9 @@ class Cluster:
         try:
             await self.write(*plugins, **request)
         except ApiError as error:
-            assert error.code == 403, error.message
-            return error.message.partition(" is forbidden: ")[2]
+            return (
+                error.message.partition(" is forbidden: ")[2] if error.code == 403 else f"{error.code} {error.message}"
+            )
         return ""
 
 
