@@ -224,6 +224,12 @@ def enabled(items: Sequence[str]) -> list[Known]:
     return [known for known in CONTROLLERS if known.make is not None and named.get(known.name, ALL in items)]
 
 
+def has_accounts(profile: Profile, controllers: Sequence[str] | None) -> bool:
+    """Whether a controller creates the service account `default` of every namespace. None: the controllers of the profile."""
+    items = PROFILES[profile] if controllers is None else controllers
+    return any(known.name == "serviceaccount-controller" for known in enabled(items))
+
+
 def make(items: Sequence[str], parts: Parts) -> list[Reconciler[Any]]:
     """Make the controllers that a list enables, without running them."""
     return [known.make(parts) for known in enabled(items) if known.make is not None]

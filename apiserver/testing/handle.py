@@ -17,6 +17,7 @@ from noxu.apiserver import admission_plugins, loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config, Profile
+from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import write_kubeconfig
 from noxu.apiserver.manifests import Document
@@ -58,11 +59,16 @@ class Noxu:
         for sources that cannot be read, and ValueError for unknown plug-ins.
         """
         self.kubeconfig = directory / "kubeconfig"
+        controllers = None if controllers is None else tuple(controllers)
         self._config = Config(
             port=0,
             profile=profile,
-            controllers=None if controllers is None else tuple(controllers),
-            admission_plugins=admission_plugins.select(enable_admission_plugins, disable_admission_plugins),
+            controllers=controllers,
+            admission_plugins=admission_plugins.select(
+                enable_admission_plugins,
+                disable_admission_plugins,
+                controllers=manager.has_accounts(profile, controllers),
+            ),
             features=features,
         )
         self._clock = clock

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from noxu.apiserver import cli, server
-from noxu.apiserver.admission_plugins import DEFAULT, OF_KUBE_APISERVER, OFF, PLUGINS, WITH_CONTROLLERS, names, select
+from noxu.apiserver.admission_plugins import OF_KUBE_APISERVER, OFF, PLUGINS, WITH_CONTROLLERS, default, names, select
 from noxu.apiserver.config import Config
 
 ALL = frozenset(PLUGINS)
+DEFAULT = default(controllers=True)
 AVAILABLE = (
     "available: NamespaceLifecycle, LimitRanger, ServiceAccount, TaintNodesByCondition, PodSecurity, Priority, "
     "DefaultTolerationSeconds, DefaultStorageClass, StorageObjectInUseProtection, OwnerReferencesPermissionEnforcement, "
@@ -47,8 +48,11 @@ SELECTED: list[tuple[str, str, frozenset[str]]] = [
      DEFAULT - {"NamespaceLifecycle", "ValidatingAdmissionWebhook"}),
     ("all are disabled", f"--disable-admission-plugins {','.join(PLUGINS)}", frozenset()),
     ("enabling what is enabled", "--enable-admission-plugins MutatingAdmissionWebhook", DEFAULT),
-    ("enabling what is not", "--enable-admission-plugins ServiceAccount", DEFAULT | {"ServiceAccount"}),
-    ("disabling what is not enabled", "--disable-admission-plugins ServiceAccount", DEFAULT),
+    ("enabling what is not", "--enable-admission-plugins OwnerReferencesPermissionEnforcement", ALL),
+    ("disabling what is not enabled", "--disable-admission-plugins OwnerReferencesPermissionEnforcement", DEFAULT),
+    ("no accounts in the profile envtest", "--profile envtest", DEFAULT - {"ServiceAccount"}),
+    ("no accounts without their controller", "--controllers *,-serviceaccount-controller", DEFAULT - {"ServiceAccount"}),
+    ("accounts in spite of that", "--profile envtest --enable-admission-plugins ServiceAccount", DEFAULT),
     ("disabling what only kube-apiserver has", "--disable-admission-plugins NodeRestriction,AlwaysDeny", DEFAULT),
     ("both", "--enable-admission-plugins NamespaceLifecycle --disable-admission-plugins Priority", DEFAULT - {"Priority"}),
 ]  # fmt: skip
@@ -114,8 +118,7 @@ def test_every_config_runs_the_default_plugins_unless_it_says_otherwise() -> Non
     assert Config().admission_plugins == DEFAULT
 
 
-def test_where_controllers_run_pods_have_accounts() -> None:
+def test_plugins_without_controllers() -> None:
     assert {"ServiceAccount"} == WITH_CONTROLLERS
     assert select() == ALL - OFF - WITH_CONTROLLERS
-    assert select(controllers=True) == ALL - OFF
-    assert select(disable=["ServiceAccount"], controllers=True) == select()
+    assert select(controllers=True) == DEFAULT == ALL - OFF

@@ -15,6 +15,9 @@ from tests.timing import eventually
 NAMESPACE = "/api/v1/namespaces/default"
 
 
+pytestmark = pytest.mark.noxu(profile="envtest", controllers=["resourcequota-controller"])
+
+
 @pytest.fixture
 def client(noxu: Noxu) -> Iterator[Client]:
     with Client(noxu.url) as made:
@@ -59,6 +62,7 @@ def test_a_minimal_pod(client: Client) -> None:
             "preemptionPolicy": "PreemptLowerPriority",
         }.items()
     )
+    assert answer.body["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
     assert client.send("GET", f"{NAMESPACE}/pods/x").body == answer.body
 
 
@@ -151,11 +155,21 @@ def test_a_dry_run_uses_nothing(client: Client) -> None:
 
 
 def test_plugins_can_be_disabled_and_enabled(tmp_path: Path) -> None:
-    plugins = {"disable_admission_plugins": ["Priority"], "enable_admission_plugins": ["ServiceAccount"]}
-    with Noxu(tmp_path, **plugins) as noxu, Client(noxu.url) as client:
+    disabled, enabled = ["Priority"], ["ServiceAccount"]
+    made = Noxu(tmp_path, profile="envtest", disable_admission_plugins=disabled, enable_admission_plugins=enabled)
+    with made as noxu, Client(noxu.url) as client:
         assert create(client, "serviceaccounts", "ServiceAccount", "robot").code == 201
         spec = create(client, "pods", "Pod", spec={"serviceAccountName": "robot", "containers": [CONTAINER]}).body[
             "spec"
         ]
         assert "priority" not in spec
         assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def test_in_the_profile_local_pods_run_as_the_default_account(tmp_path: Path) -> None:
+    with Noxu(tmp_path) as noxu, Client(noxu.url) as client:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}}
+        assert client.send("POST", "/api/v1/namespaces", namespace).code == 201
+        value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [CONTAINER]}}
+        answer = client.send("POST", "/api/v1/namespaces/new/pods", value)
+        assert (answer.code, answer.body["spec"]["serviceAccountName"]) == (201, "default")
