@@ -7,7 +7,7 @@ from typing import Final
 from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.admission.builtin.rules import Permits, Rules
 from noxu.apiserver.api.errors import Qualified
-from noxu.apiserver.go.certificate_request import organizations
+from noxu.apiserver.go import base64, pem
 from noxu.apiserver.go.text import quote
 
 _SIGNERS: Final = Qualified("certificates.k8s.io", "signers")
@@ -51,11 +51,19 @@ async def _restrict_subject(request: Attributes) -> None:
     if request.operation != "CREATE" or request.subresource or spec.get("signerName") != _CLIENT_SIGNER:
         return
     try:
-        found = organizations(spec.get("request") or "")
+        found = _organizations(spec.get("request") or "")
     except ValueError as error:
         raise refusal(request, f"failed to parse CSR: {error}") from None
     if _MASTERS in found:
         raise refusal(request, f"use of {_CLIENT_SIGNER} signer with {_MASTERS} group is not allowed")
+
+
+def _organizations(request: str) -> list[str]:
+    """The organizations in the subject of a request, which is PEM in base64. Raises ValueError."""
+    block = next(pem.blocks(base64.decode(request)), None)
+    if block is None or block.type != pem.REQUEST:
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
+    return pem.organizations(block.content)
 
 
 SUBJECT_RESTRICTION: Final = Rules(validate=_restrict_subject)
