@@ -95,7 +95,7 @@ class Chain:
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
         waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
-        is_consulted = draft.resource.collection in self._consulted and draft.operation != "DELETE"
+        is_consulted = draft.resource.collection in self._consulted.collections and draft.operation != "DELETE"
         if waits is None and not is_consulted and self.is_idle(draft.environment.reader):
             return None
         return self._mutate(draft, waits, is_consulted)
@@ -141,7 +141,7 @@ class Chain:
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
-        is_consulted = draft.resource.collection in self._consulted and draft.operation != "DELETE"
+        is_consulted = draft.resource.collection in self._consulted.collections and draft.operation != "DELETE"
         if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
         return self._validate(draft, is_consulted)

@@ -49,9 +49,15 @@ class Cluster:
             await self.store.put(key_of(resource, namespace, value["metadata"]["name"]), stored, expected=0)
 
     async def write(
-        self, *plugins: str, new: Object, old: Object | None = None, subresource: str = "", chain: Chain | None = None
+        self,
+        *plugins: str,
+        new: Object,
+        old: Object | None = None,
+        subresource: str = "",
+        chain: Chain | None = None,
+        body: Object | None = None,
     ) -> Draft:
-        """Create `new`, or replace `old` by it. Raises ApiError."""
+        """Create `new`, or replace `old` by it. `body` is that of a subresource of another kind. Raises ApiError."""
         resource = self.resource(new)
         if chain is None:
             chain = Chain(self.environment.catalog.current, plugins)
@@ -62,6 +68,8 @@ class Cluster:
         name = new["metadata"].get("name", "") if old is not None else ""
         draft = draft_of(WriteRequest(action, resource, namespace, name, subresource), self.environment)
         draft.new, draft.old, draft.now = self.typed(new), old and self.typed(old), NOW
+        if body is not None:
+            draft.new = body
         for check in (chain.mutate, chain.validate):
             if (waits := check(draft)) is not None:
                 await waits

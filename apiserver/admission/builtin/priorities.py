@@ -57,7 +57,9 @@ async def _allow_one_default(request: Attributes) -> None:
 async def _default_class(request: Attributes) -> Object | None:
     """The default class; of several, which may come from a race, the one with the lowest value."""
     classes = await objects(request, _GROUP, _CLASSES)
-    return min((each for each in classes if each.get("globalDefault")), key=lambda each: each["value"], default=None)
+    return min(
+        (each for each in classes if each.get("globalDefault")), key=lambda each: each.get("value", 0), default=None
+    )
 
 
 RULES: Final = Rules(mutate=_set_priority, validate=_allow_one_default)

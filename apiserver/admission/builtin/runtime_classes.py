@@ -38,8 +38,10 @@ async def _complete(request: Attributes) -> None:
 
 
 async def _validate(request: Attributes) -> None:
+    if request.operation != "CREATE" or request.subresource:
+        return
     found, overhead = await _class_of(request), request.draft.new["spec"].get("overhead")
-    if overhead is None or request.operation != "CREATE" or request.subresource:
+    if overhead is None:
         return
     if found is None or not found.get("overhead"):
         raise refusal(request, _WITHOUT_CLASS)
@@ -49,8 +51,10 @@ async def _validate(request: Attributes) -> None:
 
 async def _class_of(request: Attributes) -> Object | None:
     """The class of a pod that is created. Raises ApiError if it does not exist."""
+    if request.operation != "CREATE" or request.subresource:
+        return None
     name = request.draft.new["spec"].get("runtimeClassName")
-    if name is None or request.operation != "CREATE" or request.subresource:
+    if name is None:
         return None
     found = await find(request, "node.k8s.io", "runtimeclasses", name)
     if found is None:

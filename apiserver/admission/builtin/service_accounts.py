@@ -70,18 +70,17 @@ def _token_source() -> Object:
 
 async def _validate(request: Attributes) -> None:
     pod = request.draft.new
-    spec = pod["spec"]
     if request.operation == "UPDATE" and request.subresource == "ephemeralcontainers":
-        account = await _account(request, spec.get("serviceAccountName", ""))
+        account = await _account(request, pod["spec"].get("serviceAccountName", ""))
         if _enforces(account):
             _check_environment(request, account, "ephemeralContainers", "ephemeral container")
         return
     if request.operation != "CREATE" or request.subresource:
         return
     if _is_mirror(pod):
-        _validate_mirror(request, spec)
+        _validate_mirror(request, pod["spec"])
         return
-    if not (name := spec.get("serviceAccountName")):
+    if not (name := pod["spec"].get("serviceAccountName")):
         raise refusal(request, f"no service account specified for pod {request.namespace}/{request.name}")
     account = await _account(request, name)
     if _enforces(account):

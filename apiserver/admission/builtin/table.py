@@ -144,10 +144,9 @@ class Consulted:
             if listed.name in enabled:
                 for collection in listed.collections:
                     self._listed.setdefault(collection, []).append(listed)
+        self.collections = frozenset(self._listed)
+        """The collections for which there are plug-ins."""
         self._rules: dict[str, tuple[tuple[str, Rules], ...]] = {}
-
-    def __contains__(self, collection: str) -> bool:
-        return collection in self._listed
 
     def rules(self, collection: str) -> tuple[tuple[str, Rules], ...]:
         """(name, rules) of the plug-ins for a collection, in order."""
