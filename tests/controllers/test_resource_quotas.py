@@ -35,8 +35,8 @@ async def until_used(world: World, expected: Any) -> None:
 
 async def test_what_exists_is_counted_when_a_quota_is_created(world: World) -> None:
     await world.apply(pod("a"), pod("b", "500m"))
-    await world.apply(quota({"pods": "9", "requests.cpu": "9", "configmaps": "9", "count/widgets.example.com": "1"}))
-    assert await used(world) == {"configmaps": "0", "pods": "2", "requests.cpu": "1500m"}
+    await world.apply(quota({"pods": "9", "requests.cpu": "9", "secrets": "9", "count/widgets.example.com": "1"}))
+    assert await used(world) == {"secrets": "0", "pods": "2", "requests.cpu": "1500m"}
     found = await world.get(world.resource("resourcequotas"), "q", "default")
     assert found["status"]["hard"] == found["spec"]["hard"]
 
