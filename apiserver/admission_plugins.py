@@ -1,8 +1,10 @@
 """Which admission plug-ins run, in the syntax of upstream's flags (AdmissionOptions of k8s.io/apiserver).
 
 `--disable-admission-plugins A,B` and `--enable-admission-plugins A,B` can be repeated; neither the order nor repetitions
-matter, and no plug-in may be in both lists. All plug-ins are enabled by default. Plug-ins that only kube-apiserver has
-cannot be enabled; disabling them has no effect, so that the flags of a cluster can be copied.
+matter, and no plug-in may be in both lists. The plug-ins that upstream enables by default are enabled (DefaultOffAdmissionPlugins
+of kube-apiserver has the others), with one exception: ServiceAccount refuses all pods if no controller creates the account
+`default` in each namespace, so it is enabled only where one does. Plug-ins that only kube-apiserver has cannot be enabled;
+disabling them has no effect, so that the flags of a cluster can be copied.
 """
 
 from __future__ import annotations
@@ -14,55 +16,68 @@ from typing import Final
 
 PLUGINS: Final = (
     "NamespaceLifecycle",
+    "LimitRanger",
+    "ServiceAccount",
+    "TaintNodesByCondition",
+    "PodSecurity",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
     "MutatingAdmissionPolicy",
     "MutatingAdmissionWebhook",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
+    "ResourceQuota",
 )
-"""The plug-ins in the order in which they run: upstream's RecommendedPluginOrder."""
+"""The plug-ins in the order in which they run: upstream's AllOrderedPlugins."""
+
+OFF: Final = frozenset({"OwnerReferencesPermissionEnforcement"})
+"""The plug-ins that have to be enabled. This one refuses nothing as long as every user may do everything."""
+
+WITH_CONTROLLERS: Final = frozenset({"ServiceAccount"})
+"""The plug-ins that have to be enabled where no controllers run."""
 
 OF_KUBE_APISERVER: Final = frozenset(
     {
         "AlwaysAdmit",
         "AlwaysDeny",
         "AlwaysPullImages",
-        "CertificateApproval",
-        "CertificateSigning",
-        "CertificateSubjectRestriction",
         "ClusterTrustBundleAttest",
-        "DefaultIngressClass",
-        "DefaultStorageClass",
-        "DefaultTolerationSeconds",
         "DenyServiceExternalIPs",
         "EventRateLimit",
         "ExtendedResourceToleration",
         "ImagePolicyWebhook",
         "JobValidation",
         "LimitPodHardAntiAffinityTopology",
-        "LimitRanger",
         "NamespaceAutoProvision",
         "NamespaceExists",
         "NodeDeclaredFeatureValidator",
         "NodeRestriction",
-        "OwnerReferencesPermissionEnforcement",
-        "PersistentVolumeClaimResize",
         "PodGroupProtection",
         "PodGroupWorkloadExists",
         "PodNodeSelector",
         "PodResizeValidator",
-        "PodSecurity",
         "PodTolerationRestriction",
         "PodTopologyLabels",
-        "Priority",
-        "ResourceQuota",
-        "RuntimeClass",
-        "ServiceAccount",
-        "StorageObjectInUseProtection",
-        "TaintNodesByCondition",
     }
 )
 """The plug-ins that kube-apiserver has in addition (1.37)."""
 
+
+def default(*, controllers: bool) -> frozenset[str]:
+    """The plug-ins that are enabled by default. `controllers`: whether one creates the accounts of namespaces."""
+    return frozenset(PLUGINS) - OFF - (frozenset() if controllers else WITH_CONTROLLERS)
+
+
+DEFAULT: Final = default(controllers=False)
 _ALTERNATIVES: Final = f"available: {', '.join(PLUGINS)}"
 
 
@@ -77,8 +92,8 @@ def names(flags: Iterable[str]) -> list[str]:
     return found
 
 
-def select(enable: Iterable[str] = (), disable: Iterable[str] = ()) -> frozenset[str]:
-    """The plug-ins that run. Raises ValueError with all errors."""
+def select(enable: Iterable[str] = (), disable: Iterable[str] = (), *, controllers: bool = False) -> frozenset[str]:
+    """The plug-ins that run; `controllers` as for `default`. Raises ValueError with all errors."""
     enable, disable = list(dict.fromkeys(enable)), list(dict.fromkeys(disable))
     problems = []
     for name in enable:
@@ -92,7 +107,7 @@ def select(enable: Iterable[str] = (), disable: Iterable[str] = ()) -> frozenset
         problems.append(f"[{' '.join(overlap)}] in enable-admission-plugins and disable-admission-plugins overlapped")
     if problems:
         raise ValueError("; ".join(problems))
-    return frozenset(PLUGINS).difference(disable)
+    return default(controllers=controllers).union(enable).difference(disable)
 
 
 def _unknown(flag: str, name: str) -> str:

@@ -102,7 +102,9 @@ def _serve(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PLUGIN,...",
-        help="run these admission plug-ins; all are enabled by default; can be repeated",
+        help="run these admission plug-ins, too; enabled by default are all that can be disabled except "
+        f"{', '.join(admission_plugins.OFF)}, and in the profile envtest {', '.join(admission_plugins.WITH_CONTROLLERS)}; can be "
+        "repeated",
     )
     command.add_argument(
         "--kinds",
@@ -346,7 +348,9 @@ def _error_in(options: argparse.Namespace) -> str:
         enable, disable = options.enable_admission_plugins, options.disable_admission_plugins
         try:
             options.admission_plugins = admission_plugins.select(
-                admission_plugins.names(enable), admission_plugins.names(disable)
+                admission_plugins.names(enable),
+                admission_plugins.names(disable),
+                controllers=manager.has_accounts(options.profile, options.controllers),
             )
         except ValueError as error:
             return str(error)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from noxu.apiserver.admission_plugins import PLUGINS
+from noxu.apiserver.admission_plugins import default
 from noxu.apiserver.features import Features
 
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -52,5 +52,5 @@ class Config:
     event_ttl: float = DEFAULT_EVENT_TTL
     profile: Profile = "local"
     controllers: tuple[str, ...] | None = None
-    admission_plugins: frozenset[str] = frozenset(PLUGINS)
+    admission_plugins: frozenset[str] = default(controllers=True)
     kinds: tuple[Path, ...] = ()

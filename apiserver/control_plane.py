@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from noxu.apiserver.admission import plugins
 from noxu.apiserver.admission.chain import Chain
-from noxu.apiserver.admission_plugins import PLUGINS
+from noxu.apiserver.admission_plugins import DEFAULT
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers import manager
@@ -121,7 +121,7 @@ def assemble(
     controllers: Sequence[str] = (),
     facts: Facts | None = None,
     root_ca: str = "",
-    admission_plugins: Collection[str] = PLUGINS,
+    admission_plugins: Collection[str] = DEFAULT,
     foreign: Iterable[Object] = (),
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
@@ -188,9 +188,9 @@ def assemble(
     )
 
 
-def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = PLUGINS) -> Chain:
+def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = DEFAULT) -> Chain:
     """The admission plug-ins that are enabled; without a caller no webhooks."""
-    chain = Chain(catalog, lifecycle="NamespaceLifecycle" in enabled)
+    chain = Chain(catalog, enabled)
     if "MutatingAdmissionPolicy" in enabled:
         chain.mutating.append(plugins.mutating_policies(catalog))
     if "MutatingAdmissionWebhook" in enabled and caller is not None:
@@ -199,6 +199,8 @@ def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection
         chain.validating.append(plugins.validating_policies(catalog))
     if "ValidatingAdmissionWebhook" in enabled and caller is not None:
         chain.validating.append(plugins.validating_webhooks(catalog, caller, chain.local_validating))
+    if "ResourceQuota" in enabled:
+        chain.validating.append(plugins.resource_quotas(catalog))
     return chain
 
 

@@ -1,19 +1,23 @@
 """The admission chain: the plug-ins that check a write, and their order.
 
-    NamespaceLifecycle → MutatingAdmissionPolicy → MutatingAdmissionWebhook
-    ValidatingAdmissionPolicy → ValidatingAdmissionWebhook
+    NamespaceLifecycle → plug-ins about the kind → MutatingAdmissionPolicy → MutatingAdmissionWebhook
+    plug-ins about the kind → ValidatingAdmissionPolicy → ValidatingAdmissionWebhook → ResourceQuota
 
 If a mutating plug-in requests it, all of them are called again (upstream's reinvoker). Policies are not subject to
-admission themselves, webhook configurations not to webhooks.
+admission themselves, webhook configurations not to webhooks. Plug-ins about built-in kinds (`builtin.table`) are only
+consulted for their resources, and cost other writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Container, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.admission.builtin.rules import Permits
+from noxu.apiserver.admission.builtin.table import Consulted
 from noxu.apiserver.admission.namespaces import NamespaceLifecycle
+from noxu.apiserver.api.difference import difference
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.apply.entries import InvalidEntries, decode
@@ -21,10 +25,10 @@ from noxu.apiserver.go import unstructured
 from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.draft import Action, Draft
+from noxu.apiserver.registry.draft import Action, Draft, User
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json
+from noxu.apiserver.values import Json, copy
 
 if TYPE_CHECKING:
     from noxu.apiserver.admission.hooks import Hook
@@ -65,13 +69,22 @@ class Validating(Plugin, Protocol):
 P = TypeVar("P", bound=Plugin)
 
 
+def _permit_all(user: User, verb: str, resource: Qualified, name: str) -> bool:  # noqa: ARG001
+    """Without an authorizer every user may do everything."""
+    return True
+
+
 class Chain:
     """The `Admission` of a server."""
 
-    def __init__(self, catalog: Catalog, *, lifecycle: bool = True) -> None:
-        """`lifecycle`: whether NamespaceLifecycle runs."""
+    def __init__(self, catalog: Catalog, enabled: Container[str], *, permits: Permits = _permit_all) -> None:
+        """`enabled` are the plug-ins that run; policies, webhooks and quotas are added to the lists below."""
+        lifecycle = "NamespaceLifecycle" in enabled
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
+        self._consulted = Consulted(enabled, permits)
         self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
+        if "ResourceQuota" in enabled:
+            self._kinds.append(_find(catalog, "", "resourcequotas"))
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: list[Mutating] = []
         self.validating: list[Validating] = []
@@ -82,21 +95,32 @@ class Chain:
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
         waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
-        if waits is None and self.is_idle(draft.environment.reader):
+        is_consulted = draft.resource.collection in self._consulted.collections and draft.operation != "DELETE"
+        if waits is None and not is_consulted and self.is_idle(draft.environment.reader):
             return None
-        return self._mutate(draft, waits)
+        return self._mutate(draft, waits, is_consulted)
 
-    async def _mutate(self, draft: Draft, lifecycle: Awaitable[None] | None) -> None:
+    async def _mutate(self, draft: Draft, lifecycle: Awaitable[None] | None, is_consulted: bool) -> None:
         if lifecycle is not None:
             await lifecycle
-        if not (plugins := await self._active(draft, self.mutating)):
+        plugins = await self._active(draft, self.mutating)
+        if not plugins and not is_consulted:
             return
-        request = draft.admission_state = Attributes(draft)
+        request = Attributes(draft)
+        if is_consulted:
+            await self._consult(request)
+        if not plugins:
+            return
+        draft.admission_state = request
         owners = _owners(draft)
         for plugin in plugins:
             await plugin.admit(request)
         if request.reinvoke:
             request.round = 1
+            if is_consulted:
+                await request.settle()
+                await self._consult(request)
+                request.put(draft.resource, draft.new)
             for plugin in plugins:
                 await plugin.admit(request)
         await request.settle()
@@ -104,22 +128,39 @@ class Chain:
             _keep_readable(draft, owners)
         draft.mutated = request.changed
 
+    async def _consult(self, request: Attributes) -> None:
+        """Call the mutating plug-ins about the kind of the request, which change the draft."""
+        draft = request.draft
+        for name, rules in self._consulted.rules(draft.resource.collection):
+            if rules.mutate is None:
+                continue
+            before = copy(draft.new) if draft.trace is not None else None
+            await rules.mutate(request)
+            if before is not None and (patch := difference(before, draft.new)):
+                draft.record(f"plug-in {name}", patch=patch)
+
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
-        if draft.resource.group != GROUP and self.is_idle(draft.environment.reader):
+        is_consulted = draft.resource.collection in self._consulted.collections and draft.operation != "DELETE"
+        if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
-        return self._validate(draft)
+        return self._validate(draft, is_consulted)
 
-    async def _validate(self, draft: Draft) -> None:
+    async def _validate(self, draft: Draft, is_consulted: bool) -> None:
         if draft.resource.group == GROUP:
             for plugin in (*self.mutating, *self.validating):
                 await plugin.prepare(draft.resource)
-        if not (plugins := await self._active(draft, self.validating)):
+        plugins = await self._active(draft, self.validating)
+        if not plugins and not is_consulted:
             return
         request = draft.admission_state
         if not isinstance(request, Attributes):
             request = draft.admission_state = Attributes(draft)
         request.refresh()
+        if is_consulted:
+            for _, rules in self._consulted.rules(draft.resource.collection):
+                if rules.validate is not None:
+                    await rules.validate(request)
         for plugin in plugins:
             await plugin.validate(request)
 

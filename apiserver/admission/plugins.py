@@ -85,6 +85,13 @@ class DeferredValidating(_Deferred[_Validating]):
             await (await self.plugin()).validate(request)
 
 
+class DeferredQuotas(DeferredValidating):
+    """A corrupt quota matters only in its namespace, so the plug-in itself looks for one."""
+
+    async def configured(self, reader: Reader) -> bool:
+        return not self.is_idle(reader)
+
+
 def _validating_policies(policies: Resource, bindings: Resource) -> _Validating:
     from noxu.apiserver.admission.policies import ValidatingPolicies
 
@@ -127,6 +134,19 @@ def validating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook])
         return ValidatingWebhooks(configurations, caller, local)
 
     return DeferredValidating((_kind(catalog, "validatingwebhookconfigurations"),), make, local)
+
+
+def resource_quotas(catalog: Catalog) -> DeferredQuotas:
+    """ResourceQuota."""
+
+    def make(quotas: Resource) -> _Validating:  # noqa: ARG001
+        from noxu.apiserver.admission.builtin.resource_quotas import ResourceQuotas
+
+        return ResourceQuotas()
+
+    quotas = catalog.find("", "v1", "resourcequotas")
+    assert quotas is not None
+    return DeferredQuotas((quotas,), make)
 
 
 def _kinds(catalog: Catalog, policies: str) -> tuple[Resource, Resource]:

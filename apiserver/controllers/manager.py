@@ -77,6 +77,13 @@ def _policy_status(parts: Parts) -> Reconciler[Any]:
     return PolicyStatusController(parts.reader, parts.persistence, parts.catalog, policies, parts.clock)
 
 
+def _resource_quotas(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.resource_quotas import ResourceQuotaController
+
+    quotas = parts.resource("", "resourcequotas")
+    return ResourceQuotaController(parts.reader, parts.persistence, parts.catalog, quotas, parts.clock)
+
+
 def _root_ca(parts: Parts) -> Reconciler[Any]:
     from noxu.apiserver.controllers.root_ca import RootCAPublisher
 
@@ -157,7 +164,7 @@ CONTROLLERS: Final = (
     Known("replicaset-controller", "replicaset"),
     Known("replicationcontroller-controller", "replicationcontroller"),
     Known("resourceclaim-controller", "resource-claim-controller"),
-    Known("resourcequota-controller", "resourcequota"),
+    Known("resourcequota-controller", "resourcequota", _resource_quotas),
     Known("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", _root_ca),
     Known("selinux-warning-controller"),
     Known("service-cidr-controller"),
@@ -215,6 +222,12 @@ def enabled(items: Sequence[str]) -> list[Known]:
         if name in _NAMES:
             named.setdefault(_NAMES[name].name, item == name)
     return [known for known in CONTROLLERS if known.make is not None and named.get(known.name, ALL in items)]
+
+
+def has_accounts(profile: Profile, controllers: Sequence[str] | None) -> bool:
+    """Whether a controller creates the service account `default` of every namespace. None: the controllers of the profile."""
+    items = PROFILES[profile] if controllers is None else controllers
+    return any(known.name == "serviceaccount-controller" for known in enabled(items))
 
 
 def make(items: Sequence[str], parts: Parts) -> list[Reconciler[Any]]:

@@ -63,10 +63,15 @@ def blocks(bundle: bytes) -> Iterator[Block]:
 
 CERTIFICATE: Final = "CERTIFICATE"
 REQUEST: Final = "CERTIFICATE REQUEST"
-_INTEGER, _BIT_STRING, _SEQUENCE, _VERSION, _ATTRIBUTES = 0x02, 0x03, 0x30, 0xA0, 0xA0
+_INTEGER, _BIT_STRING, _IDENTIFIER, _SEQUENCE, _SET, _VERSION, _ATTRIBUTES = 0x02, 0x03, 0x06, 0x30, 0x31, 0xA0, 0xA0
 _EXTENSIONS: Final = 0xA3
 _BASIC_CONSTRAINTS: Final = b"\x06\x03\x55\x1d\x13"  # the OID 2.5.29.19
 _TRUE: Final = b"\x01\x01\xff"
+
+
+_ORGANIZATION: Final = b"\x55\x04\x0a"  # the OID 2.5.4.10
+_STRINGS: Final = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1E: "utf-16-be"}
+"""The encodings of UTF8String, PrintableString, T61String, IA5String and BMPString."""
 
 
 class _Malformed(Exception):
@@ -108,6 +113,33 @@ def request_error(der: bytes) -> str:
     except _Malformed as error:
         return f"asn1: structure error: {error}"
     return "asn1: syntax error: trailing data" if trailing else ""
+
+
+def organizations(der: bytes) -> list[str]:
+    """The organizations (O) in the subject of a request for a certificate. Raises ValueError.
+
+    The subject is a SEQUENCE OF SET OF SEQUENCE { type OBJECT IDENTIFIER, value }; Go writes several organizations into one
+    set.
+    """
+    if error := request_error(der):
+        raise ValueError(error)
+    found = []
+    try:
+        request, _ = _element(der, _SEQUENCE, "certificate request")
+        info, _ = _element(request, _SEQUENCE, "certification request info")
+        _, info = _element(info, _INTEGER, "version")
+        subject, _ = _element(info, _SEQUENCE, "subject")
+        while subject:
+            relative, subject = _element(subject, _SET, "relative name")
+            while relative:
+                attribute, relative = _element(relative, _SEQUENCE, "attribute")
+                kind, value = _element(attribute, _IDENTIFIER, "attribute type")
+                if kind == _ORGANIZATION and value and value[0] in _STRINGS:
+                    text, _ = _element(value, value[0], "attribute value")
+                    found.append(text.decode(_STRINGS[value[0]]))
+    except _Malformed as malformed:
+        raise ValueError(f"asn1: structure error: {malformed}") from None
+    return found
 
 
 def is_authority(der: bytes) -> bool:

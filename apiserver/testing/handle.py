@@ -17,6 +17,7 @@ from noxu.apiserver import admission_plugins, loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config, Profile
+from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import write_kubeconfig
 from noxu.apiserver.manifests import Document
@@ -48,19 +49,26 @@ class Noxu:
         profile: Profile = "local",
         controllers: Iterable[str] | None = None,
         disable_admission_plugins: Iterable[str] = (),
+        enable_admission_plugins: Iterable[str] = (),
         features: Features = Features(),
     ) -> None:
-        """`directory` is the directory of the kubeconfig; `disable_admission_plugins` as for `noxu serve`.
+        """`directory` is the directory of the kubeconfig; `disable_admission_plugins` and
+        `enable_admission_plugins` as for `noxu serve`.
 
         `profile` and `controllers` are those of `noxu serve`, too; `controllers` None: those of the profile. Raises LoadError
         for sources that cannot be read, and ValueError for unknown plug-ins.
         """
         self.kubeconfig = directory / "kubeconfig"
+        controllers = None if controllers is None else tuple(controllers)
         self._config = Config(
             port=0,
             profile=profile,
-            controllers=None if controllers is None else tuple(controllers),
-            admission_plugins=admission_plugins.select(disable=disable_admission_plugins),
+            controllers=controllers,
+            admission_plugins=admission_plugins.select(
+                enable_admission_plugins,
+                disable_admission_plugins,
+                controllers=manager.has_accounts(profile, controllers),
+            ),
             features=features,
         )
         self._clock = clock

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+
 import pytest
 
 from noxu.apiserver.registry.draft import Environment
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Key
+from tests.admission.cluster import Cluster
 from tests.admission.requests import environment
 
 
@@ -19,3 +23,13 @@ async def registry() -> Environment:
     )
     await store.put(Key("/namespaces", "", "default"), namespace, expected=0)
     return environment(store)
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[Cluster]:
+    """With a watch cache that follows the store."""
+    made = Cluster()
+    following = asyncio.create_task(made.environment.reader.cache.follow())
+    yield made
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)

@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from noxu.apiserver import cli, server
-from noxu.apiserver.admission_plugins import OF_KUBE_APISERVER, PLUGINS, names, select
+from noxu.apiserver.admission_plugins import OF_KUBE_APISERVER, OFF, PLUGINS, WITH_CONTROLLERS, default, names, select
 from noxu.apiserver.config import Config
 
 ALL = frozenset(PLUGINS)
+DEFAULT = default(controllers=True)
 AVAILABLE = (
-    "available: NamespaceLifecycle, MutatingAdmissionPolicy, MutatingAdmissionWebhook, ValidatingAdmissionPolicy, "
-    "ValidatingAdmissionWebhook"
+    "available: NamespaceLifecycle, LimitRanger, ServiceAccount, TaintNodesByCondition, PodSecurity, Priority, "
+    "DefaultTolerationSeconds, DefaultStorageClass, StorageObjectInUseProtection, OwnerReferencesPermissionEnforcement, "
+    "PersistentVolumeClaimResize, RuntimeClass, CertificateApproval, CertificateSigning, CertificateSubjectRestriction, "
+    "DefaultIngressClass, MutatingAdmissionPolicy, MutatingAdmissionWebhook, ValidatingAdmissionPolicy, "
+    "ValidatingAdmissionWebhook, ResourceQuota"
 )
 
 VALUES: list[tuple[str, list[str], list[str]]] = [
@@ -37,15 +41,20 @@ def test_values_of_a_flag(flags: list[str], found: list[str]) -> None:
 
 
 SELECTED: list[tuple[str, str, frozenset[str]]] = [
-    ("all by default", "", ALL),
-    ("one is disabled", "--disable-admission-plugins NamespaceLifecycle", ALL - {"NamespaceLifecycle"}),
+    ("most by default", "", DEFAULT),
+    ("one is disabled", "--disable-admission-plugins NamespaceLifecycle", DEFAULT - {"NamespaceLifecycle"}),
     ("the order and repetitions do not matter",
      "--disable-admission-plugins ValidatingAdmissionWebhook,NamespaceLifecycle --disable-admission-plugins NamespaceLifecycle",
-     ALL - {"NamespaceLifecycle", "ValidatingAdmissionWebhook"}),
+     DEFAULT - {"NamespaceLifecycle", "ValidatingAdmissionWebhook"}),
     ("all are disabled", f"--disable-admission-plugins {','.join(PLUGINS)}", frozenset()),
-    ("enabling what is enabled", "--enable-admission-plugins MutatingAdmissionWebhook", ALL),
-    ("disabling what only kube-apiserver has", "--disable-admission-plugins ServiceAccount,AlwaysDeny", ALL),
-    ("both", "--enable-admission-plugins NamespaceLifecycle --disable-admission-plugins ServiceAccount", ALL),
+    ("enabling what is enabled", "--enable-admission-plugins MutatingAdmissionWebhook", DEFAULT),
+    ("enabling what is not", "--enable-admission-plugins OwnerReferencesPermissionEnforcement", ALL),
+    ("disabling what is not enabled", "--disable-admission-plugins OwnerReferencesPermissionEnforcement", DEFAULT),
+    ("no accounts in the profile envtest", "--profile envtest", DEFAULT - {"ServiceAccount"}),
+    ("no accounts without their controller", "--controllers *,-serviceaccount-controller", DEFAULT - {"ServiceAccount"}),
+    ("accounts in spite of that", "--profile envtest --enable-admission-plugins ServiceAccount", DEFAULT),
+    ("disabling what only kube-apiserver has", "--disable-admission-plugins NodeRestriction,AlwaysDeny", DEFAULT),
+    ("both", "--enable-admission-plugins NamespaceLifecycle --disable-admission-plugins Priority", DEFAULT - {"Priority"}),
 ]  # fmt: skip
 
 
@@ -68,8 +77,8 @@ REFUSED: list[tuple[str, str, str]] = [
      f'disable-admission-plugins plugin "namespacelifecycle" is unknown ({AVAILABLE})'),
     ("an empty name", "--disable-admission-plugins NamespaceLifecycle,",
      f'disable-admission-plugins plugin "" is unknown ({AVAILABLE})'),
-    ("what only kube-apiserver has", "--enable-admission-plugins LimitRanger",
-     f'enable-admission-plugins plugin "LimitRanger" is one of kube-apiserver\'s that this server does not have ({AVAILABLE})'),
+    ("what only kube-apiserver has", "--enable-admission-plugins NodeRestriction",
+     f'enable-admission-plugins plugin "NodeRestriction" is one of kube-apiserver\'s that this server does not have ({AVAILABLE})'),
     ("an overlap",
      "--enable-admission-plugins ValidatingAdmissionPolicy,NamespaceLifecycle "
      "--disable-admission-plugins NamespaceLifecycle,ValidatingAdmissionPolicy",
@@ -104,6 +113,12 @@ def test_no_plugin_of_this_server_is_listed_as_missing() -> None:
     assert not OF_KUBE_APISERVER & ALL
 
 
-def test_every_config_runs_all_plugins_unless_it_says_otherwise() -> None:
+def test_every_config_runs_the_default_plugins_unless_it_says_otherwise() -> None:
     assert cli.parser().parse_args(["serve"]).disable_admission_plugins == []
-    assert Config().admission_plugins == ALL
+    assert Config().admission_plugins == DEFAULT
+
+
+def test_plugins_without_controllers() -> None:
+    assert {"ServiceAccount"} == WITH_CONTROLLERS
+    assert select() == ALL - OFF - WITH_CONTROLLERS
+    assert select(controllers=True) == DEFAULT == ALL - OFF

@@ -44,8 +44,9 @@ def test_a_pod_is_stored_with_its_defaults_and_status(create: Create) -> None:
     pod = create(PODS, "v1", "Pod", SPEC, status={"phase": "Running"})
     assert (pod["status"], pod["metadata"]["generation"]) == ({"phase": "Pending", "qosClass": "Burstable"}, 1)
     assert list(pod["spec"]) == [
-        "containers", "restartPolicy", "terminationGracePeriodSeconds", "dnsPolicy", "securityContext", "schedulerName",
-        "enableServiceLinks",
+        "volumes", "containers", "restartPolicy", "terminationGracePeriodSeconds", "dnsPolicy", "serviceAccountName",
+        "serviceAccount", "securityContext", "schedulerName", "tolerations", "priority", "enableServiceLinks",
+        "preemptionPolicy",
     ]  # fmt: skip
 
 

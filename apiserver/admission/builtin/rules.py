@@ -1,0 +1,23 @@
+"""What a plug-in consists of: a function for mutating admission, one for validating admission, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeAlias
+
+from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.api.errors import Qualified
+from noxu.apiserver.registry.draft import User
+
+Check: TypeAlias = Callable[[Attributes], Awaitable[None]]
+"""Raises ApiError to refuse. In mutating admission it may change `request.draft.new` in place."""
+
+Permits: TypeAlias = Callable[[User, str, Qualified, str], bool]
+"""(user, verb, resource, name): whether the user may do that to an object of cluster scope."""
+
+
+class Rules(NamedTuple):
+    """The functions are called for creations and updates of the resources that the table names, subresources included."""
+
+    mutate: Check | None = None
+    validate: Check | None = None
