@@ -5,8 +5,8 @@ is checked again. So an object that was deleted comes back, as upstream. The row
 systemnamespaces, kubernetesservice, legacytokentracking, and the identity lease in apiserver/server.go. (The ConfigMap
 extension-apiserver-authentication exists only if the server authenticates clients by certificates.)
 
-The objects of `default_objects` are in a second table, by kind. In a new store no admission plug-in can refuse or change
-them, so they are stored directly; later they are created as clients do.
+The objects of `default_objects` are in a second table, by kind. In a new store no webhook and no policy can refuse or change
+objects, so complete ones are stored directly; later they are created as clients do.
 
 No collection is loaded for this: an object is read by its key.
 """
@@ -63,13 +63,17 @@ class Facts(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One object. `make` returns its manifest; `renew` changes an existing one in place, and returns whether it did."""
+    """One object. `make` returns its manifest; `renew` changes an existing one in place, and returns whether it did.
+
+    `is_complete`: the manifest has all defaults, in the order of declaration, and nothing is allocated for it.
+    """
 
     plural: str
     every: float
     make: Callable[[Facts, Clock], Object]
     group: str = ""
     renew: Callable[[Object, Facts, Clock], bool] | None = None
+    is_complete: bool = True
 
 
 def _service(facts: Facts, _: Clock) -> Object:
@@ -111,7 +115,7 @@ def _endpoint_slice(facts: Facts, _: Clock) -> Object:
         "metadata": metadata,
         "addressType": "IPv4",
         "endpoints": endpoints,
-        "ports": [{"name": "https", "port": facts.port, "protocol": "TCP"}],
+        "ports": [{"name": "https", "protocol": "TCP", "port": facts.port}],
     }
 
 
@@ -163,7 +167,7 @@ def _lease(facts: Facts, clock: Clock) -> Object:
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": name, "namespace": "kube-system", "labels": labels},
-        "spec": {"leaseDurationSeconds": LEASE_SECONDS},
+        "spec": {"holderIdentity": "", "leaseDurationSeconds": LEASE_SECONDS},
     }
     _renew_lease(lease, facts, clock)
     return lease
@@ -186,7 +190,7 @@ def lease_name(hostname: str) -> str:
 
 
 OBJECTS: Final = {
-    "Service kubernetes": Row("services", SERVICE_EVERY, _service),
+    "Service kubernetes": Row("services", SERVICE_EVERY, _service, is_complete=False),
     "Endpoints kubernetes": Row("endpoints", SERVICE_EVERY, _endpoints, renew=_reset_endpoints),
     "EndpointSlice kubernetes": Row(
         "endpointslices", SERVICE_EVERY, _endpoint_slice, "discovery.k8s.io", renew=_reset_endpoint_slice
@@ -276,7 +280,8 @@ class BootstrapController(Controller[str]):
         await self.queue.processed(namespace)
         found = await self.reader.stored(resource, namespace, manifest["metadata"]["name"])
         if found is None:
-            await self._create(resource, manifest)
+            create = self._store if self._is_new and row.is_complete else self._create
+            await create(resource, manifest)
         elif row.renew is not None and row.renew(value := object_at(found, resource), self.facts, self.clock):
             await self._write(Action.REPLACE, resource, value)
         return row.every
@@ -296,7 +301,8 @@ class BootstrapController(Controller[str]):
         """Store an object as a create request would."""
         uid = self.writer.environment.identifiers.new_uid()
         value = default_objects.stored(manifest, uid, format_time(self.clock.now()))
-        key = key_of(resource, "", manifest["metadata"]["name"])
+        metadata = manifest["metadata"]
+        key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
         with suppress(Conflict):
             await self.persistence.create(Entry(key, codec.encode(value, sort_keys=False), 0))
 

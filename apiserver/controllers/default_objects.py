@@ -28,11 +28,11 @@ _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
 _FLOW_CONTROL_MANAGER: Final = "api-priority-and-fairness-config-producer-v1"
 _AUTO_UPDATED: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
 _MAPS: Final = frozenset({"labels", "annotations"})
-_OWNED: Final = _MAPS | {"distinguisherMethod", "exempt", "limited", "limitResponse", "parentRef", "queuing"}
+_OWNED: Final = _MAPS | {"data", "distinguisherMethod", "exempt", "limited", "limitResponse", "parentRef", "queuing"}
 """The objects that are owned themselves, besides their fields: maps, and those that may be absent."""
 _WITH_STATUS: Final = frozenset({"APIService", "FlowSchema", "PriorityLevelConfiguration"})
 """The kinds whose status a create request cannot set."""
-_WITH_GENERATION: Final = frozenset({"FlowSchema", "PriorityClass", "PriorityLevelConfiguration"})
+_WITH_GENERATION: Final = frozenset({"EndpointSlice", "FlowSchema", "PriorityClass", "PriorityLevelConfiguration"})
 
 
 # -- priority classes ---------------------------------------------------------------------------------------------------
@@ -251,12 +251,13 @@ def manager_of(kind: str) -> str:
 
 def stored(manifest: Object, uid: str, now: str) -> Object:
     """What a create request makes of a manifest."""
-    name, *others = manifest["metadata"].items()
-    metadata: Object = dict([name, ("uid", uid)])
+    given = manifest["metadata"]
+    metadata: Object = {name: given[name] for name in ("name", "namespace") if name in given}
+    metadata["uid"] = uid
     if manifest["kind"] in _WITH_GENERATION:
         metadata["generation"] = 1
     metadata["creationTimestamp"] = now
-    metadata |= dict(others)
+    metadata |= {name: given[name] for name in ("labels", "annotations") if name in given}
     metadata["managedFields"] = [
         {
             "manager": manager_of(manifest["kind"]),
@@ -267,7 +268,7 @@ def stored(manifest: Object, uid: str, now: str) -> Object:
             "fieldsV1": _owned(manifest),
         }
     ]
-    return {**manifest, "metadata": metadata}
+    return {"kind": manifest["kind"], "apiVersion": manifest["apiVersion"], **manifest, "metadata": metadata}
 
 
 def _owned(manifest: Object) -> Object:
