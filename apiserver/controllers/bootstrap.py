@@ -230,7 +230,7 @@ class BootstrapController(Controller[str]):
     """Creates these objects. Keys are the names of system namespaces, and of rows."""
 
     name = "bootstrap-controller"
-    workers = len(SYSTEM_NAMESPACES) + len(OBJECTS) + len(DEFAULTS)  # so that they share commits
+    workers = len(SYSTEM_NAMESPACES) + len(OBJECTS)  # so that they share commits
 
     def __init__(
         self,
