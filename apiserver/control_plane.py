@@ -18,6 +18,7 @@ from noxu.apiserver.admission_plugins import DEFAULT
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers import manager
+from noxu.apiserver.controllers.api_services import APIServiceController
 from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts
 from noxu.apiserver.controllers.controller import Reconciler
 from noxu.apiserver.controllers.definition_approval import ApprovalController
@@ -36,6 +37,7 @@ from noxu.apiserver.registry.conversion.converters import Conversions, InProcess
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.registry.draft import Environment
 from noxu.apiserver.registry.entry import key_of
+from noxu.apiserver.registry.group_priorities import AGGREGATOR
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
@@ -168,7 +170,8 @@ def assemble(
         *_expiry(reader, persistence, catalog, clock, event_ttl),
     ]
     background: list[Reconciler[Any]] = [
-        BootstrapController(reader, writer, catalog, namespaces, clock, facts),
+        BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
+        *_api_services(reader, writer, catalog, clock, facts),
         *manager.make(controllers, manager.Parts(reader, writer, persistence, catalog, clock, root_ca)),
     ]
     return ControlPlane(
@@ -186,6 +189,14 @@ def assemble(
         own,
         background,
     )
+
+
+def _api_services(
+    reader: Reader, writer: Writer, catalog: LiveCatalog, clock: Clock, facts: Facts | None
+) -> list[Reconciler[Any]]:
+    if facts is None:
+        return []
+    return [APIServiceController(reader, writer, catalog, resource_of(catalog, AGGREGATOR, "apiservices"), clock)]
 
 
 def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = DEFAULT) -> Chain:

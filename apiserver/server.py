@@ -133,7 +133,7 @@ class Server:
             caller=outgoing,
             event_ttl=self.config.event_ttl,
             controllers=controllers,
-            facts=Facts(listener.getsockname()[1], socket.gethostname(), self.identifiers.new_uid()),
+            facts=Facts(listener.getsockname()[1], socket.gethostname(), self.identifiers.new_uid(), host_address()),
             admission_plugins=self.config.admission_plugins,
             foreign=_foreign_kinds(self.config.kinds),
         )
@@ -219,6 +219,20 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         hint = ": another server is using it; choose another --port, or 0 for a free one" if error.errno == 98 else ""
         raise StartError(f"cannot listen on {host}:{port}{hint or f': {error.strerror}'}") from None
+
+
+def host_address() -> str:
+    """The IPv4 address from which this host would send a packet to another network, "" without such a route.
+
+    No packet is sent: the kernel selects the address when a datagram socket is connected.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # TEST-NET-1, which is for documentation (RFC 5737)
+        except OSError:
+            return ""
+        address: str = probe.getsockname()[0]
+    return "" if is_loopback(address) else address
 
 
 def _controllers_of(config: Config) -> Sequence[str]:

@@ -53,17 +53,19 @@ class Comparison:
         if isinstance(recorded, dict) and isinstance(actual, dict):
             for name, old in recorded.items():
                 if name in actual:
-                    self._learn_one(name, old, actual[name], generated=bool(recorded.get("generateName")))
+                    self._learn_one(name, old, actual[name], recorded)
         elif isinstance(recorded, list) and isinstance(actual, list):
             for old, new in zip(recorded, actual, strict=False):
                 self.learn(old, new)
 
-    def _learn_one(self, name: str, old: Any, new: Any, *, generated: bool) -> None:
+    def _learn_one(self, name: str, old: Any, new: Any, recorded: dict[str, Any]) -> None:
+        """One field of an object in the recording."""
+        generated = bool(recorded.get("generateName"))
         if not isinstance(old, str) or not isinstance(new, str):
             self.learn(old, new)
         elif name == "resourceVersion":
-            if old not in ("", "0"):
-                self._versions[old] = new
+            if old not in ("", "0") and ("uid" in recorded or old not in self._versions):
+                self._versions[old] = new  # that of an object; a list may have a newer one, of another write
         elif old and (name in ("uid", "continue") or (name == "name" and generated and old != new)):
             self._values[old] = new
 

@@ -30,6 +30,7 @@ from noxu.apiserver.server import (
     StartError,
     banner,
     compact_periodically,
+    host_address,
     listen,
     reserved_kubeconfig,
 )
@@ -44,6 +45,29 @@ from tests.timing import eventually_async, hang_guard, loop_turns
 async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     async with serving(monkeypatch) as running:
         yield running
+
+
+# -- the address of the host
+
+
+class _Probe(socket.socket):
+    """A datagram socket of a host with one address; "": it has no route."""
+
+    address = ""
+
+    def connect(self, address: object) -> None:
+        if not self.address:
+            raise OSError("Network is unreachable")
+
+    def getsockname(self) -> tuple[str, int]:
+        return self.address, 50_000
+
+
+@pytest.mark.parametrize(("has", "found"), [("192.0.2.7", "192.0.2.7"), ("127.0.0.1", ""), ("", "")])
+def test_the_address_of_the_host_is_not_on_loopback(monkeypatch: pytest.MonkeyPatch, has: str, found: str) -> None:
+    monkeypatch.setattr(_Probe, "address", has)
+    monkeypatch.setattr(socket, "socket", _Probe)
+    assert host_address() == found
 
 
 # -- readyz

@@ -171,6 +171,13 @@ def timeout(message: str, retry_after: int) -> ApiError:
     return ApiError(504, f"Timeout: {message}", "Timeout", {"retryAfterSeconds": retry_after} if retry_after else {})
 
 
+def unavailable(message: str) -> ApiError:
+    """503 for a group version of an API server that cannot be reached, with the message that clients have for it."""
+    cause = [{"reason": "UnexpectedServerResponse", "message": message}]
+    text = "the server is currently unable to handle the request"
+    return ApiError(503, text, "ServiceUnavailable", {"causes": cause})
+
+
 def too_large(message: str) -> ApiError:
     return ApiError(413, f"Request entity too large: {message}", "RequestEntityTooLarge")
 

@@ -5,11 +5,15 @@ is checked again. So an object that was deleted comes back, as upstream. The row
 systemnamespaces, kubernetesservice, legacytokentracking, and the identity lease in apiserver/server.go. (The ConfigMap
 extension-apiserver-authentication exists only if the server authenticates clients by certificates.)
 
+The objects of `default_objects` are in a second table, by kind. In a new store no webhook and no policy can refuse or change
+objects, so complete ones are stored directly; later they are created as clients do.
+
 No collection is loaded for this: an object is read by its key.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 from collections.abc import Callable, Iterable
@@ -17,47 +21,59 @@ from contextlib import suppress
 from datetime import date
 from typing import Final, NamedTuple
 
+from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
-from noxu.apiserver.controllers import users
+from noxu.apiserver.controllers import default_objects, users
 from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.default_objects import SERVICE_ADDRESS
 from noxu.apiserver.go.time import MICRO, format_time
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
-from noxu.apiserver.registry.entry import key_of, object_at
+from noxu.apiserver.registry.entry import Entry, key_of, object_at
+from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.values import Object, copy
+from noxu.storage.types import Conflict
 
 SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
-SERVICE_ADDRESS: Final = "10.0.0.1"  # the first one of upstream's default range, 10.0.0.0/24
 SERVICE_PORT: Final = 443
 
 NAMESPACES_EVERY: Final = 60.0  # seconds; upstream's
 SERVICE_EVERY: Final = 10.0  # upstream's
+FLOW_CONTROL_EVERY: Final = 60.0  # upstream's
 TRACKING_EVERY: Final = 1800.0  # upstream's limit on the creation
 LEASE_SECONDS: Final = 3600
 LEASE_EVERY: Final = LEASE_SECONDS / 6  # upstream: every 10 s; here an idle server writes next to nothing
 
 
 class Facts(NamedTuple):
-    """A server. `identity` is unique to this process, and `port` that on which it listens."""
+    """A server. `identity` is unique to this process, and `port` that on which it listens.
+
+    `address` is an IPv4 address of the host that is not on loopback, "" if it has none: an endpoint may not be on loopback.
+    """
 
     port: int
     hostname: str
     identity: str
+    address: str = ""
 
 
 class Row(NamedTuple):
-    """One object. `make` returns its manifest; `renew` changes an existing one in place, and returns whether it did."""
+    """One object. `make` returns its manifest; `renew` changes an existing one in place, and returns whether it did.
+
+    `is_complete`: the manifest has all defaults, in the order of declaration, and nothing is allocated for it.
+    """
 
     plural: str
     every: float
     make: Callable[[Facts, Clock], Object]
     group: str = ""
     renew: Callable[[Object, Facts, Clock], bool] | None = None
+    is_complete: bool = True
 
 
 def _service(facts: Facts, _: Clock) -> Object:
@@ -75,6 +91,53 @@ def _service(facts: Facts, _: Clock) -> Object:
             "type": "ClusterIP",
         },
     }
+
+
+def _endpoints(facts: Facts, _: Clock) -> Object:
+    metadata = {
+        "name": "kubernetes",
+        "namespace": "default",
+        "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+    }
+    endpoints: Object = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
+    if facts.address:
+        port = {"name": "https", "port": facts.port, "protocol": "TCP"}
+        endpoints["subsets"] = [{"addresses": [{"ip": facts.address}], "ports": [port]}]
+    return endpoints
+
+
+def _endpoint_slice(facts: Facts, _: Clock) -> Object:
+    metadata = {"name": "kubernetes", "namespace": "default", "labels": {"kubernetes.io/service-name": "kubernetes"}}
+    endpoints = [{"addresses": [facts.address], "conditions": {"ready": True}}] if facts.address else []
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": metadata,
+        "addressType": "IPv4",
+        "endpoints": endpoints,
+        "ports": [{"name": "https", "protocol": "TCP", "port": facts.port}],
+    }
+
+
+def _reset_endpoints(value: Object, facts: Facts, clock: Clock) -> bool:
+    return _reset(value, _endpoints(facts, clock), ("subsets",))
+
+
+def _reset_endpoint_slice(value: Object, facts: Facts, clock: Clock) -> bool:
+    return _reset(value, _endpoint_slice(facts, clock), ("endpoints", "ports"))
+
+
+def _reset(value: Object, wanted: Object, names: tuple[str, ...]) -> bool:
+    """Set the labels and the named fields of an object to those that are wanted."""
+    labels = wanted["metadata"]["labels"]
+    if value["metadata"].get("labels") == labels and all(value.get(name) == wanted.get(name) for name in names):
+        return False
+    value["metadata"]["labels"] = labels
+    for name in names:
+        value.pop(name, None)
+        if name in wanted:
+            value[name] = wanted[name]
+    return True
 
 
 def _token_tracking(_: Facts, clock: Clock) -> Object:
@@ -104,7 +167,7 @@ def _lease(facts: Facts, clock: Clock) -> Object:
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": name, "namespace": "kube-system", "labels": labels},
-        "spec": {"leaseDurationSeconds": LEASE_SECONDS},
+        "spec": {"holderIdentity": "", "leaseDurationSeconds": LEASE_SECONDS},
     }
     _renew_lease(lease, facts, clock)
     return lease
@@ -127,11 +190,40 @@ def lease_name(hostname: str) -> str:
 
 
 OBJECTS: Final = {
-    "Service kubernetes": Row("services", SERVICE_EVERY, _service),
+    "Service kubernetes": Row("services", SERVICE_EVERY, _service, is_complete=False),
+    "Endpoints kubernetes": Row("endpoints", SERVICE_EVERY, _endpoints, renew=_reset_endpoints),
+    "EndpointSlice kubernetes": Row(
+        "endpointslices", SERVICE_EVERY, _endpoint_slice, "discovery.k8s.io", renew=_reset_endpoint_slice
+    ),
     "ConfigMap of token tracking": Row("configmaps", TRACKING_EVERY, _token_tracking, renew=_correct_since),
     "Lease of this server": Row("leases", LEASE_EVERY, _lease, "coordination.k8s.io", renew=_renew_lease),
 }
 """Objects in system namespaces."""
+
+
+class Kind(NamedTuple):
+    """The objects of one kind, which are not in namespaces. `make` returns their manifests, given the time.
+
+    `every` None: they are checked only at the start of the server.
+    """
+
+    group: str
+    plural: str
+    every: float | None
+    make: Callable[[str], list[Object]]
+
+
+_FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io"
+DEFAULTS: Final = {
+    "priority classes": Kind("scheduling.k8s.io", "priorityclasses", None, default_objects.priority_classes),
+    "priority levels": Kind(
+        _FLOW_CONTROL, "prioritylevelconfigurations", FLOW_CONTROL_EVERY, default_objects.priority_levels
+    ),
+    "flow schemas": Kind(_FLOW_CONTROL, "flowschemas", FLOW_CONTROL_EVERY, default_objects.flow_schemas),
+    "range of services": Kind("networking.k8s.io", "servicecidrs", SERVICE_EVERY, default_objects.service_ranges),
+    "address of the API": Kind("networking.k8s.io", "ipaddresses", SERVICE_EVERY, default_objects.addresses),
+    "APIServices": Kind("apiregistration.k8s.io", "apiservices", None, default_objects.api_services),
+}
 
 
 class BootstrapController(Controller[str]):
@@ -144,6 +236,7 @@ class BootstrapController(Controller[str]):
         self,
         reader: Reader,
         writer: Writer,
+        persistence: Persistence,
         catalog: LiveCatalog,
         namespaces: Resource,
         clock: Clock,
@@ -152,34 +245,70 @@ class BootstrapController(Controller[str]):
         """Without facts, which only a server has, there are only the namespaces."""
         super().__init__(reader, namespaces, clock)
         self.writer = writer
+        self.persistence = persistence
         self.catalog = catalog
         self.facts = facts
+        self._is_new = False  # the store: while the controller starts
+
+    async def start(self) -> None:
+        """Create everything in a new store, before this returns."""
+        self._is_new = True
+        try:
+            await super().start()
+        finally:
+            self._is_new = False
 
     def observe(self, change: Change) -> Iterable[str]:
         name = change.key.name
         return [name] if change.entry is None and name in SYSTEM_NAMESPACES else ()
 
     def resync(self) -> Iterable[str]:
-        return SYSTEM_NAMESPACES if self.facts is None else (*SYSTEM_NAMESPACES, *OBJECTS)
+        return SYSTEM_NAMESPACES if self.facts is None else (*SYSTEM_NAMESPACES, *OBJECTS, *DEFAULTS)
 
-    async def reconcile(self, key: str) -> float:
+    async def reconcile(self, key: str) -> float | None:
         if key in SYSTEM_NAMESPACES:
             if key_of(self.resource, "", key) not in self.collection.entries:
                 await self._create(self.resource, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key}})
             return NAMESPACES_EVERY
+        if key in DEFAULTS:
+            return await self._defaults(DEFAULTS[key])
         assert self.facts is not None
         row = OBJECTS[key]
         manifest = row.make(self.facts, self.clock)
-        resource = self.catalog.current.find(row.group, "v1", row.plural)
-        assert resource is not None, row.plural
+        resource = self._resource(row.group, row.plural)
         namespace: str = manifest["metadata"].get("namespace", "")
         await self.queue.processed(namespace)
         found = await self.reader.stored(resource, namespace, manifest["metadata"]["name"])
         if found is None:
-            await self._create(resource, manifest)
+            create = self._store if self._is_new and row.is_complete else self._create
+            await create(resource, manifest)
         elif row.renew is not None and row.renew(value := object_at(found, resource), self.facts, self.clock):
             await self._write(Action.REPLACE, resource, value)
         return row.every
+
+    def _resource(self, group: str, plural: str) -> Resource:
+        found = self.catalog.current.find(group, "v1", plural)
+        assert found is not None, plural
+        return found
+
+    async def _defaults(self, kind: Kind) -> float | None:
+        resource, now = self._resource(kind.group, kind.plural), format_time(self.clock.now())
+        create = self._store if self._is_new else self._create_missing
+        await asyncio.gather(*(create(resource, manifest) for manifest in kind.make(now)))
+        return kind.every
+
+    async def _store(self, resource: Resource, manifest: Object) -> None:
+        """Store an object as a create request would."""
+        uid = self.writer.environment.identifiers.new_uid()
+        value = default_objects.stored(manifest, uid, format_time(self.clock.now()))
+        metadata = manifest["metadata"]
+        key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
+        with suppress(Conflict):
+            await self.persistence.create(Entry(key, codec.encode(value, sort_keys=False), 0))
+
+    async def _create_missing(self, resource: Resource, manifest: Object) -> None:
+        if await self.reader.stored(resource, "", manifest["metadata"]["name"]) is None:
+            await self._create(resource, manifest)
 
     async def _create(self, resource: Resource, manifest: Object) -> None:
         try:
@@ -198,7 +327,7 @@ class BootstrapController(Controller[str]):
                 metadata.get("namespace", ""),
                 name,
                 body=Body(copy(value)),
-                options=Options(field_manager=users.APISERVER_MANAGER),
+                options=Options(field_manager=default_objects.manager_of(value["kind"])),
                 user=users.APISERVER,
             )
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.http import connections, handlers, scale, tokens
 from noxu.apiserver.http.handlers import Handler
@@ -57,12 +58,27 @@ def find_resource(catalog: Catalog, method: str, path: str, info: RequestInfo) -
     if resource is None or not resource.is_custom:
         check_route(catalog, method, path, info)
     if resource is None:
-        raise errors.page_not_found()
+        raise not_served(catalog, info.group, info.version)
     if info.in_namespace and not resource.namespaced:
         raise errors.page_not_found()
     if resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
         raise errors.page_not_found()
     return resource
+
+
+def is_elsewhere(catalog: Catalog, group: str, version: str) -> bool:
+    """Whether an APIService asks for another server for a group version, and this one has no resources of it."""
+    return (group, version) in catalog.elsewhere and not catalog.serves(group, version)
+
+
+def not_served(catalog: Catalog, group: str, version: str) -> ApiError:
+    """The error for a path of a group version that this server does not have."""
+    if not is_elsewhere(catalog, group, version):
+        return errors.page_not_found()
+    return errors.unavailable(
+        f"noxu does not forward requests to other API servers, as the APIService {version}.{group} asks for; "
+        "`noxu serve --kinds FILE` serves the kinds of an OpenAPI document"
+    )
 
 
 def handler_of(resource: Resource, info: RequestInfo) -> Handler:
@@ -102,7 +118,14 @@ def _of_subresource(resource: Resource, name: str, verb: str) -> Handler | None:
 
 
 def check_route(catalog: Catalog, method: str, path: str, info: RequestInfo) -> None:
-    """Raises ApiError NotFound or MethodNotAllowed for a path that a web service has, but not with this method."""
+    """Raises ApiError NotFound or MethodNotAllowed for a path that a web service has, but not with this method.
+
+    Raises ApiError ServiceUnavailable for the discovery document of a group version that another server has.
+    """
+    if not info.is_resource and catalog.elsewhere:
+        match path.rstrip("/").split("/"):
+            case ["", "apis", group, version] if is_elsewhere(catalog, group, version):
+                raise not_served(catalog, group, version)
     methods = methods_of(catalog, path, info)
     if methods is None or method in methods:
         return

@@ -20,7 +20,12 @@ _MAX_GROUP_PRIORITY: Final = 20_000
 _MAX_VERSION_PRIORITY: Final = 1000
 _STATUSES: Final = ["True", "False", "Unknown"]
 _LOCAL: Final = ("True", "Local", "Local APIServices are always available")
-_REMOTE: Final = ("False", "NotSupported", "noxu does not forward requests to other API servers")
+_REMOTE: Final = (
+    "False",
+    "NotSupported",
+    "noxu does not forward requests to other API servers; "
+    "`noxu serve --kinds FILE` serves the kinds of an OpenAPI document",
+)
 
 
 def _complete(new: Object, old: Object | None, context: Context) -> None:

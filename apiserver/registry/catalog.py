@@ -6,14 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from noxu.apiserver.crd.versions import version_priority
+from noxu.apiserver.registry.group_priorities import order
 from noxu.apiserver.registry.resource import Resource, Versions
 
 
 class Catalog:
     """Built-in resources, and the resources of established definitions."""
 
-    def __init__(self, builtins: Sequence[Versions] = (), defined: Mapping[str, Versions] | None = None) -> None:
+    def __init__(
+        self,
+        builtins: Sequence[Versions] = (),
+        defined: Mapping[str, Versions] | None = None,
+        elsewhere: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        """`elsewhere` are group versions that another API server is registered for."""
         self._builtins = tuple(builtins)
+        self.elsewhere = elsewhere
         self.defined = dict(defined or {})
         self.built_in_groups = frozenset(resource.group for versions in builtins for resource in versions.all)
         self.by_path: dict[tuple[str, str, str], Resource] = {}
@@ -32,7 +40,11 @@ class Catalog:
         defined = {k: v for k, v in self.defined.items() if k != name}
         if versions is not None:
             defined[name] = versions
-        return Catalog(self._builtins, defined)
+        return Catalog(self._builtins, defined, self.elsewhere)
+
+    def with_elsewhere(self, elsewhere: frozenset[tuple[str, str]]) -> Catalog:
+        """The catalog after a change of the group versions that another API server is registered for."""
+        return Catalog(self._builtins, self.defined, elsewhere)
 
     @property
     def resources(self) -> Iterable[Resource]:
@@ -40,14 +52,15 @@ class Catalog:
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
-        """The versions of each group, best first; built-in groups before those of definitions, these by name."""
+        """The versions of each group, best first; the groups in the order of their priorities."""
         found: dict[str, set[str]] = {}
-        builtin = [resource.group for versions in self._builtins for resource in versions.all]
-        for group in (*dict.fromkeys(builtin), *sorted(resource.group for resource in self.resources)):
-            found.setdefault(group, set())
         for resource in self.resources:
-            found[resource.group].add(resource.version)
-        return {group: sorted(versions, key=version_priority) for group, versions in found.items() if versions}
+            found.setdefault(resource.group, set()).add(resource.version)
+        return {group: sorted(found[group], key=version_priority) for group in sorted(found, key=order)}
+
+    def serves(self, group: str, version: str) -> bool:
+        """Whether a group version has resources."""
+        return version in self.groups.get(group, ())
 
     @cached_property
     def kinds(self) -> dict[tuple[str, str], Resource]:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
 
 from noxu.apiserver.control_plane import ControlPlane, assemble
 from noxu.apiserver.controllers import bootstrap
-from noxu.apiserver.controllers.bootstrap import Facts, lease_name
+from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts, lease_name
 from noxu.apiserver.registry.draft import Draft, User
-from noxu.apiserver.values import Object
-from noxu.storage.types import Unavailable
+from noxu.apiserver.registry.group_priorities import PRIORITIES
+from noxu.apiserver.values import Json, Object
+from noxu.storage.types import EVERYTHING, Unavailable
 from tests.clocks import ManualClock
-from tests.controllers.conftest import World, a_world, copy_of, namespace
+from tests.controllers.conftest import World, a_world, conditions, copy_of, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async
 
-FACTS = Facts(port=6443, hostname="node-1", identity="f00d")
+FACTS = Facts(port=6443, hostname="node-1", identity="f00d", address="192.0.2.7")
 LEASE = "apiserver-lgabes5ywnaqeagh5dny4zlzs4"
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 ROWS = [
     ("services", "", "default", "kubernetes", bootstrap.SERVICE_EVERY),
+    ("endpoints", "", "default", "kubernetes", bootstrap.SERVICE_EVERY),
+    ("endpointslices", "discovery.k8s.io", "default", "kubernetes", bootstrap.SERVICE_EVERY),
+    ("servicecidrs", "networking.k8s.io", "", "kubernetes", bootstrap.SERVICE_EVERY),
+    ("ipaddresses", "networking.k8s.io", "", "10.0.0.1", bootstrap.SERVICE_EVERY),
+    ("flowschemas", "flowcontrol.apiserver.k8s.io", "", "exempt", bootstrap.FLOW_CONTROL_EVERY),
     ("configmaps", "", "kube-system", TRACKING, bootstrap.TRACKING_EVERY),
     ("leases", "coordination.k8s.io", "kube-system", LEASE, bootstrap.LEASE_EVERY),
 ]
@@ -40,8 +47,8 @@ async def world(store: FlakyStore, clock: ManualClock) -> AsyncIterator[World]:
         yield world
 
 
-async def names(world: World, plural: str) -> list[str]:
-    collection = await world.plane.reader.collection(world.resource(plural))
+async def names(world: World, plural: str, group: str = "") -> list[str]:
+    collection = await world.plane.reader.collection(world.resource(plural, group))
     return [key.name for key in collection.keys]
 
 
@@ -87,6 +94,115 @@ async def test_the_service_kubernetes(world: World) -> None:
         "sessionAffinity": "None",
         "type": "ClusterIP",
     }
+
+
+@pytest.mark.parametrize(
+    ("address", "subsets", "endpoints"),
+    [
+        (
+            "192.0.2.7",
+            [{"addresses": [{"ip": "192.0.2.7"}], "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}]}],
+            [{"addresses": ["192.0.2.7"], "conditions": {"ready": True}}],
+        ),
+        ("", None, []),
+    ],
+    ids=["of a host with an address", "of a host on loopback only"],
+)
+async def test_the_endpoints_of_the_service(
+    store: FlakyStore, clock: ManualClock, address: str, subsets: Json, endpoints: Json
+) -> None:
+    facts = FACTS._replace(address=address)
+    async with a_world(store, clock, lambda store, clock: assemble(store, clock=clock, facts=facts)) as world:
+        found = await world.get(world.resource("endpoints"), "kubernetes", "default")
+        assert found["metadata"]["labels"] == {"endpointslice.kubernetes.io/skip-mirror": "true"}
+        assert found.get("subsets") == subsets
+        found = await world.get(world.resource("endpointslices", "discovery.k8s.io"), "kubernetes", "default")
+        assert found["metadata"]["labels"] == {"kubernetes.io/service-name": "kubernetes"}
+        assert found["addressType"] == "IPv4"
+        assert found["endpoints"] == endpoints
+        assert found["ports"] == [{"name": "https", "port": 6443, "protocol": "TCP"}]
+
+
+async def test_a_server_at_another_address_takes_over_the_endpoints(store: FlakyStore, clock: ManualClock) -> None:
+    async with a_world(store, clock, a_server) as world:
+        store = await copy_of(world.store)
+    moved = FACTS._replace(address="192.0.2.8", port=7000)
+    async with a_world(store, clock, lambda store, clock: assemble(store, clock=clock, facts=moved)) as world:
+        endpoints, slices = world.resource("endpoints"), world.resource("endpointslices", "discovery.k8s.io")
+
+        async def moved_both() -> bool:
+            one, other = [await world.get(each, "kubernetes", "default") for each in (endpoints, slices)]
+            return (
+                one["subsets"][0]["addresses"] == [{"ip": "192.0.2.8"}]
+                and one["subsets"][0]["ports"][0]["port"] == 7000
+                and other["endpoints"][0]["addresses"] == ["192.0.2.8"]
+                and other["ports"][0]["port"] == 7000
+            )
+
+        await eventually_async(moved_both)
+
+
+async def test_the_system_priority_classes(world: World) -> None:
+    classes = world.resource("priorityclasses", "scheduling.k8s.io")
+    assert await names(world, "priorityclasses", "scheduling.k8s.io") == [
+        "system-cluster-critical",
+        "system-node-critical",
+    ]
+    found = await world.get(classes, "system-cluster-critical")
+    assert (found["value"], found["preemptionPolicy"]) == (2_000_000_000, "PreemptLowerPriority")
+    assert (await world.get(classes, "system-node-critical"))["value"] == 2_000_001_000
+
+
+async def test_the_range_of_services(world: World) -> None:
+    found = await world.get(world.resource("servicecidrs", "networking.k8s.io"), "kubernetes")
+    assert found["spec"] == {"cidrs": ["10.0.0.0/24"]}
+    assert conditions(found) == {"Ready": ("True", "")}
+    found = await world.get(world.resource("ipaddresses", "networking.k8s.io"), "10.0.0.1")
+    assert found["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "kubernetes"}
+
+
+async def test_flow_control(world: World) -> None:
+    group = "flowcontrol.apiserver.k8s.io"
+    levels = await names(world, "prioritylevelconfigurations", group)
+    assert levels == [
+        "catch-all", "exempt", "global-default", "leader-election", "node-high", "system", "workload-high", "workload-low",
+    ]  # fmt: skip
+    schemas = [
+        await world.get(world.resource("flowschemas", group), name) for name in await names(world, "flowschemas", group)
+    ]
+    assert len(schemas) == 13
+    assert {schema["spec"]["priorityLevelConfiguration"]["name"] for schema in schemas} == set(levels)
+
+
+async def test_the_api_services_of_built_in_group_versions(world: World) -> None:
+    services = world.resource("apiservices", "apiregistration.k8s.io")
+    assert len(await names(world, "apiservices", "apiregistration.k8s.io")) == len(PRIORITIES)
+    found = await world.get(services, "v2.autoscaling")
+    assert found["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+    assert found["spec"] == {
+        "group": "autoscaling",
+        "version": "v2",
+        "groupPriorityMinimum": 17500,
+        "versionPriority": 30,
+    }
+    assert conditions(found) == {"Available": ("True", "Local")}
+    core = await world.get(services, "v1.")
+    assert (core["spec"]["version"], core["spec"]["groupPriorityMinimum"]) == ("v1", 18000)
+
+
+async def test_objects_that_are_stored_directly_are_those_of_create_requests(clock: ManualClock) -> None:
+    def by_requests(store: FlakyStore, clock: ManualClock) -> ControlPlane:
+        plane = a_server(store, clock)
+        [controller] = [one for one in plane.background_controllers if isinstance(one, BootstrapController)]
+        controller._store = controller._create  # type: ignore[method-assign]
+        return plane
+
+    found = []
+    for build in (a_server, by_requests):
+        async with a_world(FlakyStore(), clock, build) as world:
+            items = (await world.store.list(EVERYTHING)).items
+            found.append({item.key: re.sub(rb'"uid":"[^"]*"', b"", item.value) for item in items})
+    assert found[0] == found[1]
 
 
 async def test_the_tracking_of_legacy_tokens(world: World) -> None:

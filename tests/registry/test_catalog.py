@@ -10,6 +10,7 @@ from noxu.apiserver.registry import custom
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
 from noxu.apiserver.registry.definition import definitions_resource
+from noxu.apiserver.registry.group_priorities import PRIORITIES
 from noxu.apiserver.registry.resource import Versions
 from tests.registry.world import version
 
@@ -62,12 +63,23 @@ def test_events_are_one_resource_in_two_groups(catalog: Catalog) -> None:
     assert core.collection == other.collection
 
 
-def test_built_in_groups_come_first_and_versions_best_first(catalog: Catalog) -> None:
+def test_groups_are_in_the_order_of_their_priorities_and_versions_best_first(catalog: Catalog) -> None:
     groups = list(catalog.groups)
-    assert groups[:2] == ["apiextensions.k8s.io", ""]
+    assert groups[:5] == ["apiregistration.k8s.io", "", "apps", "events.k8s.io", "authentication.k8s.io"]
+    assert groups[13:15] == ["admissionregistration.k8s.io", "apiextensions.k8s.io"]
     assert groups[-2:] == ["a.example.com", "example.com"]
     assert "hidden.example.com" not in groups
     assert catalog.groups["example.com"] == ["v10", "v2", "v1"]
+
+
+def test_every_built_in_group_version_has_a_priority(catalog: Catalog) -> None:
+    built_in = {(group, version) for group in catalog.built_in_groups for version in catalog.groups[group]}
+    assert built_in - {("apiregistration.k8s.io", "v1")} == PRIORITIES.keys()
+
+
+def test_the_group_versions_of_other_servers_survive_a_change_of_a_definition(catalog: Catalog) -> None:
+    elsewhere = frozenset({("metrics.k8s.io", "v1beta1")})
+    assert catalog.with_elsewhere(elsewhere).with_definition("none", None).elsewhere == elsewhere
 
 
 def test_the_resources_of_a_version_are_in_the_order_in_which_they_were_defined(catalog: Catalog) -> None:
