@@ -26,13 +26,16 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 class Process:
     """A server that stores below `directory`. `cpu_seconds` is the processor time of its start.
 
-    `command` runs the server; `serve` and its options are appended. The default is `python -m noxu`.
+    `command` runs the server; `serve` and its options are appended. The default is `python -m noxu`. In the profile
+    envtest no controller adds objects to namespaces.
     """
 
-    def __init__(self, directory: Path, port: int, command: Sequence[str] = ("-m", "noxu")) -> None:
+    def __init__(
+        self, directory: Path, port: int, command: Sequence[str] = ("-m", "noxu"), *, profile: str = "envtest"
+    ) -> None:
         self.directory, self.port = directory, port
         (directory / "tmp").mkdir(exist_ok=True)
-        arguments = ["serve", "--data", str(directory / "data"), "--port", str(port)]
+        arguments = ["serve", "--data", str(directory / "data"), "--port", str(port), "--profile", profile]
         self.process = subprocess.Popen(
             [sys.executable, *command, *arguments, "--kubeconfig", str(directory / "kubeconfig")],
             cwd=ROOT,

@@ -26,7 +26,7 @@ def files(tmp_path: Path) -> SqliteFiles:
 @pytest.fixture
 async def server(files: SqliteFiles, tmp_path: Path) -> AsyncIterator[Server]:
     with files():
-        async with Server(Config(port=0, data=tmp_path)) as running:
+        async with Server(Config(port=0, data=tmp_path, profile="envtest")) as running:
             yield running
 
 

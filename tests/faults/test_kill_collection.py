@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ def left(server: Process) -> dict[str, list[str]]:
 
 
 @pytest.fixture
+def started(tmp_path: Path, port: int) -> Iterator[Process]:
+    server = Process(tmp_path, port, profile="local")
+    yield server
+    if server.process.poll() is None:
+        server.end(signal.SIGKILL)
+
+
+@pytest.fixture
 def family(started: Process) -> Process:
     """A server with owners and their children; some of those of `kept` had another owner, too."""
     owners = {name: create(started, name) for name in (*POLICIES, "kept")}
@@ -67,7 +76,7 @@ def test_a_killed_server_finishes_the_collection_after_its_next_start(family: Pr
         for _ in range(KILLS):
             time.sleep(random.uniform(0.0, 0.03))
             server.end(signal.SIGKILL)
-            server = Process(tmp_path, server.port)
+            server = Process(tmp_path, server.port, profile="local")
             assert server.first_line.startswith("Noxu serves"), server.first_line
         eventually(lambda: left(server) == expected())
         output = server.end(signal.SIGTERM)
