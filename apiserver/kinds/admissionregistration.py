@@ -20,19 +20,9 @@ from noxu.apiserver.kinds.policies import (
 )
 from noxu.apiserver.kinds.webhooks import default_webhooks, validate_webhooks
 
-WEBHOOK_CLIENT_CONFIG: Final = struct("admissionregistration/v1.WebhookClientConfig")
-RULE_WITH_OPERATIONS: Final = struct("admissionregistration/v1.RuleWithOperations")
-
-
-MUTATING_WEBHOOK_CONFIGURATION: Final = struct("admissionregistration/v1.MutatingWebhookConfiguration")
-VALIDATING_WEBHOOK_CONFIGURATION: Final = struct("admissionregistration/v1.ValidatingWebhookConfiguration")
 VALIDATION: Final = struct("admissionregistration/v1.Validation")
 TYPE_CHECKING: Final = struct("admissionregistration/v1.TypeChecking")
-VALIDATING_ADMISSION_POLICY: Final = struct("admissionregistration/v1.ValidatingAdmissionPolicy")
-VALIDATING_ADMISSION_POLICY_BINDING: Final = struct("admissionregistration/v1.ValidatingAdmissionPolicyBinding")
 JSON_PATCH: Final = struct("admissionregistration/v1.JSONPatch")
-MUTATING_ADMISSION_POLICY: Final = struct("admissionregistration/v1.MutatingAdmissionPolicy")
-MUTATING_ADMISSION_POLICY_BINDING: Final = struct("admissionregistration/v1.MutatingAdmissionPolicyBinding")
 
 GROUP: Final = "admissionregistration.k8s.io"
 RULES: Final = {

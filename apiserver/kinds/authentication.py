@@ -15,8 +15,6 @@ from noxu.apiserver.kinds.facts import struct
 from noxu.apiserver.values import Object
 
 EXTRA_VALUE: Final = List(STRING, "v1.ExtraValue", wrapped=True)
-SELF_SUBJECT_REVIEW: Final = struct("authentication/v1.SelfSubjectReview")
-TOKEN_REVIEW: Final = struct("authentication/v1.TokenReview")
 TOKEN_REQUEST: Final = struct("authentication/v1.TokenRequest")
 
 DEFAULT_TOKEN_SECONDS: Final = 60 * 60

@@ -10,16 +10,11 @@ from typing import Final
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.go.structs import STRING, List
-from noxu.apiserver.kinds.facts import struct
 from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.kinds.selectors import field_requirement_errors, label_requirement_errors
 from noxu.apiserver.values import Json, Object
 
 EXTRA_VALUE: Final = List(STRING, "v1.ExtraValue", wrapped=True)
-SELF_SUBJECT_ACCESS_REVIEW: Final = struct("authorization/v1.SelfSubjectAccessReview")
-SUBJECT_ACCESS_REVIEW: Final = struct("authorization/v1.SubjectAccessReview")
-LOCAL_SUBJECT_ACCESS_REVIEW: Final = struct("authorization/v1.LocalSubjectAccessReview")
-SELF_SUBJECT_RULES_REVIEW: Final = struct("authorization/v1.SelfSubjectRulesReview")
 
 _REQUIREMENTS: Final = {"fieldSelector": field_requirement_errors, "labelSelector": label_requirement_errors}
 

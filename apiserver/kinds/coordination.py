@@ -7,11 +7,8 @@ from typing import Final
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, as_json
 from noxu.apiserver.api.names import qualified_name
-from noxu.apiserver.kinds.facts import struct
 from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.values import Object
-
-LEASE: Final = struct("coordination/v1.Lease")
 
 _STRATEGIES: Final = ["OldestEmulationVersion"]
 

@@ -24,9 +24,6 @@ from noxu.apiserver.values import Object, equal
 
 NAMESPACE: Final = struct("core/v1.Namespace")
 CONFIG_MAP: Final = struct("core/v1.ConfigMap")
-SECRET: Final = struct("core/v1.Secret")
-OBJECT_REFERENCE: Final = struct("core/v1.ObjectReference")
-SERVICE_ACCOUNT: Final = struct("core/v1.ServiceAccount")
 LIST: Final = struct("core/v1.List")
 
 # Namespaces

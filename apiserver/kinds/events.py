@@ -12,16 +12,12 @@ from typing import Final
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, as_json
 from noxu.apiserver.api.names import dns1123_subdomain, qualified_name
-from noxu.apiserver.kinds.facts import struct
 from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.values import Json, Object, equal
 
 LIFETIME: Final = 60 * 60
 """Seconds that an event is kept; upstream's --event-ttl."""
 
-EVENT: Final = struct("core/v1.Event")
-
-NEW_EVENT: Final = struct("events/v1.Event")
 
 CORE: Final = "v1"
 EVENTS: Final = "events.k8s.io/v1"

@@ -24,9 +24,6 @@ NULL: Final = Write.NULL
 TYPE_META: Final = (Field("kind", STRING, inline="TypeMeta"), Field("apiVersion", STRING, inline="TypeMeta"))
 
 LIST_META: Final = struct("meta/v1.ListMeta")
-LABEL_SELECTOR_REQUIREMENT: Final = struct("meta/v1.LabelSelectorRequirement")
-LABEL_SELECTOR: Final = struct("meta/v1.LabelSelector")
-FIELD_SELECTOR_REQUIREMENT: Final = struct("meta/v1.FieldSelectorRequirement")
 CONDITION: Final = struct("meta/v1.Condition")
 STATUS: Final = struct("meta/v1.Status")
 PARTIAL_OBJECT_METADATA: Final = struct("meta/v1.PartialObjectMetadata")
