@@ -23,9 +23,10 @@ from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.apply.entries import InvalidEntries, decode
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.kinds.admissionregistration import GROUP
+from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.draft import Action, Draft, User
+from noxu.apiserver.registry.draft import Action, Draft
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, copy

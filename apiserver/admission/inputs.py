@@ -13,7 +13,7 @@ from noxu.apiserver.admission.attributes import Attributes, is_namespace
 from noxu.apiserver.admission.expressions import Inputs
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import Qualified
-from noxu.apiserver.registry.draft import User
+from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource

@@ -49,16 +49,9 @@ from noxu.apiserver.controllers.owner_graph import (
     state_of,
 )
 from noxu.apiserver.go.time import format_time
+from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.catalog import LiveCatalog
-from noxu.apiserver.registry.draft import (
-    Action,
-    Body,
-    DeleteOptions,
-    Options,
-    Preconditions,
-    User,
-    WriteRequest,
-)
+from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.apiserver.registry.draft import User
+from noxu.apiserver.registry.access import User
 
 APISERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
 """kube-apiserver's loopback client."""

@@ -13,8 +13,9 @@ from typing import ClassVar
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import users
 from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.draft import Action, Body, Options, User, WriteRequest
+from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
 from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource

@@ -57,7 +57,7 @@ class App:
         self.filters = filters.chain(
             own_names=frozenset(own_names),
             authenticator=None,
-            authorizer=None,
+            authorize=None,
             traces=traces_,
             unsent=self.unsent,
         )

@@ -19,8 +19,9 @@ from aiohttp import web_request
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.features import Features
 from noxu.apiserver.http.request import NO_RESOURCE, Query, RequestInfo
+from noxu.apiserver.registry.access import ANONYMOUS, User
 from noxu.apiserver.registry.catalog import LiveCatalog
-from noxu.apiserver.registry.draft import ANONYMOUS, Outcome, User
+from noxu.apiserver.registry.draft import Outcome
 from noxu.apiserver.registry.offload import LargeRequests, offload
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader

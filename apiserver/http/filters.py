@@ -13,7 +13,7 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Warnings          warnings of handlers and later filters become headers
     Authenticate      sets the user; without an authenticator every client is anonymous
     InFlight          limits the number of requests that are handled or answered at the same time
-    Authorize         without an authorizer every user may do everything
+    Authorize         without `authorize` every user may do everything
     Tracing           traces a write on request
     LargeRequestSlot  releases the slot that a handler has taken for a large body
 
@@ -37,8 +37,10 @@ from noxu.apiserver.http.request import parse_target
 from noxu.apiserver.http.traces import HEADER, Traces, is_requested
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
+from noxu.apiserver.registry import access
+from noxu.apiserver.registry.access import Attributes
 from noxu.apiserver.security.authentication import Authenticator
-from noxu.apiserver.security.authorization import Authorizer
+from noxu.apiserver.security.authorization import refusal
 
 REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
@@ -161,14 +163,32 @@ _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
 
 
 class Authorize(Filter):
-    """Refuse what the user may not do. `authorizer` None: every user may do everything."""
+    """Refuse what the user may not do. `authorize` None: every user may do everything."""
 
-    def __init__(self, authorizer: Authorizer | None) -> None:
-        self._authorizer = authorizer
+    def __init__(self, authorize: access.Authorize | None) -> None:
+        self._authorize = authorize
 
     def enter(self, exchange: Exchange) -> None:
-        if self._authorizer is not None:
-            self._authorizer.authorize(exchange.user, exchange.info, exchange.path)
+        if self._authorize is None:
+            return
+        info = exchange.info
+        asked = (
+            Attributes(
+                exchange.user,
+                info.verb,
+                info.group,
+                info.version,
+                info.resource,
+                info.subresource,
+                info.namespace,
+                info.name,
+            )
+            if info.is_resource
+            else Attributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
+        )
+        decision = self._authorize(asked)
+        if not decision.allowed:
+            raise refusal(asked, decision)
 
 
 class Tracing(Filter):
@@ -214,7 +234,7 @@ def chain(
     *,
     own_names: frozenset[str],
     authenticator: Authenticator | None,
-    authorizer: Authorizer | None,
+    authorize: access.Authorize | None,
     traces: Traces | None,
     unsent: Unsent,
 ) -> tuple[Filter, ...]:
@@ -226,7 +246,7 @@ def chain(
         Warnings(),
         Authenticate(authenticator),
         InFlight(unsent),
-        Authorize(authorizer),
+        Authorize(authorize),
         Tracing(traces),
         LargeRequestSlot(),
     )

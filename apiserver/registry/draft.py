@@ -17,6 +17,7 @@ from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.registry.access import ANONYMOUS, User
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.entry import Entry, body_at, body_before_storage
 from noxu.apiserver.registry.patch import ObjectPatch
@@ -55,18 +56,6 @@ Allocate: TypeAlias = Callable[["Object", "Object | None", Key], Callable[[], No
 
 The result ends the reservation. It is called in any thread. Raises ApiError.
 """
-
-
-class User(NamedTuple):
-    """The user of a request. Without authentication every client is anonymous."""
-
-    name: str = "system:anonymous"
-    uid: str = ""
-    groups: tuple[str, ...] = ("system:unauthenticated",)
-    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-
-ANONYMOUS: Final = User()
 
 
 class Options(NamedTuple):

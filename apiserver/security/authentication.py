@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from noxu.apiserver.registry.draft import User
+from noxu.apiserver.registry.access import User
 
 
 class Authenticator(Protocol):

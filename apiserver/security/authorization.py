@@ -1,37 +1,23 @@
-"""Authorization: whether a user may make a request.
-
-Without an authorizer every user may do everything. `http.filters.Authorize` calls it.
-"""
+"""The refusal of a request that its user may not make (pkg/endpoints/handlers/responsewriters/errors.go)."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from noxu.apiserver.registry.draft import User
-
-
-class Attributes(Protocol):
-    """The request (upstream's RequestInfo). For paths of no resource everything is empty except the path."""
-
-    @property
-    def is_resource(self) -> bool: ...
-    @property
-    def verb(self) -> str: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def resource(self) -> str: ...
-    @property
-    def subresource(self) -> str: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
+from noxu.apiserver.api.errors import ApiError, Qualified, forbidden
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.registry.access import Attributes, Decision
 
 
-class Authorizer(Protocol):
-    """Decides about requests."""
-
-    def authorize(self, user: User, attributes: Attributes, path: str) -> None:
-        """Return if the user may make the request. Raises ApiError Forbidden."""
-        ...
+def refusal(asked: Attributes, decision: Decision) -> ApiError:
+    """The error of a request that is not allowed."""
+    because = f": {decision.reason}" if decision.reason else ""
+    if asked.path:
+        message = f"forbidden: User {quote(asked.user.name)} cannot {asked.verb} path {quote(asked.path)}{because}"
+        return ApiError(403, message, "Forbidden", {})
+    resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
+    scope = f"in the namespace {quote(asked.namespace)}" if asked.namespace else "at the cluster scope"
+    return forbidden(
+        Qualified(asked.group, asked.resource),
+        asked.name,
+        f"User {quote(asked.user.name)} cannot {asked.verb} resource {quote(resource)} in API group "
+        f"{quote(asked.group)} {scope}{because}",
+    )

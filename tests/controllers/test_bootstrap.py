@@ -10,7 +10,8 @@ import pytest
 from noxu.apiserver.control_plane import ControlPlane, assemble
 from noxu.apiserver.controllers import bootstrap
 from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts, lease_name
-from noxu.apiserver.registry.draft import Draft, User
+from noxu.apiserver.registry.access import User
+from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.group_priorities import PRIORITIES
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import EVERYTHING, Unavailable

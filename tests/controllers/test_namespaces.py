@@ -14,8 +14,9 @@ from noxu.apiserver.controllers.emptiness import EmptinessWatch
 from noxu.apiserver.controllers.namespace_conditions import Remaining, set_conditions
 from noxu.apiserver.controllers.namespaces import FINALIZERS_TAKE, NamespaceController
 from noxu.apiserver.controllers.users import CONTROLLER_MANAGER as MANAGER
+from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.cache import Collection, Watcher
-from noxu.apiserver.registry.draft import Draft, User
+from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object

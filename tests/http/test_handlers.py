@@ -16,6 +16,7 @@ from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.filters import Target
 from noxu.apiserver.http.routing import find_resource, handler_of
+from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.draft import (
     NO_BODY,
@@ -25,7 +26,6 @@ from noxu.apiserver.registry.draft import (
     Options,
     Outcome,
     Preconditions,
-    User,
     WriteRequest,
     Written,
 )

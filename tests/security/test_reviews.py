@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry.access import ANONYMOUS, User
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.draft import ANONYMOUS, Action, User, WriteRequest, draft_of
+from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
 from noxu.apiserver.security.reviews import Reviews
 from noxu.apiserver.security.tokens import ISSUER, Tokens
 from noxu.apiserver.values import Object

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from noxu.apiserver.admission.attributes import Attributes
 from noxu.apiserver.api.errors import Qualified
-from noxu.apiserver.registry.draft import User
+from noxu.apiserver.registry.access import User
 
 Check: TypeAlias = Callable[[Attributes], Awaitable[None]]
 """Raises ApiError to refuse. In mutating admission it may change `request.draft.new` in place."""

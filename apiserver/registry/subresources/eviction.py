@@ -11,6 +11,7 @@ from typing import Final
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError, Qualified
 from noxu.apiserver.api.selectors import label_selector
+from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.delete_options import delete_body_from_object, delete_options
 from noxu.apiserver.registry.draft import (
     SUCCESS,
@@ -20,7 +21,6 @@ from noxu.apiserver.registry.draft import (
     Draft,
     Options,
     Preconditions,
-    User,
     WriteRequest,
 )
 from noxu.apiserver.registry.entry import object_at
