@@ -59,7 +59,7 @@ def test_the_architecture_shows_the_layers_of_the_contract() -> None:
 def test_the_architecture_shows_the_filters_in_order() -> None:
     diagram = section("docs/architecture.md", "A request").split("```")[1].replace("│", " ")
     shown = max(re.findall(r"\w+(?:\s+→ \w+)+", diagram), key=len)
-    filters = chain(own_names=frozenset(), authenticator=None, authorizer=None, traces=None, unsent=Unsent())
+    filters = chain(own_names=frozenset(), authenticator=None, authorize=None, traces=None, unsent=Unsent())
     assert re.findall(r"\w+", shown) == [type(step).__name__ for step in filters]
 
 
