@@ -37,13 +37,11 @@ def _default_namespace(value: Object) -> None:
     metadata = value["metadata"]
     if metadata.get("name"):
         metadata.setdefault("labels", {})[NAME_LABEL] = metadata["name"]
-    value.setdefault("status", {}).setdefault("phase", "Active")
 
 
 def _complete_namespace(new: Object, old: Object | None, context: Context) -> None:  # noqa: ARG001
     if old is not None:
         return
-    new["status"] = {"phase": "Active"}
     finalizers = new.setdefault("spec", {}).setdefault("finalizers", [])
     if NAMESPACE_FINALIZER not in finalizers:
         finalizers.append(NAMESPACE_FINALIZER)
@@ -151,7 +149,6 @@ _SSH_AUTH: Final = "kubernetes.io/ssh-auth"
 
 def _default_secret(value: Object) -> None:
     """stringData is write-only: it is merged into data, and takes precedence."""
-    value["type"] = value.get("type") or OPAQUE
     text: dict[str, str] = value.pop("stringData", None) or {}
     if text:
         encoded = {name: go_base64.encode(content.encode("utf-8", "replace")) for name, content in text.items()}

@@ -14,7 +14,7 @@ from noxu.apiserver.api.names import path_segment_name, qualified_name
 from noxu.apiserver.go.text import trim_space
 from noxu.apiserver.kinds.expressions import CheckExpression, Use, is_internal
 from noxu.apiserver.kinds.selectors import label_selector_errors
-from noxu.apiserver.values import Json, Object
+from noxu.apiserver.values import Object
 
 FAILURE_POLICIES: Final = ["Fail", "Ignore"]
 MATCH_POLICIES: Final = ["Equivalent", "Exact"]
@@ -132,12 +132,6 @@ def _resource_errors(resources: list[str], path: Path) -> Errors:
     return errors
 
 
-def default_rules(rules: Iterable[Object] | None) -> None:
-    for rule in rules or ():
-        if rule.get("scope") is None:
-            rule["scope"] = "*"
-
-
 # What policies and bindings match
 
 
@@ -177,21 +171,6 @@ def _named_rule_errors(rule: Object, path: Path) -> Errors:
         if n in again:
             errors.append(field.duplicate(where, name))
     return errors + rule_errors(rule, path)
-
-
-def default_match_resources(match: Object | None) -> None:
-    if match is None:
-        return
-    defaults: tuple[tuple[str, Json], ...] = (
-        ("namespaceSelector", {}),
-        ("objectSelector", {}),
-        ("matchPolicy", "Equivalent"),
-    )
-    for name, value in defaults:
-        if match.get(name) is None:
-            match[name] = value
-    default_rules(match.get("resourceRules"))
-    default_rules(match.get("excludeResourceRules"))
 
 
 # Match conditions

@@ -20,7 +20,6 @@ from noxu.apiserver.kinds.matching import (
     REINVOCATION_POLICIES,
     chosen,
     condition_errors,
-    default_match_resources,
     expression_errors,
     match_resources_errors,
     mutable_errors,
@@ -44,17 +43,6 @@ _CEL_RESERVED: Final = frozenset({
     "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
     "loop", "package", "namespace", "return", "var", "void", "while",
 })  # fmt: skip
-
-
-def default_policy(policy: Object) -> None:
-    spec = policy.setdefault("spec", {})
-    if spec.get("failurePolicy") is None:
-        spec["failurePolicy"] = "Fail"
-    default_match_resources(spec.get("matchConstraints"))
-
-
-def default_binding(binding: Object) -> None:
-    default_match_resources(binding.setdefault("spec", {}).get("matchResources"))
 
 
 # Policies

@@ -141,13 +141,6 @@ def _complete_families(spec: Object, before: Object) -> None:
     spec["ipFamilies"] = spec.get("ipFamilies") or ["IPv4"]
 
 
-def _default(value: Object) -> None:
-    spec = value["spec"]
-    for ingress in value.get("status", {}).get("loadBalancer", {}).get("ingress") or ():
-        if spec.get("type") == "LoadBalancer" and ingress.get("ip"):
-            ingress.setdefault("ipMode", "VIP")
-
-
 # -- validation -------------------------------------------------------------------------------------------------------
 
 
@@ -396,4 +389,4 @@ def _complete(new: Object, old: Object | None, context: Context) -> None:
         carry_over(new, old)
 
 
-RULES: Final = {"Service": Rules(_default, _complete, _validate, _warn)}
+RULES: Final = {"Service": Rules(complete=_complete, validate=_validate, warnings=_warn)}

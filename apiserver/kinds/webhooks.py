@@ -1,6 +1,6 @@
 """The rules of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 
-As upstream's (pkg/apis/admissionregistration/{v1/defaults.go,validation}), with one extension: a URL may be plain `http`
+As upstream's (pkg/apis/admissionregistration/validation), with one extension: a URL may be plain `http`
 if its host is loopback, so that a test needs no certificate for its webhook.
 
 Rules that were introduced later do not apply to an update of an object that violates them already.
@@ -21,13 +21,12 @@ from noxu.apiserver.kinds.matching import (
     REINVOCATION_POLICIES,
     chosen,
     condition_errors,
-    default_rules,
     repeats,
     reserved_name_errors,
     rule_errors,
 )
 from noxu.apiserver.kinds.selectors import label_selector_errors
-from noxu.apiserver.values import Json, Object, equal
+from noxu.apiserver.values import Object, equal
 
 _SIDE_EFFECTS: Final = ["None", "NoneOnDryRun", "Some", "Unknown"]
 _NO_SIDE_EFFECTS: Final = ["None", "NoneOnDryRun"]
@@ -35,26 +34,6 @@ _REVIEW_VERSIONS: Final = ["v1", "v1beta1"]
 _SELECTORS: Final = ("namespaceSelector", "objectSelector")
 _MIN_TIMEOUT, _MAX_TIMEOUT = 1, 30
 _MIN_SEGMENTS: Final = 3
-
-
-def default_webhooks(configuration: Object, *, mutating: bool) -> None:
-    for hook in configuration.get("webhooks") or ():
-        defaults: list[tuple[str, Json]] = [
-            ("failurePolicy", "Fail"),
-            ("matchPolicy", "Equivalent"),
-            ("namespaceSelector", {}),
-            ("objectSelector", {}),
-            ("timeoutSeconds", 10),
-        ]
-        if mutating:
-            defaults.append(("reinvocationPolicy", "Never"))
-        for name, value in defaults:
-            if hook.get(name) is None:
-                hook[name] = value
-        default_rules(hook.get("rules"))
-        service = hook.get("clientConfig", {}).get("service")
-        if service is not None and service.get("port") is None:
-            service["port"] = 443
 
 
 def validate_webhooks(new: Object, old: Object | None, context: Context) -> list[FieldError]:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.kinds import defaults
 from noxu.apiserver.kinds.expressions import Use
 from noxu.apiserver.kinds.matching import (
     Unevaluable,
     chosen,
     condition_errors,
-    default_match_resources,
     expression_errors,
     match_resources_errors,
     mutable_errors,
@@ -77,7 +77,9 @@ def test_rules(change: Object, errors: list[str]) -> None:
 
 def test_match_resources_of_policies() -> None:
     match: Object = {"resourceRules": [{**RULE, "resourceNames": ["a", "a/b", "a"]}]}
-    default_match_resources(match)
+    fill = defaults.defaulter("admissionregistration/v1.MatchResources")
+    assert fill is not None
+    fill(match)
     assert (match["matchPolicy"], match["namespaceSelector"], match["objectSelector"]) == ("Equivalent", {}, {})
     assert match["resourceRules"][0]["scope"] == "*"
     assert texts(match_resources_errors(match, "m")) == [
@@ -90,7 +92,6 @@ def test_match_resources_of_policies() -> None:
         "m.objectSelector: Required value",
     ]
     assert match_resources_errors(None, "m") == []
-    default_match_resources(None)
 
 
 def test_a_delete_cannot_be_mutated() -> None:
