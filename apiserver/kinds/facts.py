@@ -90,17 +90,24 @@ def types(part: str) -> dict[str, Object]:
     return found
 
 
-@cache
 def struct(key: str) -> Struct:
-    """The table of a struct, such as `core/v1.Pod`. Its fields are read when they are first needed."""
-    if key in _METADATA:
-        return _METADATA[key]
+    """The table of a struct, such as `core/v1.Pod`. Its fields are read when they are first needed.
+
+    A struct is compared by identity: threads that ask for it at the same time get the same table (dict.setdefault is
+    atomic).
+    """
+    found = _STRUCTS.get(key)
+    if found is not None:
+        return found
     part, _, name = key.rpartition(".")
-    found = Struct(name, package=part.rpartition("/")[2], load=lambda table: _load(table, part))
+    found = _STRUCTS.setdefault(
+        key, Struct(name, package=part.rpartition("/")[2], load=lambda table: _load(table, part))
+    )
     _PARTS[found] = part
     return found
 
 
+_STRUCTS: Final[dict[str, Struct]] = {**_METADATA}
 _PARTS: Final[dict[Struct, str]] = {_METADATA[key]: "meta/v1" for key in _METADATA}
 
 

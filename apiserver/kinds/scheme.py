@@ -236,10 +236,21 @@ def _rules_of(group: str, kind: str) -> Rules:
     return (load().get(kind) if load else None) or Rules()
 
 
-@cache
 def served() -> tuple[Kind, ...]:
-    """All kinds, in the order of discovery."""
-    return tuple(_kind(given) for given in facts.read("kinds.json"))
+    """All kinds, in the order of discovery.
+
+    A kind is compared by identity: threads that ask at the same time get the same kinds (dict.setdefault is atomic).
+    """
+    return _SERVED.get(_KINDS) or _SERVED.setdefault(_KINDS, kinds_of(facts.read(_KINDS)))
+
+
+_KINDS: Final = "kinds.json"
+_SERVED: Final[dict[str, tuple[Kind, ...]]] = {}
+
+
+def kinds_of(given: list[Object]) -> tuple[Kind, ...]:
+    """The kinds that the data describes."""
+    return tuple(_kind(each) for each in given)
 
 
 def _kind(given: Object) -> Kind:
