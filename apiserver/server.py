@@ -289,15 +289,19 @@ def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
         return []
     from noxu.apiserver.crd import openapi_kinds  # few servers need it
 
-    found: list[Object] = []
-    try:
+    file = paths[0]
+
+    def documents() -> Iterator[Object]:
+        nonlocal file
         for file in (file for path in paths for file in manifests.files(path)):
-            found += [document for document in _documents_of(file) if openapi_kinds.definitions([document])]
+            yield from _documents_of(file)
+
+    try:
+        return openapi_kinds.definitions(documents())
     except LoadError as error:
         raise StartError(f"--kinds {error}") from None
     except (OSError, ValueError) as error:
         raise StartError(f"--kinds {file}: {error}") from None
-    return openapi_kinds.definitions(found)
 
 
 # -- the process ------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.store import Store
 from noxu.storage.types import Key
+from tests.timing import longest_block
 
 TARGET_SECONDS: Final = 5.0
 TARGET_BLOCK: Final = 0.05  # seconds
@@ -93,26 +94,13 @@ class Figures(NamedTuple):
 
 
 async def measured(work: Awaitable[None]) -> Figures:
-    """Await `work`, while another task looks how long it has to wait for its turn."""
-    longest, done = 0.0, asyncio.Event()
+    async def timed() -> tuple[float, float]:
+        start, cpu = time.perf_counter(), time.process_time()
+        await work
+        return time.perf_counter() - start, time.process_time() - cpu
 
-    async def watch() -> None:
-        nonlocal longest
-        while not done.is_set():
-            before = time.thread_time()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.thread_time() - before)
-
-    watching = asyncio.create_task(watch())
-    await asyncio.sleep(0)
-    gc.disable()  # a server freezes what it has after its start (server.GC_THRESHOLDS); a benchmark does not
-    start, cpu = time.perf_counter(), time.process_time()
-    await work
-    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    done.set()
-    gc.enable()
-    await watching
-    return Figures(seconds, cpu, longest)
+    (seconds, cpu), block = await longest_block(timed)
+    return Figures(seconds, cpu, block)
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
-from noxu.apiserver.api.names import NameRule, dns1123_label, label_value, qualified_name
+from noxu.apiserver.api.names import NameRule, dns1123_label, dns1123_subdomain, label_value, qualified_name
 from noxu.apiserver.go.net import is_ipv4, is_ipv6
 from noxu.apiserver.go.netip import Addr, parse_addr
 from noxu.apiserver.go.structs import decode
@@ -72,6 +72,15 @@ def immutable(new: Json, old: Json, path: Path, struct: str = "") -> Errors:
 def label(name: str, path: Path) -> Errors:
     """A DNS label."""
     return (field.invalid(path, name, text) for text in dns1123_label(name))
+
+
+def csi_driver_name(name: str, path: Path) -> Errors:
+    """A subdomain in any case, of at most 63 characters (ValidateCSIDriverName)."""
+    if not name:
+        yield field.required(path)
+    if len(name) > 63:
+        yield field.too_long(path, 63)
+    yield from (field.invalid(path, name, text) for text in dns1123_subdomain(name.lower()))
 
 
 def named(name: str, rule: NameRule, path: Path, *, prefix: bool = False) -> Errors:

@@ -14,9 +14,9 @@ from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import dns1123_subdomain, subdomain_name
 from noxu.apiserver.kinds import checks, conditions
 from noxu.apiserver.kinds.checks import Errors
+from noxu.apiserver.kinds.checks import csi_driver_name as driver_name
 from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.kinds.matching import repeats
-from noxu.apiserver.kinds.persistent_volumes import csi_driver_name as driver_name
 from noxu.apiserver.kinds.placement import node_selector
 from noxu.apiserver.values import Object, equal
 

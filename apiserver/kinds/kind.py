@@ -211,7 +211,7 @@ def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Cont
         for path in kind.fresh:
             _put(new, path, None)
         for path, value in kind.initial.items():
-            _put(new, path, context.now or None if value == NOW else copy(value))
+            _put(new, path, (context.now or None) if value == NOW else copy(value))
     else:
         _restore(kind, new, old, context.subresource)
     kind.load_rules().complete(new, old, context)

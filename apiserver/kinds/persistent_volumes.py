@@ -51,15 +51,6 @@ def _class_name(name: str, path: Path) -> Errors:
 # -- sources of volumes -----------------------------------------------------------------------------------------------
 
 
-def csi_driver_name(name: str, path: Path) -> Errors:
-    """A subdomain in any case, of at most 63 characters (ValidateCSIDriverName)."""
-    if not name:
-        yield field.required(path)
-    if len(name) > 63:
-        yield field.too_long(path, 63)
-    yield from (field.invalid(path, name, text) for text in dns1123_subdomain(name.lower()))
-
-
 def _no_backsteps(text: str, path: Path) -> Errors:
     if ".." in text.split("/"):
         yield field.invalid(path, text, "must not contain '..'")
@@ -87,7 +78,7 @@ def _local(given: Object, path: Path) -> Errors:
 
 
 def _csi(given: Object, path: Path) -> Errors:
-    yield from csi_driver_name(given.get("driver", ""), f"{path}.driver")
+    yield from checks.csi_driver_name(given.get("driver", ""), f"{path}.driver")
     if not given.get("volumeHandle"):
         yield field.required(f"{path}.volumeHandle")
     for name in (

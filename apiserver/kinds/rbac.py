@@ -1,6 +1,6 @@
 """rbac.authorization.k8s.io/v1: roles and their bindings.
 
-The rules are those of k8s.io/kubernetes pkg/apis/rbac/validation. That nobody grants what they do not hold is a matter of
+The rules are those of k8s.io/kubernetes pkg/apis/rbac/validation. That users grant only what they hold is a matter of
 authorization.
 """
 

@@ -15,7 +15,6 @@ from noxu.apiserver.kinds import checks
 from noxu.apiserver.kinds.checks import Errors
 from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.kinds.matching import repeats
-from noxu.apiserver.kinds.persistent_volumes import csi_driver_name
 from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Object, equal
 
@@ -126,7 +125,7 @@ def _validate_attachment(new: Object, old: Object | None, context: Context) -> l
 
 
 def _attachment(spec: Object, status: Object) -> Errors:
-    yield from csi_driver_name(spec.get("attacher", ""), "spec.attacher")
+    yield from checks.csi_driver_name(spec.get("attacher", ""), "spec.attacher")
     source: Object = spec.get("source") or {}
     name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
     if name is None and inline is None:
@@ -205,7 +204,7 @@ def _node_drivers(drivers: list[Object]) -> Errors:
     seen = set()
     for n, driver in enumerate(drivers):
         path, name, node = f"spec.drivers[{n}]", driver.get("name", ""), driver.get("nodeID", "")
-        yield from csi_driver_name(name, f"{path}.name")
+        yield from checks.csi_driver_name(name, f"{path}.name")
         if not node:
             yield field.required(f"{path}.nodeID")
         if len(node) > _MAX_NODE_ID:

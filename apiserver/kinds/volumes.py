@@ -13,7 +13,7 @@ from typing import Any, Final
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import Path
 from noxu.apiserver.api.meta import validate_annotations
-from noxu.apiserver.api.names import dns1123_subdomain, subdomain_name
+from noxu.apiserver.api.names import subdomain_name
 from noxu.apiserver.go import quantity
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds import checks, paths, references
@@ -263,17 +263,8 @@ def _storage_os(given: Object, path: Path) -> Errors:
     yield from _secret_reference(given, path)
 
 
-def csi_driver(name: str, path: Path) -> Errors:
-    """The name of a CSI driver, in any case."""
-    if not name:
-        yield field.required(path)
-    if len(name) > 63:
-        yield field.too_long(path, 63)
-    yield from (field.invalid(path, name, text) for text in dns1123_subdomain(name.lower()))
-
-
 def _csi(given: Object, path: Path) -> Errors:
-    yield from csi_driver(given.get("driver", ""), f"{path}.driver")
+    yield from checks.csi_driver_name(given.get("driver", ""), f"{path}.driver")
     secret = given.get("nodePublishSecretRef")
     if secret is not None and not secret.get("name"):
         yield field.required(f"{path}.nodePublishSecretRef.name")

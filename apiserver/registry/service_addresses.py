@@ -67,8 +67,11 @@ class Pool:
 
     def _hold(self, owner: Hashable, what: Allocated) -> None:
         before = self._owners.pop(owner, NOTHING)
-        self._taken.subtract((*before.addresses, *before.ports))
-        self._taken = +self._taken if len(self._taken) > 2 * len(self._owners) + 1024 else self._taken
+        released: tuple[str | int, ...] = (*before.addresses, *before.ports)
+        for taken in released:
+            self._taken[taken] -= 1
+            if not self._taken[taken]:
+                del self._taken[taken]
         if what != NOTHING:
             self._owners[owner] = what
             self._taken.update((*what.addresses, *what.ports))

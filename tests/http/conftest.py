@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
 from conformance.client import Client
 from noxu.apiserver.testing.handle import Noxu
+
+if TYPE_CHECKING:
+    from tests.http.pods import Pods
 
 GROUP: Final = "http.example.com"
 THINGS: Final = f"/apis/{GROUP}/v1/namespaces/default/things"
@@ -141,6 +144,19 @@ def thing(name: str, /, *, metadata: Any = None, **spec: Any) -> dict[str, Any]:
     }
 
 
+def ask(client: Client, method: str, path: str, body: Any = None, content: str = "application/json") -> tuple[int, Any]:
+    """(code, body) of an answer."""
+    answer = client.send(method, path, body, content)
+    return answer.code, answer.body
+
+
+@pytest.fixture
+def client(noxu: Noxu) -> Iterator[Client]:
+    """A client of the test's own server."""
+    with Client(noxu.url) as found:
+        yield found
+
+
 @pytest.fixture(scope="module")
 def served(noxu_session: Noxu) -> Iterator[Client]:
     noxu_session.apply(DEFINITION)
@@ -157,3 +173,14 @@ def things(served: Client) -> Things:
     found.ask("DELETE")
     assert found.names() == []
     return found
+
+
+@pytest.fixture
+def pods(served: Client) -> Iterator[Pods]:
+    """There are neither pods nor budgets when a test begins."""
+    from tests.http.pods import Pods  # which imports this module
+
+    found = Pods(Things(served))
+    found.clear()
+    yield found
+    found.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,6 @@ NAMESPACE = "/api/v1/namespaces/default"
 
 
 pytestmark = pytest.mark.noxu(profile="envtest", controllers=["resourcequota-controller"])
-
-
-@pytest.fixture
-def client(noxu: Noxu) -> Iterator[Client]:
-    with Client(noxu.url) as made:
-        yield made
 
 
 def create(client: Client, plural: str, kind: str, name: str = "x", **fields: Any) -> Answer:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
 from tests.http.conftest import widgets
 from tests.timing import eventually
 
 SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-
-@pytest.fixture
-def client(noxu: Noxu) -> Iterator[Client]:
-    with Client(noxu.url) as client:
-        yield client
 
 
 def remote(client: Client, group: str, version: str) -> None:

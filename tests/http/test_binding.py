@@ -16,13 +16,6 @@ SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status"
 PATHS: Final = {"pods/binding": f"{PODS}/p/binding", "bindings": f"{CORE}/bindings"}
 
 
-@pytest.fixture
-def pods(served: Client) -> Pods:
-    found = Pods(Things(served))
-    found.clear()
-    return found
-
-
 def binding(name: str = "p", node: str = "n", **metadata: Any) -> Any:
     return {
         "apiVersion": "v1",

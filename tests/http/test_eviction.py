@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -22,14 +21,6 @@ TARGETED: Final = {
     "message": "Eviction API: evicting",
 }
 REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
-
-
-@pytest.fixture
-def pods(served: Client) -> Iterator[Pods]:
-    found = Pods(Things(served))
-    found.clear()
-    yield found
-    found.clear()
 
 
 def evict(pods: Pods, query: str = "", /, name: str = "p", **options: Any) -> Reply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -88,12 +88,6 @@ async def test_what_cannot_be_shown_is_refused_before_anything_is_sent(monkeypat
     with pytest.raises(ApiError) as refused:
         await responses.list_answer(listing(9), config_maps(), accepted, include="", now=NOW)
     assert refused.value.code == 406
-
-
-@pytest.fixture
-def client(noxu: Noxu) -> Iterator[Client]:
-    with Client(noxu.url) as client:
-        yield client
 
 
 def test_a_long_table_arrives(noxu: Noxu, client: Client) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -14,12 +13,6 @@ from tests.timing import eventually
 NAMESPACES: Final = "/api/v1/namespaces"
 HELD: Final = ["example.com/wait"]
 without_controllers = pytest.mark.noxu(profile="envtest")
-
-
-@pytest.fixture
-def client(noxu: Noxu) -> Iterator[Client]:
-    with Client(noxu.url) as client:
-        yield client
 
 
 def create(client: Client, name: str = "n", **spec: Any) -> dict[str, Any]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
+from tests.http.conftest import ask
 from tests.kinds.test_certificates import CA_PEM, CSR_PEM, base64
 
 V1, V2 = (f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers" for version in ("v1", "v2"))
@@ -16,17 +14,6 @@ METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
 MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
 MERGE = "application/merge-patch+json"
-
-
-@pytest.fixture
-def client(noxu: Noxu) -> Any:
-    with Client(noxu.url) as found:
-        yield found
-
-
-def ask(client: Client, method: str, path: str, body: Any = None, content: str = "application/json") -> tuple[int, Any]:
-    answer = client.send(method, path, body, content)
-    return answer.code, answer.body
 
 
 def autoscaler(name: str, **spec: Any) -> dict[str, Any]:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 
-from conformance.client import Client
-from tests.http.conftest import Things
 from tests.http.pods import MERGE, PODS, Pods
 
 JSON_PATCH: Final = "json-patch+json"
 STRATEGIC: Final = "strategic-merge-patch+json"
 DEBUGGER: Final = {"name": "d", "image": "i"}
-
-
-@pytest.fixture
-def pods(served: Client) -> Iterator[Pods]:
-    found = Pods(Things(served))
-    found.clear()
-    yield found
-    found.clear()
 
 
 SUBRESOURCES: Final = ("ephemeralcontainers", "resize", "status")

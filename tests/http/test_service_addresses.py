@@ -5,27 +5,15 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from conformance.client import Client
 from noxu.apiserver.testing.handle import Noxu
+from tests.http.conftest import ask
 
 SERVICES = "/api/v1/namespaces/default/services"
 
 
 def service(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
-
-
-@pytest.fixture
-def client(noxu: Noxu) -> Any:
-    with Client(noxu.url) as found:
-        yield found
-
-
-def ask(client: Client, method: str, path: str, body: Any = None, content: str = "application/json") -> tuple[int, Any]:
-    answer = client.send(method, path, body, content)
-    return answer.code, answer.body
 
 
 def test_a_service_gets_an_address_and_keeps_it(client: Client) -> None:

@@ -18,7 +18,7 @@ from tests.timing import eventually
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PER_CYCLE = 10
 PER_DEFINITION = (
-    10  # containers: an empty collection, whose watches and log start anew when its definition is created again
+    10  # containers: an empty collection, whose watches and log start again when its definition is created again
 )
 WINDOWS = {Change, Entry, Event, Key, KeyValue, Rendering}
 """What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection."""

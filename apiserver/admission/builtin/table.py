@@ -7,6 +7,7 @@ written. ResourceQuota is not in the table: it counts objects of every kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from importlib import import_module
 from typing import Final, NamedTuple
 
 from noxu.apiserver.admission.builtin.rules import Permits, Rules
@@ -20,116 +21,40 @@ _REQUESTS: Final = "certificates.k8s.io/certificatesigningrequests"
 
 
 class Listed(NamedTuple):
-    """A plug-in: its name in flags, the collections of its resources, and its rules."""
+    """A plug-in: its name in flags, the collections of its resources, and where in this package its rules are.
+
+    Rules that depend on the rights of users are a function of `Permits`.
+    """
 
     name: str
     collections: tuple[str, ...]
-    load: Callable[[Permits], Rules]
+    rules: str
 
-
-def _limit_ranges(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import limit_ranges
-
-    return limit_ranges.RULES
-
-
-def _service_accounts(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import service_accounts
-
-    return service_accounts.RULES
-
-
-def _node_taints(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import node_taints
-
-    return node_taints.RULES
-
-
-def _pod_security(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import pod_security
-
-    return pod_security.RULES
-
-
-def _priorities(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import priorities
-
-    return priorities.RULES
-
-
-def _tolerations(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import tolerations
-
-    return tolerations.RULES
-
-
-def _storage_classes(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import default_classes
-
-    return default_classes.STORAGE
-
-
-def _protection(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import volumes
-
-    return volumes.PROTECTION
-
-
-def _resize(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import volumes
-
-    return volumes.RESIZE
-
-
-def _runtime_classes(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import runtime_classes
-
-    return runtime_classes.RULES
-
-
-def _approval(permits: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import certificates
-
-    return certificates.approval(permits)
-
-
-def _signing(permits: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import certificates
-
-    return certificates.signing(permits)
-
-
-def _subjects(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import certificates
-
-    return certificates.SUBJECT_RESTRICTION
-
-
-def _ingress_classes(_: Permits) -> Rules:
-    from noxu.apiserver.admission.builtin import default_classes
-
-    return default_classes.INGRESS
+    def load(self, permits: Permits) -> Rules:
+        module, _, name = self.rules.partition(".")
+        found: Rules | Callable[[Permits], Rules] = getattr(import_module(f"{__package__}.{module}"), name)
+        return found if isinstance(found, Rules) else found(permits)
 
 
 TABLE: Final = (
-    Listed("LimitRanger", ("/pods", _CLAIMS), _limit_ranges),
-    Listed("ServiceAccount", ("/pods",), _service_accounts),
-    Listed("TaintNodesByCondition", ("/nodes",), _node_taints),
-    Listed("PodSecurity", ("/namespaces", *_WITH_PODS), _pod_security),
-    Listed("Priority", ("/pods", "scheduling.k8s.io/priorityclasses"), _priorities),
-    Listed("DefaultTolerationSeconds", ("/pods",), _tolerations),
-    Listed("DefaultStorageClass", (_CLAIMS,), _storage_classes),
+    Listed("LimitRanger", ("/pods", _CLAIMS), "limit_ranges.RULES"),
+    Listed("ServiceAccount", ("/pods",), "service_accounts.RULES"),
+    Listed("TaintNodesByCondition", ("/nodes",), "node_taints.RULES"),
+    Listed("PodSecurity", ("/namespaces", *_WITH_PODS), "pod_security.RULES"),
+    Listed("Priority", ("/pods", "scheduling.k8s.io/priorityclasses"), "priorities.RULES"),
+    Listed("DefaultTolerationSeconds", ("/pods",), "tolerations.RULES"),
+    Listed("DefaultStorageClass", (_CLAIMS,), "default_classes.STORAGE"),
     Listed(
         "StorageObjectInUseProtection",
         (_CLAIMS, "/persistentvolumes", "storage.k8s.io/volumeattributesclasses"),
-        _protection,
+        "volumes.PROTECTION",
     ),
-    Listed("PersistentVolumeClaimResize", (_CLAIMS,), _resize),
-    Listed("RuntimeClass", ("/pods",), _runtime_classes),
-    Listed("CertificateApproval", (_REQUESTS,), _approval),
-    Listed("CertificateSigning", (_REQUESTS,), _signing),
-    Listed("CertificateSubjectRestriction", (_REQUESTS,), _subjects),
-    Listed("DefaultIngressClass", ("networking.k8s.io/ingresses",), _ingress_classes),
+    Listed("PersistentVolumeClaimResize", (_CLAIMS,), "volumes.RESIZE"),
+    Listed("RuntimeClass", ("/pods",), "runtime_classes.RULES"),
+    Listed("CertificateApproval", (_REQUESTS,), "certificates.approval"),
+    Listed("CertificateSigning", (_REQUESTS,), "certificates.signing"),
+    Listed("CertificateSubjectRestriction", (_REQUESTS,), "certificates.SUBJECT_RESTRICTION"),
+    Listed("DefaultIngressClass", ("networking.k8s.io/ingresses",), "default_classes.INGRESS"),
 )
 """In the order in which they run, which is upstream's (AllOrderedPlugins)."""
 
