@@ -30,6 +30,7 @@ from noxu.apiserver.controllers.bootstrap import Facts
 from noxu.apiserver.controllers.controller import Controller, Reconciler
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.go.structs import raise_recursion_limit
+from noxu.apiserver.http import metrics
 from noxu.apiserver.http.app import App
 from noxu.apiserver.http.connection import Connection
 from noxu.apiserver.http.documents import Documents
@@ -174,6 +175,7 @@ class Server:
             LargeRequests(),
         )
         self.app = app = App(backend, documents, traces_=Traces())  # the listener is on loopback
+        metrics.install(app, plane)
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
         # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.

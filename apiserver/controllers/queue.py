@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import time
 from collections import OrderedDict
 from collections.abc import Hashable
 from itertools import count
 from typing import Final, Generic, TypeVar
 
 from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers.queue_metrics import QueueMetrics
+from noxu.apiserver.instruments import Family
 
 FIRST_DELAY: Final = 0.005  # seconds before the first retry; client-go's
 LONGEST_DELAY: Final = 10.0  # seconds
@@ -34,11 +37,12 @@ class WorkQueue(Generic[K]):
     def __init__(self, clock: Clock) -> None:
         """`clock` measures `add_after`; retries run on the event loop's time."""
         self._clock = clock
-        self._ready: OrderedDict[K, None] = (
-            OrderedDict()
-        )  # taking the first key of a dict walks over those taken before
-        self._processing: set[K] = set()
-        self._ready_again: set[K] = set()  # added while they were processed
+        self.metrics = QueueMetrics()
+        self._ready: OrderedDict[K, float] = (
+            OrderedDict()  # since when; taking the first key of a dict walks over those taken before
+        )
+        self._processing: dict[K, float] = {}  # since when
+        self._ready_again: dict[K, float] = {}  # added while they were processed: since when
         self._failures: dict[K, int] = {}
         self._retries: dict[K, asyncio.TimerHandle] = {}
         self._delayed: dict[K, float] = {}  # the time at which each key of `add_after` is ready
@@ -54,13 +58,18 @@ class WorkQueue(Generic[K]):
         """Make a key ready now."""
         if self._stopped:
             return
+        self._cancel_retry(key)
+        waiting = self._ready_again if key in self._processing else self._ready
+        if key in waiting:
+            return
+        self.metrics.adds += 1
+        waiting[key] = time.monotonic()
+        if waiting is self._ready:
+            self._has_ready.set()
+
+    def _cancel_retry(self, key: K) -> None:
         if timer := self._retries.pop(key, None):
             timer.cancel()
-        if key in self._processing:
-            self._ready_again.add(key)
-            return
-        self._ready[key] = None
-        self._has_ready.set()
 
     def add_after(self, key: K, seconds: float) -> None:
         """Make a key ready after `seconds` of object time, even if it becomes ready before for another reason."""
@@ -74,6 +83,7 @@ class WorkQueue(Generic[K]):
 
     def retry(self, key: K) -> float:
         """Make a key that failed ready again, after the delay in seconds that is returned."""
+        self.metrics.retries += 1
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = min(FIRST_DELAY * 2.0 ** min(failures - 1, 30), LONGEST_DELAY)
         if not self._stopped:
@@ -98,17 +108,21 @@ class WorkQueue(Generic[K]):
         while not self._ready:
             self._has_ready.clear()
             await self._has_ready.wait()
-        key, _ = self._ready.popitem(last=False)
-        self._processing.add(key)
+        key, since = self._ready.popitem(last=False)
+        now = self._processing[key] = time.monotonic()
+        self.metrics.taken(now - since)
         return key
 
     def done(self, key: K) -> None:
         """End the processing of a key."""
-        self._processing.discard(key)
+        since = self._processing.pop(key, None)
+        if since is not None:
+            self.metrics.done(time.monotonic() - since)
         self._wake_processed()
         if key in self._ready_again:
-            self._ready_again.discard(key)
-            self.add(key)
+            self._cancel_retry(key)
+            self._ready[key] = self._ready_again.pop(key)
+            self._has_ready.set()
         elif key not in self._retries:
             self.release(key)
 
@@ -146,6 +160,11 @@ class WorkQueue(Generic[K]):
         for future in self._idle.pop(key, ()):
             if not future.done():
                 future.set_result(None)
+
+    def families(self, name: str) -> list[Family]:
+        """The metrics of the queue, whose controller has this name."""
+        now = time.monotonic()
+        return self.metrics.families(name, len(self._ready), [now - since for since in self._processing.values()])
 
     @property
     def depth(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,9 @@ from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
     from noxu.apiserver.http.openapi import OpenAPI
+
+Scrape = Callable[[str], Awaitable[Answer]]
+"""Answers with metrics, in a format that is accepted (the header Accept)."""
 
 
 class Documents:
@@ -43,6 +46,9 @@ class Documents:
         self.checks = checks
         self._now = now
         self._cbor = cbor
+        self.health_results = health.Results()
+        self.metrics: dict[str, Scrape] = {}
+        """By path."""
         self._openapi: OpenAPI | None = None
         self._made_from: Catalog | None = None
         self._made: dict[object, tuple[Object, str]] = {}
@@ -55,6 +61,8 @@ class Documents:
         parts = trimmed.split("/")[1:]
         if parts[0] in health.ENDPOINTS:
             return await self._health(parts, query)
+        if path in self.metrics:
+            return await self.metrics[path](headers.get("Accept", ""))
         if trimmed == "/version":
             negotiation.require_representation(headers.get("Accept", ""), [negotiation.JSON])
             return Answer(codec.pretty(health.version(self.own_version()), sort_keys=False))
@@ -133,13 +141,16 @@ class Documents:
             reason = await check()
             return text_answer(f"internal server error: {reason}\n", 500) if reason else text_answer("ok")
         excluded = query.get("exclude", [])
-        report = await health.report(endpoint, checks, verbose="verbose" in query, excluded=excluded)
+        report = await health.report(
+            endpoint, checks, verbose="verbose" in query, excluded=excluded, results=self.health_results
+        )
         return text_answer(report.text, 200 if report.healthy else 500)
 
     def _paths(self, status: int) -> Answer:
         """The list of all paths."""
         catalog = self._catalog()
         paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
+        paths |= self.metrics.keys()
         paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS}
         paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks.of(endpoint)}
         for group, versions in catalog.groups.items():

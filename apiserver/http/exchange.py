@@ -80,6 +80,10 @@ class Exchange:
     """The status of the answer, 0 until there is one."""
     headers: list[tuple[str, str]] = field(default_factory=list)
     """Headers that filters add to the answer, also if it is an error."""
+    received_bytes: int | None = None
+    """Bytes of the body; None if it was not read."""
+    sent_bytes: int = 0
+    """Bytes of the answer's body, as sent: compressed, perhaps. 0 for a watch."""
     weight: int = 0
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
     passed: int = 0

@@ -135,6 +135,8 @@ class InFlight(Filter):
         self._unsent = unsent
         self._limits = (limit, mutating_limit)
         self._counts = [0, 0]  # reading, mutating
+        self._second = 0.0
+        self._highest = [[0, 0], [0, 0]]  # in the last second and in this one
 
     def enter(self, exchange: Exchange) -> None:
         kind = self._kind(exchange)
@@ -146,6 +148,21 @@ class InFlight(Filter):
             error.text, error.retry_after = f"{error.message}\n", 1
             raise error
         self._counts[kind] += 1
+        if exchange.received >= self._second + 1:
+            self._begin_second(exchange.received)
+        if self._counts[kind] > self._highest[1][kind]:
+            self._highest[1][kind] = self._counts[kind]
+
+    def highest(self, now: float) -> tuple[int, int]:
+        """The maximum number of requests in the last second: that only read, and others."""
+        if now >= self._second + 1:
+            self._begin_second(now)
+        before, current = self._highest
+        return max(before[0], current[0]), max(before[1], current[1])
+
+    def _begin_second(self, now: float) -> None:
+        self._highest = [self._highest[1] if now < self._second + 2 else list(self._counts), list(self._counts)]
+        self._second = now
 
     def finish(self, exchange: Exchange) -> None:
         kind = self._kind(exchange)

@@ -353,7 +353,7 @@ async def receive_body(exchange: Exchange) -> bytes:
     """The body. A large request waits for a slot here and keeps it until it is answered. Raises ApiError."""
     body = await read_body(exchange.request)
     backend, name = exchange.backend, exchange.info.name
-    exchange.weight = len(body)
+    exchange.weight = exchange.received_bytes = len(body)
     if name:
         exchange.weight += backend.reader.size(exchange.resource, namespace_of(exchange), name)
     if exchange.weight > LOOP_LIMIT and not exchange.has_slot:

@@ -46,7 +46,7 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
     accept_encoding = request.headers.get("Accept-Encoding", "")
     if not isinstance(answer.body, (bytes, tuple)):
         gzip = negotiation.accepts_gzip(accept_encoding)
-        return await _send_chunks(request, answer.body, headers, unsent, gzip=gzip)
+        return await _send_chunks(exchange, answer.body, headers, unsent, gzip=gzip)
     parts = (answer.body,) if isinstance(answer.body, bytes) else answer.body
     size = len(answer.body) if isinstance(answer.body, bytes) else sum([len(part) for part in parts])
     if size > negotiation.GZIP_THRESHOLD and negotiation.compresses(accept_encoding, size):
@@ -54,6 +54,7 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
         headers.add("Vary", "Accept-Encoding")  # besides a Vary: Accept of some documents
         parts = (await asyncio.to_thread(_gzip, parts),)
         size = len(parts[0])
+    exchange.sent_bytes = 0 if request.method == "HEAD" else size
     reason = _REASONS.get(answer.status, "")
     response: web_response.StreamResponse
     in_pieces = size > PIECE and request.method != "HEAD"
@@ -78,7 +79,7 @@ def _is_closing(request: web_request.BaseRequest) -> bool:
 
 
 async def _send_chunks(
-    request: web_request.BaseRequest,
+    exchange: Exchange,
     chunks: AsyncIterable[bytes],
     headers: CIMultiDict[str],
     unsent: Unsent,
@@ -86,6 +87,7 @@ async def _send_chunks(
     gzip: bool,
 ) -> web_response.StreamResponse:
     """Send a body chunk by chunk; other tasks run in between."""
+    request = exchange.request
     compressor = zlib.compressobj(1, wbits=31) if gzip else None
     if gzip:
         headers["Content-Encoding"] = "gzip"
@@ -97,9 +99,12 @@ async def _send_chunks(
         async for chunk in chunks:
             compressed = compressor.compress(chunk) if compressor else chunk
             await _write(request, response, (compressed,), unsent)
+            exchange.sent_bytes += len(compressed)
             await asyncio.sleep(0)
         if compressor:
-            await response.write(compressor.flush())
+            rest = compressor.flush()
+            await response.write(rest)
+            exchange.sent_bytes += len(rest)
     await response.write_eof()
     return response
 

@@ -28,8 +28,13 @@ class Watches:
     """The watches of one server."""
 
     def __init__(self) -> None:
-        self._streams: set[watch.Stream] = set()
+        self._streams: dict[watch.Stream, Exchange] = {}
         self.quota = WatchQuota()
+
+    @property
+    def open(self) -> list[Exchange]:
+        """The requests of all watches."""
+        return list(self._streams.values())
 
     def end(self) -> None:
         """End all watches immediately."""
@@ -84,7 +89,7 @@ class Watches:
         allow_unsent(request, watch.HIGH_WATER)
         stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe)
         stream.after = after
-        self._streams.add(stream)
+        self._streams[stream] = exchange
         try:
             if upgrade:
                 async with _until_closed(socket, stream):
@@ -97,7 +102,7 @@ class Watches:
                 reset(request.transport)
             raise
         finally:
-            self._streams.discard(stream)
+            self._streams.pop(stream, None)
             allow_unsent(request, 0)
         return response
 

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.instruments import Family
 from noxu.apiserver.values import Object
 
 log = logging.getLogger("noxu")
@@ -39,26 +41,63 @@ class Report(NamedTuple):
     text: str
 
 
+class Results:
+    """The results of health checks, as component-base's metrics/prometheus/slis counts them."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], bool] = {}
+        self._counts: dict[tuple[str, str, str], int] = {}
+
+    def add(self, name: str, endpoint: str, *, passed: bool) -> None:
+        self._last[name, endpoint] = passed
+        counted = (name, endpoint, "success" if passed else "error")
+        self._counts[counted] = self._counts.get(counted, 0) + 1
+
+    def families(self) -> list[Family]:
+        return [
+            Family(
+                "kubernetes_healthcheck",
+                "gauge",
+                "This metric records the result of a single healthcheck.",
+                ("name", "type"),
+                [(check, float(passed)) for check, passed in self._last.items()],
+            ),
+            Family(
+                "kubernetes_healthchecks_total",
+                "counter",
+                "This metric records the results of all healthcheck.",
+                ("name", "type", "status"),
+                list(self._counts.items()),
+            ),
+        ]
+
+
 async def alive() -> str:
     """The check `ping`, which always passes."""
     return ""
 
 
-async def report(endpoint: str, checks: Mapping[str, Check], *, verbose: bool, excluded: list[str]) -> Report:
+async def report(
+    endpoint: str, checks: Mapping[str, Check], *, verbose: bool, excluded: list[str], results: Results | None = None
+) -> Report:
     """Run the checks of an endpoint, except the excluded ones, and log the reasons of those that fail."""
+    results = results or Results()
     lines, healthy = [], True
     for name, check in checks.items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
-        elif reason := await check():
+            continue
+        reason = await check()
+        results.add(name, endpoint, passed=not reason)
+        if reason:
             healthy = False
             log.warning("%s check failed: %s: %s", endpoint, name, reason)
             lines.append(f"[-]{name} failed: reason withheld")
         else:
             lines.append(f"[+]{name} ok")
-    unknown = [f'"{name}"' for name in excluded if name not in checks]
+    unknown = [quote(name) for name in sorted(set(excluded)) if name not in checks]
     if unknown:
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(unknown)}")
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(unknown)}")
     if healthy and not verbose:
         return Report(True, "ok")
     lines.append(f"{endpoint} check {'passed' if healthy else 'failed'}\n")

@@ -163,6 +163,8 @@ class Outcome:
     audit_annotations: dict[str, str] = field(default_factory=dict)
     failed_rules: list[FailedRule] = field(default_factory=list)
     """The CEL rules (x-kubernetes-validations) that are not satisfied."""
+    webhook_seconds: float = 0
+    """How long it waited for admission webhooks."""
 
     def reset(self, warned: int) -> None:
         """Drop everything except the first `warned` warnings."""

@@ -29,8 +29,8 @@ REPORTS: list[tuple[str, str, bool, list[str], bool, str]] = [
     ("the one that fails is excluded", "b", False, ["b"], True, "ok"),
     ("it is excluded, verbose", "b", True, ["b"], True, "[+]a ok\n[+]b excluded: ok\nreadyz check passed\n"),
     ("all are excluded", "ab", False, ["a", "b"], True, "ok"),
-    ("what does not exist is excluded", "", True, ["c", "d"], True,
-     f'[+]a ok\n[+]b ok\n{UNKNOWN}"c", "d"\nreadyz check passed\n'),
+    ("what does not exist is excluded", "", True, ["d", "c"], True,
+     f'[+]a ok\n[+]b ok\n{UNKNOWN}"c","d"\nreadyz check passed\n'),
     ("and the server fails", "a", False, ["c"], False,
      f'[-]a failed: reason withheld\n[+]b ok\n{UNKNOWN}"c"\nreadyz check failed\n'),
 ]  # fmt: skip

@@ -1,0 +1,106 @@
+"""Measures what metrics cost: `python -m benchmarks.metrics [--series N]`.
+
+Prints the processor time of counting a request, and its ratio to parsing the target of the same request, which every request
+needs; and for a scrape of N series the longest time for which the event loop is held, beside the time of the text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from noxu.apiserver.control_plane import assemble
+from noxu.apiserver.http.request import parse_target
+from noxu.apiserver.http.request_metrics import RequestMetrics
+from noxu.apiserver.instruments import Family
+from noxu.apiserver.observability.metrics import render
+from noxu.apiserver.registry.draft import Outcome
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.storage.memory import MemoryStore
+
+TARGETS = (
+    ("GET", "/api/v1/namespaces/default/configmaps/a"),
+    ("GET", "/apis/batch/v1/namespaces/default/jobs"),
+    ("PUT", "/apis/apps/v1/namespaces/default/deployments/a/status"),
+)
+CALLS = 20_000
+ROUNDS = 7
+
+
+def exchange_of(method: str, target: str) -> Any:
+    path, query, _, info = parse_target(method, target)
+    return SimpleNamespace(
+        request=SimpleNamespace(method=method, headers={}),
+        path=path,
+        query=query,
+        info=info,
+        code=200,
+        received=0.0,
+        times={"answered": 0.003},
+        outcome=Outcome(),
+        sent_bytes=3000,
+        received_bytes=3000,
+    )
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """The processor time of a call, the best of several rounds."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        for _ in range(CALLS):
+            function()
+        best = min(best, (time.process_time() - start) / CALLS)
+    return best
+
+
+def count_requests() -> None:
+    catalog = assemble(MemoryStore()).catalog.current
+    metrics = RequestMetrics(lambda: catalog)
+    for method, target in TARGETS:
+        exchange = exchange_of(method, target)
+        counting = seconds(lambda exchange=exchange: metrics(exchange))  # type: ignore[misc]
+        parsing = seconds(lambda method=method, target=target: parse_target(method, target))  # type: ignore[misc]
+        print(f"{method} {target}: {counting * 1e6:.2f} µs, {counting / parsing:.2f} of parsing the target")
+
+
+async def scrape(series: int) -> None:
+    """Of the series of histograms with 23 buckets."""
+    numbers = [((str(n),), [1.0] * 25) for n in range(series // 26)]
+    family = Family("sizes", "histogram", "", ("name",), numbers, tuple(float(n) for n in range(23)))
+    longest, done = 0.0, asyncio.Event()
+
+    async def watch_the_loop() -> None:
+        nonlocal longest
+        while not done.is_set():
+            start = time.perf_counter()
+            await asyncio.sleep(0)
+            longest = max(longest, time.perf_counter() - start)
+
+    watcher = asyncio.create_task(watch_the_loop())
+    for _ in range(3):  # the first one imports the library
+        longest = 0.0
+        start = time.perf_counter()
+        text = await offload(LOOP_LIMIT + 1, render, [family], "")
+        taken = time.perf_counter() - start
+    done.set()
+    await watcher
+    print(
+        f"{series} series: {len(text.body)} bytes in {taken * 1e3:.0f} ms, the loop held for {longest * 1e3:.1f} ms at most"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What metrics cost")
+    parser.add_argument("--series", type=int, default=10_000)
+    arguments = parser.parse_args()
+    count_requests()
+    asyncio.run(scrape(arguments.series))
+
+
+if __name__ == "__main__":
+    main()
