@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
-from noxu.apiserver import admission_plugins
+from noxu.apiserver import admission_plugins, authorization_modes
 from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import GATES
@@ -114,6 +114,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
     )
+    _authorization(command)
     _feature_gates(command)
     command.add_argument(
         "files",
@@ -121,6 +122,17 @@ def _serve(command: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="CRDs and objects to load at the start: YAML or JSON files, directories, - for stdin",
+    )
+
+
+def _authorization(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--authorization-mode",
+        action="append",
+        default=None,
+        metavar="MODE,...",
+        help=f"who decides what users may do, asked in the given order: {', '.join(authorization_modes.MODES)} (default: AlwaysAllow, and "
+        "RBAC in the profile cluster)",
     )
 
 
@@ -344,6 +356,11 @@ def _error_in(options: argparse.Namespace) -> str:
             return f"argument --feature-gates: {error}"
     if options.command == "serve" and (refused := _controllers_error(options)):
         return refused
+    if options.command == "serve" and options.authorization_mode is not None:
+        try:
+            options.authorization_mode = authorization_modes.modes(options.authorization_mode)
+        except ValueError as error:
+            return f"argument --authorization-mode: {error}"
     if "disable_admission_plugins" in options:
         enable, disable = options.enable_admission_plugins, options.disable_admission_plugins
         try:

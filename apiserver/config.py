@@ -37,6 +37,7 @@ class Config:
     `admission_plugins`: the plug-ins that run.
     `event_ttl`: the seconds for which Events are retained after their last write; 0: until they are deleted.
     `controllers`: the list of kube-controller-manager's controllers to run; None: those of the profile.
+    `authorization_modes`: those of --authorization-mode; None: RBAC in the profile cluster, else AlwaysAllow.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     """
 
@@ -54,3 +55,4 @@ class Config:
     controllers: tuple[str, ...] | None = None
     admission_plugins: frozenset[str] = default(controllers=True)
     kinds: tuple[Path, ...] = ()
+    authorization_modes: tuple[str, ...] | None = None

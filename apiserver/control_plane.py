@@ -15,9 +15,10 @@ from typing import Any, Final
 from noxu.apiserver.admission import plugins
 from noxu.apiserver.admission.chain import Chain
 from noxu.apiserver.admission_plugins import DEFAULT
+from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.containment import Contained
-from noxu.apiserver.controllers import manager
+from noxu.apiserver.controllers import access_rules, manager
 from noxu.apiserver.controllers.api_services import APIServiceController
 from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts
 from noxu.apiserver.controllers.controller import Reconciler
@@ -30,6 +31,7 @@ from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.registry import custom
+from noxu.apiserver.registry.access import Authorize
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
@@ -44,6 +46,8 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.service_addresses import Pool
 from noxu.apiserver.registry.subresources import ACTIONS
 from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.security.authorization import authorizer
+from noxu.apiserver.security.rbac import Policy
 from noxu.apiserver.security.reviews import Reviews
 from noxu.apiserver.security.tokens import Tokens
 from noxu.apiserver.values import Object
@@ -69,6 +73,8 @@ class ControlPlane:
     admission: Chain
     tokens: Tokens
     writer: Writer
+    authorize: Authorize
+    """Answers what users may do."""
     controllers: list[Reconciler[Any]]
     """Those that requests depend on: they run before the first one."""
     background_controllers: list[Reconciler[Any]]
@@ -125,6 +131,7 @@ def assemble(
     root_ca: str = "",
     admission_plugins: Collection[str] = DEFAULT,
     foreign: Iterable[Object] = (),
+    modes: Sequence[str] = (ALWAYS_ALLOW,),
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
@@ -133,7 +140,7 @@ def assemble(
     None: the default of their kind). `admission_plugins` are the admission plug-ins that run. `controllers` is the list of
     kube-controller-manager's controllers, as in `--controllers`. `facts` describe a server; without them the objects that a
     server creates about itself are missing. `root_ca` is the CA of its certificate in PEM. `foreign` are definitions of
-    further kinds, which are served without being stored themselves.
+    further kinds, which are served without being stored themselves. `modes` are the modes of authorization.
     """
     served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()], served))
@@ -142,6 +149,8 @@ def assemble(
     conversions = Conversions(caller or no_caller, identifiers=identifiers)
     chain = admission_chain(catalog.current, caller, admission_plugins)
     tokens = Tokens()
+    policy = Policy()
+    authorize = authorizer(modes, policy)
     environment = Environment(
         reader,
         persistence,
@@ -168,6 +177,7 @@ def assemble(
         DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
         addresses,
         *_expiry(reader, persistence, catalog, clock, event_ttl),
+        *([_access_rules(reader, catalog, policy, clock)] if RBAC in modes else []),
     ]
     background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
@@ -186,9 +196,15 @@ def assemble(
         chain,
         tokens,
         writer,
+        authorize,
         own,
         background,
     )
+
+
+def _access_rules(reader: Reader, catalog: LiveCatalog, policy: Policy, clock: Clock) -> Reconciler[Any]:
+    resources = {plural: resource_of(catalog, access_rules.GROUP, plural) for plural in access_rules.PLURALS}
+    return access_rules.AccessRuleController(reader, resources, policy, clock)
 
 
 def _api_services(

@@ -22,6 +22,7 @@ from aiohttp import web_server
 
 from noxu.apiserver import loading, manifests
 from noxu.apiserver.api.hosts import is_loopback
+from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import Config
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
@@ -137,6 +138,7 @@ class Server:
             facts=Facts(listener.getsockname()[1], socket.gethostname(), self.identifiers.new_uid(), host_address()),
             admission_plugins=self.config.admission_plugins,
             foreign=_foreign_kinds(self.config.kinds),
+            modes=_modes_of(self.config),
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
@@ -173,6 +175,7 @@ class Server:
             plane.features,
             plane.tokens,
             LargeRequests(),
+            plane.authorize,
         )
         self.app = app = App(backend, documents, traces_=Traces())  # the listener is on loopback
         metrics.install(app, plane)
@@ -246,6 +249,13 @@ def _controllers_of(config: Config) -> Sequence[str]:
     except ValueError as error:
         raise StartError(str(error)) from None
     return controllers
+
+
+def _modes_of(config: Config) -> Sequence[str]:
+    """The modes of authorization."""
+    if config.authorization_modes is not None:
+        return config.authorization_modes
+    return (RBAC,) if config.profile == "cluster" else (ALWAYS_ALLOW,)
 
 
 def _health_of(controller: Reconciler[Any]) -> health.Check:

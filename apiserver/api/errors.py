@@ -108,6 +108,8 @@ def generate_name_conflict(resource: Qualified, name: str) -> ApiError:
 
 
 def forbidden(resource: Qualified, name: str, why: str) -> ApiError:
+    if not resource.name:
+        return ApiError(403, f"forbidden: {why}", "Forbidden", _details(resource, name))
     subject = f"{resource} {quote(name)}" if name else str(resource)
     return ApiError(403, f"{subject} is forbidden: {why}", "Forbidden", _details(resource, name))
 

@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
         controllers=options.controllers,
         admission_plugins=options.admission_plugins,
         kinds=tuple(options.kinds),
+        authorization_modes=options.authorization_mode,
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module

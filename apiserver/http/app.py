@@ -27,6 +27,7 @@ from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.http.watch_requests import Watches
 from noxu.apiserver.identifiers import new_uuid
 from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.security.authentication import Authenticator
 from noxu.storage.types import StoreError
 
 log = logging.getLogger("noxu")
@@ -42,8 +43,11 @@ class App:
         own_names: Iterable[str] = (),
         traces_: traces.Traces | None = None,
         sinks: Sequence[Sink] = (),
+        authenticator: Authenticator | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback. `traces_` None disables tracing.
+
+        Without an `authenticator` every client is anonymous.
 
         Each sink is called with every exchange, after its answer.
         """
@@ -56,8 +60,8 @@ class App:
         self.connections = OpenConnections(max_connections())
         self.filters = filters.chain(
             own_names=frozenset(own_names),
-            authenticator=None,
-            authorize=None,
+            authenticator=authenticator,
+            authorize=backend.authorize,
             traces=traces_,
             unsent=self.unsent,
         )

@@ -19,7 +19,7 @@ from aiohttp import web_request
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.features import Features
 from noxu.apiserver.http.request import NO_RESOURCE, Query, RequestInfo
-from noxu.apiserver.registry.access import ANONYMOUS, User
+from noxu.apiserver.registry.access import ANONYMOUS, Authorize, Decision, User, allow_everything
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.draft import Outcome
 from noxu.apiserver.registry.offload import LargeRequests, offload
@@ -49,6 +49,7 @@ class Backend:
     features: Features
     tokens: Tokens
     large_requests: LargeRequests
+    authorize: Authorize = allow_everything
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +70,8 @@ class Exchange:
     resource: Resource = field(init=False)
     """Set by routing, when `times` has "routed"; requests for documents have none."""
     user: User = ANONYMOUS
+    decision: Decision | None = None
+    """The answer whether the user may do it; None if it was refused before that was asked."""
     deadline: float = math.inf
     """When it must be answered; infinite for watches and documents."""
     outcome: Outcome = field(default_factory=Outcome)

@@ -13,7 +13,7 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Warnings          warnings of handlers and later filters become headers
     Authenticate      sets the user; without an authenticator every client is anonymous
     InFlight          limits the number of requests that are handled or answered at the same time
-    Authorize         without `authorize` every user may do everything
+    Authorize         refuses what the user may not do
     Tracing           traces a write on request
     LargeRequestSlot  releases the slot that a handler has taken for a large body
 
@@ -33,14 +33,14 @@ from noxu.apiserver.api.hosts import is_loopback, split_host
 from noxu.apiserver.http import framing, negotiation
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.options import request_timeout
-from noxu.apiserver.http.request import parse_target
+from noxu.apiserver.http.request import first, parse_target, selected_name
 from noxu.apiserver.http.traces import HEADER, Traces, is_requested
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.registry import access
 from noxu.apiserver.registry.access import Attributes
 from noxu.apiserver.security.authentication import Authenticator
-from noxu.apiserver.security.authorization import refusal
+from noxu.apiserver.security.authorization import NOSNIFF, refusal
 
 REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
@@ -180,32 +180,54 @@ _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
 
 
 class Authorize(Filter):
-    """Refuse what the user may not do. `authorize` None: every user may do everything."""
+    """Refuse what the user may not do.
 
-    def __init__(self, authorize: access.Authorize | None) -> None:
+    It comes before routing: who may not do anything does not learn what exists.
+    """
+
+    def __init__(self, authorize: access.Authorize) -> None:
         self._authorize = authorize
 
     def enter(self, exchange: Exchange) -> None:
-        if self._authorize is None:
+        if self._authorize is access.allow_everything:
+            exchange.decision = access.ALLOWED
             return
-        info = exchange.info
-        asked = (
-            Attributes(
-                exchange.user,
-                info.verb,
-                info.group,
-                info.version,
-                info.resource,
-                info.subresource,
-                info.namespace,
-                info.name,
-            )
-            if info.is_resource
-            else Attributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
-        )
+        asked = attributes_of(exchange)
         decision = self._authorize(asked)
-        if not decision.allowed:
-            raise refusal(asked, decision)
+        exchange.decision = decision
+        if decision.allowed:
+            return
+        if not decision.error:
+            exchange.headers.append(NOSNIFF)
+        raise refusal(asked, decision, exchange.request.raw_path)
+
+
+def attributes_of(exchange: Exchange) -> Attributes:
+    """What the user of a request asks to do."""
+    info = exchange.info
+    if not info.is_resource:
+        return Attributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
+    name, fields, labels = info.name, "", ""
+    if exchange.query and info.verb in _OF_COLLECTIONS:
+        fields, labels = first(exchange.query, "fieldSelector"), first(exchange.query, "labelSelector")
+        if not name and not info.watching and info.verb != "deletecollection":
+            name = selected_name(fields)
+    return Attributes(
+        exchange.user,
+        info.verb,
+        info.group,
+        info.version,
+        info.resource,
+        info.subresource,
+        info.namespace,
+        name,
+        None,
+        fields,
+        labels,
+    )
+
+
+_OF_COLLECTIONS: Final = frozenset({"list", "watch", "deletecollection"})
 
 
 class Tracing(Filter):
@@ -251,7 +273,7 @@ def chain(
     *,
     own_names: frozenset[str],
     authenticator: Authenticator | None,
-    authorize: access.Authorize | None,
+    authorize: access.Authorize,
     traces: Traces | None,
     unsent: Unsent,
 ) -> tuple[Filter, ...]:

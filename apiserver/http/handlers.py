@@ -193,6 +193,7 @@ def _write_request(
         exchange.backend.features,
         exchange.deadline,
         exchange.weight,
+        authorize=exchange.backend.authorize,
         parent=None if body_resource is None else resource,
     )
 

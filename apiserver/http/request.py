@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 from noxu.apiserver.api.errors import ApiError, bad_request
+from noxu.apiserver.api.names import path_segment_name
+from noxu.apiserver.api.selectors import parse_fields
 from noxu.apiserver.go.text import quote
 
 _VERBS: Final = {
@@ -147,6 +149,20 @@ def resource_info(method: str, path: str, query: Query) -> RequestInfo:
         verb = "watch"
     more = len(rest) > 3
     return RequestInfo(True, verb, group, version, resource, namespace, name, subresource, in_namespace, watching, more)
+
+
+def selected_name(selector: str) -> str:
+    """The name of the only object that a field selector can match, "" if there may be others.
+
+    A list or watch of one object by its name is authorized like a request for it.
+    """
+    if "metadata.name" not in selector:
+        return ""
+    try:
+        name = parse_fields(selector).exact("metadata.name") or ""
+    except ValueError:  # refused later
+        return ""
+    return "" if path_segment_name(name) else name
 
 
 def check_namespace(namespace: str) -> None:

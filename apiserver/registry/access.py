@@ -25,8 +25,9 @@ ANONYMOUS: Final = User()
 class Attributes(NamedTuple):
     """What a user asks to do (upstream's authorizer.Attributes): a verb on a resource, or on a path of no resource.
 
-    `resource` is a plural, "" for paths of no resource; only these have a `path`. `namespace` "" means the cluster scope or
-    all namespaces; `name` "" means the collection. The selectors are those of the query, "" without one.
+    `resource` is a plural. `path` is None if the request is for a resource; else it is the path, and only the user and the
+    verb count besides. `namespace` "" means the cluster scope or all namespaces; `name` "" means the collection. The
+    selectors are those of the query, "" without one.
     """
 
     user: User
@@ -37,7 +38,7 @@ class Attributes(NamedTuple):
     subresource: str = ""
     namespace: str = ""
     name: str = ""
-    path: str = ""
+    path: str | None = None
     field_selector: str = ""
     label_selector: str = ""
 
@@ -45,8 +46,8 @@ class Attributes(NamedTuple):
 class Decision(NamedTuple):
     """The answer of an authorizer.
 
-    `reason` says why, for access reviews and for the end of the message of a refusal. `error` is what failed on the way,
-    such as a missing role; the answer holds in spite of it.
+    `reason` says why, for access reviews and for the end of the message of a refusal. `error` is what failed on the way; the
+    user may do it in spite of an error, but without an error the answer might have been another one if they may not.
     """
 
     allowed: bool
@@ -58,6 +59,9 @@ Authorize: TypeAlias = Callable[[Attributes], Decision]
 """Answers a question about access. Reads no storage, so that it is answered at once."""
 
 
+ALLOWED: Final = Decision(allowed=True)
+
+
 def allow_everything(attributes: Attributes) -> Decision:  # noqa: ARG001 - an `Authorize`
     """Every user may do everything (upstream's AlwaysAllow)."""
-    return Decision(allowed=True)
+    return ALLOWED

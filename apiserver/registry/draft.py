@@ -17,7 +17,7 @@ from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.apiserver.registry.access import ANONYMOUS, User
+from noxu.apiserver.registry.access import ANONYMOUS, Authorize, User, allow_everything
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.entry import Entry, body_at, body_before_storage
 from noxu.apiserver.registry.patch import ObjectPatch
@@ -141,6 +141,8 @@ class WriteRequest(NamedTuple):
     """A write of the server itself, without admission."""
     of_collection: bool = False
     """The URL is that of a collection, and `name` one of its objects; admission sees no name."""
+    authorize: Authorize = allow_everything
+    """Answers what else the user may do. The server itself may do everything."""
     parent: Resource | None = None
     """The resource in the URL, if `resource` is the kind of the body of its subresource; else None."""
 
@@ -217,6 +219,9 @@ class Follower(Protocol):
         ...
 
 
+Guard: TypeAlias = Callable[["Draft"], None]
+"""Refuses to create or update an object that gives more rights than the user has. Raises ApiError."""
+
 Reviewer = Callable[["Draft"], Awaitable[Object]]
 """Computes the status of a virtual object (a review)."""
 
@@ -253,6 +258,8 @@ class Environment:
     followers: dict[str, Follower] = field(default_factory=dict)
     """By collection."""
     allocators: dict[str, Allocate] = field(default_factory=dict)
+    """By collection."""
+    guards: Mapping[str, Guard] = field(default_factory=dict)
     """By collection."""
     actions: Mapping[str, Act] = field(default_factory=dict)
     """What subresources do with bodies of other kinds, by these kinds."""

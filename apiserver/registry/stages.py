@@ -31,6 +31,7 @@ from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.go.time import unix_nanos
 from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.registry import ownership
+from noxu.apiserver.registry.access import Attributes
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
 from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
@@ -459,6 +460,37 @@ def _malformed(draft: Draft, name: Json, why: str) -> ApiError:
     error = fields.invalid("metadata", Verbatim(compact_json(draft.new["metadata"])), why)
     what = errors.Qualified(draft.resource.group, draft.resource.kind)
     return errors.invalid(what, name if isinstance(name, str) else "", [error])
+
+
+def guard(draft: Draft) -> None:
+    """Refuse an object that gives more rights than the user has: after mutating admission, before validation, as upstream."""
+    check = draft.environment.guards.get(draft.resource.collection)
+    if check is not None and not draft.request.internal:
+        check(draft)
+
+
+def authorize_creation(draft: Draft) -> None:
+    """Refuse to create an object by an update or apply if its user may not create it (upstream's withAuthorization)."""
+    request, resource = draft.request, draft.resource
+    if draft.operation != "CREATE" or request.internal:
+        return
+    decision = request.authorize(
+        Attributes(
+            request.user,
+            "create",
+            resource.group,
+            resource.version,
+            resource.plural,
+            request.subresource,
+            request.namespace,
+            request.name,
+        )
+    )
+    if decision.allowed:
+        return
+    if decision.error:
+        raise errors.internal_error(decision.error)
+    raise errors.forbidden(resource.group_resource, request.name, decision.reason)
 
 
 def admit(draft: Draft) -> Awaitable[None] | None:

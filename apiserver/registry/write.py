@@ -1,7 +1,7 @@
 """The stages of each kind of write in order, and the driver that runs them. No other module defines an order of stages.
 
-    read → decode → PRUNE → refuse unknown fields → address → default → find → own → MUTATE → PRUNE → default → lock
-         → identify → prepare → allocate → validate → VALIDATE → encode → persist → settle
+    read → decode → PRUNE → refuse unknown fields → address → default → find → own → MUTATE → PRUNE → default → guard
+         → lock → identify → prepare → allocate → validate → authorize creation → VALIDATE → encode → persist → settle
 
 Each action is a tuple of the same stages (`registry.stages`), here CREATE and REPLACE. The driver runs them in order, small
 drafts in the event loop, and drafts that are large, or take too long, in a thread. If another write changes the object
@@ -40,6 +40,7 @@ from noxu.apiserver.registry.stages import (
     admit,
     allocate,
     answer,
+    authorize_creation,
     await_grace,
     check_action,
     check_preconditions,
@@ -50,6 +51,7 @@ from noxu.apiserver.registry.stages import (
     encode,
     finalize,
     find,
+    guard,
     identify,
     keep_times,
     lock,
@@ -77,8 +79,8 @@ from noxu.apiserver.registry.trace import Trace
 GENERATE_NAME_ATTEMPTS: Final = 8
 
 _ARRIVE: Final[tuple[Stage, ...]] = (decode, prune, refuse_unknown, address, default)
-_MUTATE: Final[tuple[Stage, ...]] = (mutate, prune_mutated, default_mutated)
-_DECIDE: Final[tuple[Stage, ...]] = (lock, identify, prepare, allocate, validate, admit, keep_times)
+_MUTATE: Final[tuple[Stage, ...]] = (mutate, prune_mutated, default_mutated, guard)
+_DECIDE: Final[tuple[Stage, ...]] = (lock, identify, prepare, allocate, validate, authorize_creation, admit, keep_times)
 _STORE: Final[tuple[Stage, ...]] = (encode, persist, settle)
 
 CREATE: Final = (

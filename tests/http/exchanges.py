@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -18,6 +18,7 @@ from noxu.apiserver.http.documents import Documents
 from noxu.apiserver.http.exchange import Backend, Exchange
 from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.observability import health
+from noxu.apiserver.registry.access import ANONYMOUS, User
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.storage.memory import MemoryStore
 
@@ -32,7 +33,7 @@ class Reply(NamedTuple):
 
 def backend_of(plane: ControlPlane, **parts: Any) -> Backend:
     """The backend of a control plane; `parts` replace some of it."""
-    names = ("reader", "writer", "persistence", "catalog", "clock", "features", "tokens")
+    names = ("reader", "writer", "persistence", "catalog", "clock", "features", "tokens", "authorize")
     found: dict[str, Any] = {name: getattr(plane, name) for name in names}
     return Backend(**found | {"large_requests": LargeRequests()} | parts)
 
@@ -59,14 +60,32 @@ class ServedApp:
             return Reply(answer.status, await answer.text(), answer.headers.copy())
 
 
+class NamedUsers:
+    """Believes what clients say: X-User is the name, X-Groups are the groups. Without X-User a client is anonymous."""
+
+    def authenticate(self, headers: Mapping[str, str]) -> User:
+        name = headers.get("X-User")
+        groups = headers.get("X-Groups")
+        return User(name, "", (*(groups.split(",") if groups else ()), "system:authenticated")) if name else ANONYMOUS
+
+
 @contextlib.asynccontextmanager
 async def serving_app(
-    *sinks: Callable[[Exchange], None], traces: Traces | None = None, checks: health.Checks | None = None
+    *sinks: Callable[[Exchange], None],
+    traces: Traces | None = None,
+    checks: health.Checks | None = None,
+    **parts: Any,
 ) -> AsyncIterator[ServedApp]:
-    """`sinks` are called after the one that records."""
+    """`sinks` are called after the one that records. `parts` are those of `assemble`."""
     exchanges: list[Exchange] = []
-    async with running(assemble(MemoryStore())) as plane:
-        app = App(backend_of(plane), documents_of(plane, checks), traces_=traces, sinks=[exchanges.append, *sinks])
+    async with running(assemble(MemoryStore(), **parts)) as plane:
+        app = App(
+            backend_of(plane),
+            documents_of(plane, checks),
+            traces_=traces,
+            sinks=[exchanges.append, *sinks],
+            authenticator=NamedUsers(),
+        )
         server = RawTestServer(app.handle)
         await server.start_server()  # which cancels the handlers of clients that are gone
         try:

@@ -27,7 +27,7 @@ from noxu.apiserver.http.filters import (
 )
 from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.unsent import Unsent
-from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Decision, User
+from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
 from tests.http.exchanges import MAPS
 
 
@@ -50,7 +50,7 @@ def chain(**parts: Any) -> tuple[Filter, ...]:
     defaults: dict[str, Any] = {
         "own_names": frozenset(),
         "authenticator": None,
-        "authorize": None,
+        "authorize": allow_everything,
         "traces": None,
         "unsent": Unsent(),
     }
@@ -287,7 +287,7 @@ def test_the_authorizer_sees_the_user_and_the_request(
     exchange = parsed(method, target)
     exchange.user = User(name)
     assert refusal(Authorize(only_reading_for_eve), exchange) == expected
-    assert refusal(Authorize(None), exchange) is None
+    assert refusal(Authorize(allow_everything), exchange) is None
 
 
 # -- InFlight ---------------------------------------------------------------------------------------------------------

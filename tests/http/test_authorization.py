@@ -1,0 +1,221 @@
+"""Authorization over HTTP: what the filter asks, that a refusal comes before routing, and that changes act at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+
+from noxu.apiserver.values import Object
+from tests.http.exchanges import Reply, ServedApp, serving_app
+
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+MAPS: Final = "/api/v1/namespaces/default/configmaps"
+MASTER: Final = {"X_User": "root", "X_Groups": "system:masters"}
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[ServedApp]:
+    async with serving_app(modes=("RBAC",)) as served:
+        yield served
+
+
+async def send(app: ServedApp, user: str, method: str, path: str, body: Any = None, **headers: str) -> Reply:
+    """A request by a user; "" is anonymous, and `root` is in system:masters."""
+    given = {"X-User": user} if user else {}
+    if user == "root":
+        given["X-Groups"] = "system:masters"
+    return await app.send(method, path, body, **given | {k.replace("_", "-"): v for k, v in headers.items()})
+
+
+async def grant(app: ServedApp, *rules: Object, namespace: str = "", to: str = "dev") -> None:
+    """Let a user do what the rules allow."""
+    kind, plural = ("Role", "roles") if namespace else ("ClusterRole", "clusterroles")
+    base = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
+    made = {"kind": kind, "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": to}, "rules": list(rules)}
+    assert (await send(app, "root", "POST", f"{base}/{plural}", made)).code == 201
+    subjects = [{"kind": "User", "name": to, "apiGroup": "rbac.authorization.k8s.io"}]
+    bound = {"metadata": {"name": to}, "subjects": subjects, "roleRef": {"kind": kind, "name": to}}
+    bindings = "rolebindings" if namespace else "clusterrolebindings"
+    assert (await send(app, "root", "POST", f"{base}/{bindings}", bound | _typed(f"{kind}Binding"))).code == 201
+
+
+def _typed(kind: str) -> Object:
+    return {"kind": kind, "apiVersion": "rbac.authorization.k8s.io/v1"}
+
+
+def rule(verbs: str, resources: str, groups: str = "core", names: str = "") -> Object:
+    return {
+        "verbs": verbs.split(),
+        "resources": resources.split(),
+        "apiGroups": [group.replace("core", "") for group in groups.split()],
+        "resourceNames": names.split(),
+    }
+
+
+def config_map(name: str) -> Object:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}}
+
+
+async def test_the_answer_to_a_user_without_rights(app: ServedApp) -> None:
+    reply = await send(app, "dev", "GET", MAPS)
+    assert json.loads(reply.text) == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": 'configmaps is forbidden: User "dev" cannot list resource "configmaps" in API group "" in the '
+        'namespace "default"',
+        "reason": "Forbidden",
+        "details": {"kind": "configmaps"},
+        "code": 403,
+    }
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+    assert reply.headers["Cache-Control"] == "no-cache, private"
+    assert app.exchanges[-1].decision is not None
+    assert not app.exchanges[-1].decision.allowed
+
+
+HIDDEN: list[tuple[str, str, str, int]] = [
+    ("a group that does not exist", "GET", "/apis/none.example.com/v1/widgets", 404),
+    ("a version that does not exist", "GET", "/api/v9/pods", 404),
+    ("a resource that does not exist", "GET", "/api/v1/nothing", 404),
+    ("a document that does not exist", "GET", "/nothing", 404),
+    ("an object that does not exist", "GET", f"{MAPS}/nothing", 404),
+    ("a method that it does not have", "PATCH", MAPS, 405),
+    ("a subresource that it does not have", "GET", f"{MAPS}/a/scale", 404),
+    ("a body of another type", "POST", MAPS, 415),
+    ("a document", "GET", "/version", 200),
+    ("the health", "GET", "/healthz", 200),
+    ("discovery", "GET", "/apis", 200),
+    ("OpenAPI", "GET", "/openapi/v3", 200),
+    ("traces of writes", "GET", "/_noxu/traces/1", 404),
+    ("the root", "GET", "/", 200),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "code"), [row[1:] for row in HIDDEN], ids=[row[0] for row in HIDDEN])
+async def test_a_refusal_hides_what_exists(app: ServedApp, method: str, path: str, code: int) -> None:
+    kind = {"Content_Type": "text/x"} if method == "POST" else {}
+    for user in ("dev", ""):
+        reply = await send(app, user, method, path, **kind)
+        assert reply.code == 403
+        assert f'User "{user or "system:anonymous"}"' in json.loads(reply.text)["message"]
+    assert (await send(app, "root", method, path, **kind)).code in (code, 404, 405)
+
+
+ASKED: list[tuple[str, str, str, str]] = [
+    ("a namespace", "GET", "/api/v1/namespaces/x", 'namespaces "x" is forbidden: User "dev" cannot get resource "namespaces" '
+     'in API group "" in the namespace "x"'),
+    ("its status", "PUT", "/api/v1/namespaces/x/status", 'namespaces "x" is forbidden: User "dev" cannot update resource '
+     '"namespaces/status" in API group "" in the namespace "x"'),
+    ("all namespaces", "GET", "/api/v1/namespaces", 'namespaces is forbidden: User "dev" cannot list resource "namespaces" in '
+     'API group "" at the cluster scope'),
+    ("pods of all namespaces", "GET", "/api/v1/pods", 'pods is forbidden: User "dev" cannot list resource "pods" in API group '
+     '"" at the cluster scope'),
+    ("a watch", "GET", f"{MAPS}?watch=1", 'configmaps is forbidden: User "dev" cannot watch resource "configmaps" in API '
+     'group "" in the namespace "default"'),
+    ("a watch in the path", "GET", "/api/v1/watch/namespaces/default/configmaps",
+     'configmaps is forbidden: User "dev" cannot watch resource "configmaps" in API group "" in the namespace "default"'),
+    ("one object by a field selector", "GET", f"{MAPS}?fieldSelector=metadata.name%3Da",
+     'configmaps "a" is forbidden: User "dev" cannot list resource "configmaps" in API group "" in the namespace "default"'),
+    ("a watch of one object", "GET", f"{MAPS}?watch=1&fieldSelector=metadata.name%3Da",
+     'configmaps "a" is forbidden: User "dev" cannot watch resource "configmaps" in API group "" in the namespace "default"'),
+    ("a collection to delete by a field selector", "DELETE", f"{MAPS}?fieldSelector=metadata.name%3Da",
+     'configmaps is forbidden: User "dev" cannot deletecollection resource "configmaps" in API group "" in the namespace '
+     '"default"'),
+    ("a selector of no valid name", "GET", f"{MAPS}?fieldSelector=metadata.name%3Da%2Fb",
+     'configmaps is forbidden: User "dev" cannot list resource "configmaps" in API group "" in the namespace "default"'),
+    ("a subresource of a method without a verb", "OPTIONS", f"{MAPS}/a/status", 'configmaps "a" is forbidden: User "dev" '
+     'cannot  resource "configmaps/status" in API group "" in the namespace "default"'),
+    ("exec", "POST", "/api/v1/namespaces/default/pods/p/exec", 'pods "p" is forbidden: User "dev" cannot create resource '
+     '"pods/exec" in API group "" in the namespace "default"'),
+    ("a path", "POST", "/healthz", 'forbidden: User "dev" cannot post path "/healthz"'),
+    ("a query is no part of a path", "GET", "/version?pretty=1", 'forbidden: User "dev" cannot get path "/version"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "message"), [row[1:] for row in ASKED], ids=[row[0] for row in ASKED])
+async def test_what_is_asked(app: ServedApp, method: str, path: str, message: str) -> None:
+    reply = await send(app, "dev", method, path)
+    assert (reply.code, json.loads(reply.text)["message"]) == (403, message)
+
+
+async def test_head_is_get_or_list(app: ServedApp) -> None:
+    await grant(app, rule("list", "configmaps"))
+    assert (await send(app, "dev", "HEAD", MAPS)).code != 403
+    assert (await send(app, "dev", "HEAD", f"{MAPS}/a")).code == 403
+
+
+async def test_a_write_of_a_binding_acts_before_it_is_answered(app: ServedApp) -> None:
+    assert (await send(app, "dev", "GET", MAPS)).code == 403
+    await grant(app, rule("list", "configmaps"), namespace="default")
+    assert (await send(app, "dev", "GET", MAPS)).code == 200
+    assert (await send(app, "dev", "GET", "/api/v1/configmaps")).code == 403
+    assert (await send(app, "root", "DELETE", f"{RBAC}/namespaces/default/rolebindings/dev")).code == 200
+    assert (await send(app, "dev", "GET", MAPS)).code == 403
+
+
+async def test_a_subresource_of_every_resource(app: ServedApp) -> None:
+    await grant(app, rule("get", "*/status", "*"), rule("get", "pods/*"))
+    pods = "/api/v1/namespaces/default/pods/p"
+    assert [(await send(app, "dev", "GET", f"{pods}{part}")).code for part in ("/status", "", "/log")] == [
+        404,
+        403,
+        403,
+    ]
+
+
+async def test_rules_for_one_name(app: ServedApp) -> None:
+    assert (await send(app, "root", "POST", MAPS, config_map("a"))).code == 201
+    await grant(app, rule("get list watch create", "configmaps", names="a"))
+    answers = {
+        f"{MAPS}/a": 200,
+        f"{MAPS}/b": 403,
+        MAPS: 403,
+        f"{MAPS}?fieldSelector=metadata.name%3Da": 200,
+        f"{MAPS}?fieldSelector=metadata.name%3Db": 403,
+        f"{MAPS}?fieldSelector=metadata.name%21%3Da": 403,
+        f"{MAPS}?fieldSelector=metadata.name%3Da&watch=1&timeoutSeconds=1": 200,
+    }
+    assert {path: (await send(app, "dev", "GET", path)).code for path in answers} == answers
+    assert (await send(app, "dev", "POST", MAPS, config_map("a"))).code == 403
+
+
+async def test_a_missing_role_is_named(app: ServedApp) -> None:
+    subjects = [{"kind": "User", "name": "dev"}]
+    bound = {"metadata": {"name": "b"}, "subjects": subjects, "roleRef": {"kind": "ClusterRole", "name": "nope"}}
+    path = f"{RBAC}/clusterrolebindings"
+    assert (await send(app, "root", "POST", path, bound | _typed("ClusterRoleBinding"))).code == 201
+    message = json.loads((await send(app, "dev", "GET", "/version")).text)["message"]
+    expected = 'RBAC: clusterrole.rbac.authorization.k8s.io "nope" not found'
+    assert message == f'forbidden: User "dev" cannot get path "/version": {expected}'
+
+
+CREATED: list[tuple[str, str, str, str, dict[str, str]]] = [
+    ("a replacement", "PUT", "update", "", {}),
+    ("an apply", "PATCH", "patch", "?fieldManager=m", {"Content_Type": "application/apply-patch+yaml"}),
+    ("a dry run", "PUT", "update", "?dryRun=All", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "verb", "query", "headers"), [row[1:] for row in CREATED], ids=[row[0] for row in CREATED]
+)
+async def test_a_write_that_creates_needs_the_verb_create(
+    app: ServedApp, method: str, verb: str, query: str, headers: dict[str, str]
+) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    lease = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": {"name": "a", "namespace": "default"}}
+    await grant(app, rule(verb, "leases", "coordination.k8s.io"))
+    path = f"{leases}/a{query}"
+    reply = await send(app, "dev", method, path, lease, **headers)
+    assert (reply.code, json.loads(reply.text)["message"]) == (403, 'leases.coordination.k8s.io "a" is forbidden: ')
+    await grant(app, rule("create", "leases", "coordination.k8s.io", names="a"), to="all")
+    subjects = {"subjects": [{"kind": "User", "name": "dev"}], "roleRef": {"kind": "ClusterRole", "name": "all"}}
+    bound = {"metadata": {"name": "more"}, **subjects, **_typed("ClusterRoleBinding")}
+    assert (await send(app, "root", "POST", f"{RBAC}/clusterrolebindings", bound)).code == 201
+    assert (await send(app, "dev", method, path, lease, **headers)).code == 201
+    assert (await send(app, "dev", "POST", leases, lease)).code == 403
