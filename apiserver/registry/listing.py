@@ -129,10 +129,11 @@ class Listing(NamedTuple):
 async def list_entries(reader: Reader, selection: Selection, window: Window) -> Listing:
     """Raises ApiError: BadRequest for a bad token, Expired after compaction, Timeout for a future revision."""
     after, revision, exact = None, window.revision, window.exact
+    single = None if window.token else selection.single
     if window.token:
         after, token_revision = decode_token(window.token, selection)
         revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
-    elif window.limit and selection.single is not None:
+    elif single is not None:
         window = window._replace(limit=0)
     collection = await reader.collection(selection.resource)
     if corrupt := collection.corrupt_in(selection.partition):
@@ -143,6 +144,9 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
         return await _history(reader, selection, window.limit, after, revision)
     shown = revision if exact and revision else reader.cache.revision
     limit = 0 if window.revision is None and not window.token else window.limit
+    if single is not None:
+        found = [collection.entries[single]] if single in collection.entries else []
+        return Listing(await select(found, selection), shown)
     keys = collection.select(selection.partition, after)
     if selection.selects_all:
         found = [collection.entries[key] for key in (keys[:limit] if limit else keys)]

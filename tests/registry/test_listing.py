@@ -58,6 +58,12 @@ LISTED: Final[dict[str, tuple[dict[str, Any], list[str]]]] = {
     "a field": ({"fields": "metadata.namespace=a"}, ["a/x", "a/y"]),
     "a label and a field": ({"labels": "name=x", "fields": "metadata.namespace=a"}, ["a/x"]),
     "nothing that matches": ({"labels": "name=z"}, []),
+    "a name in a namespace": ({"namespace": "a", "fields": "metadata.name=x"}, ["a/x"]),
+    "a name in all namespaces": ({"fields": "metadata.name=x"}, ["a-b/x", "a/x", "b/x"]),
+    "a namespace and a name": ({"fields": "metadata.namespace=a,metadata.name=y"}, ["a/y"]),
+    "the name of no object": ({"namespace": "a", "fields": "metadata.name=z"}, []),
+    "a name in another namespace": ({"namespace": "b", "fields": "metadata.namespace=a,metadata.name=x"}, []),
+    "a name and a label that differ": ({"namespace": "a", "labels": "name=y", "fields": "metadata.name=x"}, []),
 }
 
 
@@ -243,6 +249,14 @@ async def test_selecting_ends_when_the_limit_is_reached(filled: World) -> None:
     entries = (await list_(filled)).entries
     assert len(await listing.select(entries, Selection(filled.widgets, labels=labels), 2)) == 2
     assert labels.matched == 2
+
+
+async def test_the_list_of_one_name_reads_one_entry(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Entry] = []
+    matches = Selection.matches
+    monkeypatch.setattr(Selection, "matches", lambda self, entry: seen.append(entry) or matches(self, entry))  # type: ignore[func-returns-value]
+    assert names(await list_(filled, namespace="a", fields="metadata.name=x")) == ["a/x"]
+    assert [entry.key.name for entry in seen] == ["x"]
 
 
 async def test_an_entry_is_indexed_when_a_selector_has_matched_it(filled: World) -> None:
