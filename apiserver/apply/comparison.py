@@ -16,11 +16,12 @@ values with equal JSON are skipped.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
-from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, recursive_difference, union
+from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, union
 from noxu.apiserver.apply.typed import deduced, item_of, whole
 from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
 from noxu.apiserver.values import Json, Object
@@ -38,9 +39,9 @@ class Comparison(NamedTuple):
         """The fields that the new value has set."""
         return union(self.modified, self.added)
 
-    def without(self, fields: FieldSet | None) -> Comparison:
-        """The comparison without these fields and everything in them."""
-        return Comparison(*(recursive_difference(changes, fields) for changes in self)) if fields else self
+    def filtered(self, keep: Callable[[FieldSet], FieldSet]) -> Comparison:
+        """The comparison with those fields that `keep` leaves of each set."""
+        return Comparison(*(keep(changes) for changes in self))
 
 
 JSON_LEVELS: Final = 2

@@ -46,6 +46,7 @@ FieldSet: TypeAlias = dict[Element, Any]  # of FieldSets again, which a type ali
 Path: TypeAlias = tuple[Element, ...]
 
 SELF: Final = "."
+ANY: Final = "*"  # in patterns: every element
 MEMBER: Final[FieldSet] = {}  # shared by all leaves
 EMPTY: Final[FieldSet] = {}
 
@@ -411,4 +412,22 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
                     frames.append((mine, other, {}, out, element))
                 else:
                     out[element] = MEMBER
+    return _attached(frames)
+
+
+def matching(fields: FieldSet, pattern: FieldSet) -> FieldSet:
+    """The members along the paths of a pattern and below them (FilterIncludeMatches).
+
+    ANY in a pattern stands for every element. Nothing is deeper than the pattern: what is below a path is kept as it is.
+    """
+    frames: list[_Frame] = [(fields, pattern, {}, {}, "")]
+    for ours, wanted, out, _, _ in frames:
+        for element, mine in ours.items():
+            below = MEMBER if element == SELF else wanted.get(element, wanted.get(ANY))
+            if below is None:
+                continue
+            if mine and below:
+                frames.append((mine, below, {}, out, element))
+            else:
+                out[element] = mine
     return _attached(frames)

@@ -29,7 +29,6 @@ from noxu.apiserver.apply.fieldset import (
     intersection,
     of,
     paths,
-    recursive_difference,
     union,
     united,
 )
@@ -130,7 +129,7 @@ def _created_fast(new: Object, tracker: Tracker, name: str, now: str) -> Manager
         fields = accept(new, tracker.types[tracker.version])
     except Unsure:
         return None
-    fields = recursive_difference(difference(fields, NEVER_OWNED), tracker.resets.get(tracker.version, EMPTY))
+    fields = tracker.changeable(difference(fields, NEVER_OWNED), tracker.version)
     if not fields:
         return {}
     return {Manager(name, "Update", tracker.version, tracker.subresource): Owned(fields, tracker.version, now)}
@@ -157,7 +156,7 @@ def _updated(
             raise Failed(f"failed to convert {role} object ({named(value)}) to smd typed: {join_errors(wrong)}")
     versions = Conversions(tracker)
     managers = _reconciled(managers, live, versions)
-    change = compare(live, new, tracker.type).without(tracker.resets.get(tracker.version))
+    change = tracker.compared(live, new, tracker.version)
     managers, _ = _released(managers, None, change, live, new, versions)
     if written := difference(change.written, NEVER_OWNED):
         me = Manager(name, "Update", tracker.version, tracker.subresource)
@@ -216,7 +215,7 @@ def _change_at(version: str, live: Object, new: Object, versions: Conversions) -
         after = versions.at(new, version)
     except (Failed, ApiError) as error:
         raise Failed(f"failed to convert new object: {error}") from None
-    return compare(before, after, versions.tracker.types[version]).without(versions.tracker.resets.get(version))
+    return versions.tracker.compared(before, after, version)
 
 
 def _capped(managers: Managers) -> Managers:
@@ -322,7 +321,7 @@ def _applied(
     me = Manager(name, "Apply", "", tracker.subresource)
     managers = _reconciled(managers, live, versions)
     last = managers.get(me)
-    claimed = recursive_difference(to_set(config, tracker.type), tracker.resets.get(tracker.version, EMPTY))
+    claimed = tracker.changeable(to_set(config, tracker.type), tracker.version)
     managers[me] = Owned(claimed, tracker.version, last.time if last else "")
     merged = merge(live, config, tracker.type)
     new = _without_withdrawn(merged, last, managers, me, versions) if last and last.fields else merged
@@ -332,7 +331,7 @@ def _applied(
         )  # null items, of which only fields are withdrawn
     change = compare(live, new, tracker.type)
     unchanged = not any(change) and same(live, new)  # the order of lists is not part of the change
-    change = change.without(tracker.resets.get(tracker.version))
+    change = change.filtered(lambda fields: tracker.changeable(fields, tracker.version))
     managers, taken = _released(managers, me, change, live, new, versions)
     if taken and not force:
         raise _Conflicts([_Conflict(manager, path) for manager, owned in taken.items() for path in paths(owned.fields)])

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from noxu.apiserver.apply.fieldset import FieldSet
+from noxu.apiserver.apply.comparison import Comparison, compare
+from noxu.apiserver.apply.fieldset import EMPTY, FieldSet, matching, recursive_difference
 from noxu.apiserver.apply.typed import join_errors, validate
 from noxu.apiserver.apply.types import Type
 from noxu.apiserver.values import Json, Object
@@ -39,7 +40,7 @@ class Tracker:
     """One resource (or subresource) at the version of the request.
 
     `types` and `resets` are by apiVersion, for every version; `resets` are the fields that writes through this endpoint
-    do not change. `convert` gives an object at another version; it raises MissingVersion for one that does not exist, and
+    do not change. `only`, if it is set, is the pattern of those that they can change instead. `convert` gives an object at another version; it raises MissingVersion for one that does not exist, and
     ApiError if it fails. `empty` is the object that a create starts from, the zero value of built-in kinds. Objects of
     `custom` resources are written with sorted keys. `written` gives an object without the empty fields that Go leaves
     out, which have no owner.
@@ -51,6 +52,7 @@ class Tracker:
     convert: Callable[[Object, str], Object] = relabel
     subresource: str = ""
     resets: Mapping[str, FieldSet] = field(default_factory=dict)
+    only: FieldSet | None = None
     empty: Object = field(default_factory=dict)
     custom: bool = True
     written: Callable[[Object], Object] = unchanged
@@ -58,6 +60,16 @@ class Tracker:
     @property
     def type(self) -> Type:
         return self.types[self.version]
+
+    def changeable(self, fields: FieldSet, version: str) -> FieldSet:
+        """Those of the fields that writes through this endpoint can change."""
+        if self.only is not None:
+            return matching(fields, self.only)
+        return recursive_difference(fields, self.resets.get(version, EMPTY))
+
+    def compared(self, old: Object, new: Object, version: str) -> Comparison:
+        """What a write through this endpoint changed, at a version."""
+        return compare(old, new, self.types[version]).filtered(lambda fields: self.changeable(fields, version))
 
     @property
     def blank(self) -> Object:

@@ -236,6 +236,7 @@ def _validate_claim(new: Object, old: Object | None, context: Context) -> list[F
 
 
 def claim_spec(spec: Object, path: Path, old: Object | None = None) -> Errors:
+    """The spec of a claim, or of a template for claims (ValidatePersistentVolumeClaimSpec)."""
     modes = spec.get("accessModes") or []
     if not modes:
         yield field.required(f"{path}.accessModes", "at least 1 access mode is required")

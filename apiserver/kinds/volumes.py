@@ -18,6 +18,7 @@ from noxu.apiserver.go import quantity
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds import checks, paths, references
 from noxu.apiserver.kinds.checks import Errors
+from noxu.apiserver.kinds.persistent_volumes import claim_spec
 from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Object
 
@@ -284,6 +285,7 @@ def _ephemeral(given: Object, path: Path) -> Errors:
     for name in metadata:
         if name not in ("annotations", "labels"):
             yield field.forbidden(f"{path}.metadata.{name}", "cannot be set")
+    yield from claim_spec(template.get("spec") or {}, f"{path}.spec")
 
 
 def _image(given: Object, path: Path) -> Errors:

@@ -16,6 +16,7 @@ from noxu.apiserver.api.selectors import label_selector
 from noxu.apiserver.kinds import checks, pod_warnings
 from noxu.apiserver.kinds.checks import Errors
 from noxu.apiserver.kinds.kind import Context, Rules
+from noxu.apiserver.kinds.persistent_volumes import claim_spec
 from noxu.apiserver.kinds.pod_specs import template
 from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Json, Object, equal
@@ -243,7 +244,10 @@ def _stateful_set(new: Object, old: Object | None) -> Errors:
         yield from checks.label(spec["serviceName"], "spec.serviceName")
     yield from _selector(spec, "statefulset")
     yield from _stateful_template(spec, before)
-    if old is not None:
+    if old is None:  # they never change; those that were stored before they were checked remain valid
+        for n, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+            yield from claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{n}].spec")
+    else:
         for name, struct in _KEPT:
             yield from checks.immutable(spec.get(name), before.get(name), f"spec.{name}", struct)
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.apply import scale
-from noxu.apiserver.apply.fieldset import FieldSet, Path, field, of
+from noxu.apiserver.apply.fieldset import ANY, FieldSet, Path, field, of
 from noxu.apiserver.apply.tracker import Tracker, relabel, unchanged
 from noxu.apiserver.apply.types import Type, of_schema, of_struct
 from noxu.apiserver.go.structs import zero
@@ -118,6 +118,7 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
             version.api_version: _reset_fields(version.behaviour.reset_fields(version, subresource))
             for version in reset
         },
+        only=_pattern(only) if (only := changed_fields(resource, subresource)) else None,
         empty={} if struct is None else zero(struct),
         custom=struct is None,
         written=unchanged if struct is None else resource.behaviour.written,
@@ -136,6 +137,18 @@ def _convert(versions: Versions, value: Object, api_version: str) -> Object:
     target = versions.find(api_version)
     assert target is not None, "a tracker has only versions of its resource"
     return target.behaviour.convert(target, codec.decode_stored(codec.encode(value, sort_keys=False)))
+
+
+def changed_fields(resource: Resource, subresource: str) -> tuple[str, ...]:
+    """The dotted paths of the only fields that a write to this subresource can change; () if that is not limited."""
+    found = resource.table.subresource(subresource) if resource.table is not None else None
+    return found.only if found is not None and not found.kept else ()
+
+
+def _pattern(names: tuple[str, ...]) -> FieldSet:
+    """`spec.containers[*].resources`: any item of the list."""
+    steps = (name.replace("[*]", f".{ANY}").split(".") for name in names)
+    return of(*((*(step if step == ANY else field(step) for step in path),) for path in steps))
 
 
 @cache

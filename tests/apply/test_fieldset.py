@@ -14,6 +14,7 @@ from noxu.apiserver.apply.fieldset import (
     describe,
     difference,
     intersection,
+    matching,
     of,
     ordered,
     parse,
@@ -295,3 +296,20 @@ def test_sets_may_be_as_deep_as_clients_like() -> None:
     for _ in range(depth):
         noncanonical = {"f:a": noncanonical}
     assert contains(parse(noncanonical), longest)
+
+
+MATCHES: list[tuple[str, Fields, Fields, Fields]] = [
+    ("what is below a path", {"f:a": {"f:x": {}, "f:y": {}}}, {"f:a": {}}, {"f:a": {"f:x": {}, "f:y": {}}}),
+    ("nothing beside it", {"f:a": {}, "f:b": {"f:x": {}}}, {"f:b": {}}, {"f:b": {"f:x": {}}}),
+    ("fields along a path", {"f:a": {".": {}, "f:x": {}, "f:y": {}}}, {"f:a": {"f:x": {}}}, {"f:a": {".": {}, "f:x": {}}}),
+    ("no field without members", {"f:a": {"f:y": {}}}, {"f:a": {"f:x": {}}}, {}),
+    ("a member that has only others below it", {"f:a": {".": {}, "f:y": {}}}, {"f:a": {"f:x": {}}}, {"f:a": {}}),
+    ("a leaf along a path", {"f:a": {}}, {"f:a": {"f:x": {}}}, {"f:a": {}}),
+    ("any item", {"f:a": {'k:{"name":"x"}': {"f:r": {}, "f:s": {}}}}, {"f:a": {"*": {"f:r": {}}}}, {"f:a": {'k:{"name":"x"}': {"f:r": {}}}}),
+    ("nothing of nothing", {}, {"f:a": {}}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "pattern", "kept"), [row[1:] for row in MATCHES], ids=[row[0] for row in MATCHES])
+def test_a_pattern_keeps(fields: Fields, pattern: Fields, kept: Fields) -> None:
+    assert matching(fields, pattern) == kept

@@ -58,6 +58,32 @@ def test_ephemeral_containers_are_added(pods: Pods, content: str) -> None:
     assert (entry["operation"], entry["subresource"]) == ("Update", "ephemeralcontainers")
 
 
+OWNED: list[tuple[str, Any, Any]] = [
+    (
+        "ephemeralcontainers",
+        {"ephemeralContainers": [DEBUGGER], "containers": [{"name": "c", "image": "i"}]},
+        {"f:ephemeralContainers": {'k:{"name":"d"}': {".": {}, "f:image": {}, "f:name": {}}}},
+    ),
+    (
+        "resize",
+        {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "2"}}}]},
+        {"f:containers": {'k:{"name":"c"}': {".": {}, "f:resources": {"f:limits": {"f:cpu": {}}}}}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("subresource", "spec", "owned"), OWNED, ids=[row[0] for row in OWNED])
+def test_apply_owns_only_what_a_subresource_changes(pods: Pods, subresource: str, spec: Any, owned: Any) -> None:
+    pods.create(containers=[{"name": "c", "resources": {"limits": {"cpu": "1"}}}])
+    metadata = {"name": "p", "labels": {"a": "b"}}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    reply = pods.api.ask("PATCH", f"{PODS}/p/{subresource}?fieldManager=m&force=true", body, "apply-patch+yaml")
+    assert reply.code == 200, reply.message
+    [entry] = [each for each in reply.body["metadata"]["managedFields"] if each["manager"] == "m"]
+    assert (entry["operation"], entry["subresource"]) == ("Apply", subresource)
+    assert entry["fieldsV1"] == {"f:spec": owned}
+
+
 def test_ephemeral_containers_are_replaced_as_a_whole_pod(pods: Pods) -> None:
     pod = pods.create()
     pod["spec"]["ephemeralContainers"] = [DEBUGGER]

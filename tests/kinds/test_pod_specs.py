@@ -197,6 +197,7 @@ def volume(**source: Json) -> Json:
     return {"volumes": [{"name": "v", **source}]}
 
 
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 MOUNT = {"name": "v", "mountPath": "/x"}
 VOLUMES: list[tuple[str, Json, list[str]]] = [
     ("no source", volume(), []),
@@ -218,8 +219,9 @@ VOLUMES: list[tuple[str, Json, list[str]]] = [
     ("one file of two sources", volume(projected={"sources": [{kind: {"name": "a", "items": [{"key": "k", "path": "p"}]}} for kind in ("secret", "configMap")]}), ['spec.volumes[0].projected: Invalid value: "a": conflicting duplicate paths']),
     ("a file of no field", volume(downwardAPI={"items": [{"path": "p"}]}), ["spec.volumes[0].downwardAPI: Required value: one of fieldRef and resourceFieldRef is required"]),
     ("an image without reference", volume(image={}), ["spec.volumes[0].image.reference: Required value"]),
-    ("a claim with a name", volume(ephemeral={"volumeClaimTemplate": {"metadata": {"name": "a"}, "spec": {}}}), ["spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"]),
-    ("a claim that is made for it", {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, {"name": "w", "persistentVolumeClaim": {"claimName": "x-v"}}]}, ['spec.volumes[1].persistentVolumeClaim.claimName: Invalid value: "x-v": must not reference a PVC that gets created for an ephemeral volume']),
+    ("a claim with a name", volume(ephemeral={"volumeClaimTemplate": {"metadata": {"name": "a"}, "spec": CLAIM}}), ["spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"]),
+    ("a claim without modes and size", volume(ephemeral={"volumeClaimTemplate": {"spec": {}}}), ["spec.volumes[0].ephemeral.volumeClaimTemplate.spec.accessModes: Required value: at least 1 access mode is required", "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources[storage]: Required value"]),
+    ("a claim that is made for it", {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}, {"name": "w", "persistentVolumeClaim": {"claimName": "x-v"}}]}, ['spec.volumes[1].persistentVolumeClaim.claimName: Invalid value: "x-v": must not reference a PVC that gets created for an ephemeral volume']),
     ("a mount of nothing", container(volumeMounts=[MOUNT]), ['spec.containers[0].volumeMounts[0].name: Not found: "v"']),
     ("a mount at no path", {**volume(), **container(volumeMounts=[{"name": "v"}])}, ["spec.containers[0].volumeMounts[0].mountPath: Required value"]),
     ("two mounts at a path", {**volume(), **container(volumeMounts=[MOUNT, MOUNT])}, ['spec.containers[0].volumeMounts[1].mountPath: Invalid value: "/x": must be unique']),

@@ -40,6 +40,7 @@ def rolling(**fields: Json) -> Json:
     return {"rollingUpdate": fields}
 
 
+CLAIM_SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 SPECS: list[tuple[str, str, Json, list[str]]] = [
     *((f"a minimal {kind}", kind, {}, []) for kind in KINDS),
     *((f"other labels of a {kind}", kind, OTHER_LABELS, [MISMATCH]) for kind in KINDS if kind != "ReplicationController"),
@@ -74,7 +75,8 @@ SPECS: list[tuple[str, str, Json, list[str]]] = [
     ("a partition on deletion", "StatefulSet", {"updateStrategy": {"type": "OnDelete", **rolling(partition=1)}}, ["spec.updateStrategy.rollingUpdate: Invalid value: {\"Partition\":1,\"MaxUnavailable\":null}: only allowed for updateStrategy 'RollingUpdate'"]),
     ("a retention that is none", "StatefulSet", {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "x"}}, ['spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "x": supported values: "Retain", "Delete"']),
     ("a service that is none", "StatefulSet", {"serviceName": "a.b"}, ['spec.serviceName: Invalid value: "a.b": must not contain dots']),
-    ("a mounted claim", "StatefulSet", {"volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {}}], "template": {"spec": {"containers": {"0": {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}}}}}, []),
+    ("a claim without modes and size", "StatefulSet", {"volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {}}]}, ["spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required", "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value"]),
+    ("a mounted claim", "StatefulSet", {"volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": CLAIM_SPEC}], "template": {"spec": {"containers": {"0": {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}}}}}, []),
     ("no template", "ReplicationController", {"template": None, "selector": {"a": "b"}}, ["spec.template: Required value"]),
     ("no selector of a ReplicationController", "ReplicationController", {"template": {"metadata": None}}, ["spec.selector: Required value"]),
     ("other labels of a ReplicationController", "ReplicationController", {"selector": {"app": "y"}}, [MISMATCH.replace('"y"', '"x"')]),
