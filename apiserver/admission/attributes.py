@@ -66,8 +66,10 @@ class Attributes:
         return self.draft.request.options.dry_run or self.draft.request.delete_options.dry_run
 
     @property
-    def options(self) -> Object:
-        """The options of the request, as sent."""
+    def options(self) -> Object | None:
+        """The options of the request, as sent; those of a connection are its object."""
+        if self.operation == "CONNECT":
+            return None
         sent, old = self.draft.request.options_sent, self.draft.old
         if self.operation == "DELETE" and old is not None and finalization_of(self.resource) is not None:
             preconditions = {"uid": old["metadata"].get("uid", ""), **(sent.get("preconditions") or {})}

@@ -96,7 +96,7 @@ class Chain:
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
         waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
-        is_consulted = draft.resource.collection in self._consulted.collections and draft.operation != "DELETE"
+        is_consulted = self._consults(draft)
         if waits is None and not is_consulted and self.is_idle(draft.environment.reader):
             return None
         return self._mutate(draft, waits, is_consulted)
@@ -129,6 +129,10 @@ class Chain:
             _keep_readable(draft, owners)
         draft.mutated = request.changed
 
+    def _consults(self, draft: Draft) -> bool:
+        """Whether plug-ins about the kind check this write."""
+        return draft.operation in ("CREATE", "UPDATE") and draft.resource.collection in self._consulted.collections
+
     async def _consult(self, request: Attributes) -> None:
         """Call the mutating plug-ins about the kind of the request, which change the draft."""
         draft = request.draft
@@ -142,7 +146,7 @@ class Chain:
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
-        is_consulted = draft.resource.collection in self._consulted.collections and draft.operation != "DELETE"
+        is_consulted = self._consults(draft)
         if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
         return self._validate(draft, is_consulted)

@@ -122,11 +122,9 @@ def _volume_protection(parts: Parts) -> Reconciler[Any]:
 def _attributes_class_protection(parts: Parts) -> Reconciler[Any]:
     from noxu.apiserver.controllers.volume_protection import AttributesClassProtection
 
-    classes, claims = (
-        parts.resource("storage.k8s.io", "volumeattributesclasses"),
-        parts.resource("", "persistentvolumeclaims"),
-    )
-    return AttributesClassProtection(parts.reader, parts.writer, classes, claims, parts.clock)
+    classes = parts.resource("storage.k8s.io", "volumeattributesclasses")
+    claims, volumes = parts.resource("", "persistentvolumeclaims"), parts.resource("", "persistentvolumes")
+    return AttributesClassProtection(parts.reader, parts.writer, classes, claims, volumes, parts.clock)
 
 
 CONTROLLERS: Final = (

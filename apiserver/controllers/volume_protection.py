@@ -32,10 +32,13 @@ class ProtectionController(Controller[Key]):
     finalizer: ClassVar[str]
     user: ClassVar[User]
 
-    def __init__(self, reader: Reader, writer: Writer, resource: Resource, users_of_it: Resource, clock: Clock) -> None:
-        super().__init__(reader, resource, clock, users_of_it)
+    def __init__(
+        self, reader: Reader, writer: Writer, resource: Resource, user: Resource, clock: Clock, *users: Resource
+    ) -> None:
+        """`user` and `users` are the resources whose objects use those of `resource`."""
+        super().__init__(reader, resource, clock, user, *users)
         self.writer = writer
-        self.users_of_it = users_of_it
+        self.users_of_it = (user, *users)
 
     @abstractmethod
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
@@ -79,7 +82,7 @@ class ClaimProtection(ProtectionController):
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
         for key, entry in self.others[0].entries.items():
             if key.partition[:-1] == namespace and name.encode() in entry.stored:
-                pod = object_at(entry, self.users_of_it)
+                pod = object_at(entry, self.users_of_it[0])
                 if pod.get("status", {}).get("phase") not in _FINISHED and name in _claims(pod):
                     return True
         return False
@@ -114,14 +117,24 @@ class AttributesClassProtection(ProtectionController):
     finalizer = "kubernetes.io/vac-protection"
     user = users.controller("volumeattributesclass-protection-controller")
 
+    def __init__(
+        self, reader: Reader, writer: Writer, resource: Resource, claims: Resource, volumes: Resource, clock: Clock
+    ) -> None:
+        super().__init__(reader, writer, resource, claims, clock, volumes)
+
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
-        for entry in self.others[0].entries.values():
-            if name.encode() in entry.stored:
-                claim = object_at(entry, self.users_of_it)
-                names = (
-                    claim["spec"].get("volumeAttributesClassName"),
-                    claim.get("status", {}).get("currentVolumeAttributesClassName"),
-                )
-                if name in names:
+        for collection, resource in zip(self.others, self.users_of_it, strict=True):
+            for entry in collection.entries.values():
+                if name.encode() in entry.stored and name in _attributes_classes(object_at(entry, resource)):
                     return True
         return False
+
+
+def _attributes_classes(value: Object) -> tuple[str | None, ...]:
+    """The classes that a claim has, had and gets, or that of a volume."""
+    spec, status = value["spec"], value.get("status") or {}
+    return (
+        spec.get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )

@@ -20,10 +20,10 @@ def parse_int(text: str) -> int:
     return number
 
 
-def parse_uint(text: str) -> int:
-    """strconv.ParseUint(text, 10, 64). Raises ValueError with Go's message."""
+def parse_uint(text: str, bits: int = 64) -> int:
+    """strconv.ParseUint(text, 10, bits). Raises ValueError with Go's message."""
     number = _digits(text, "ParseUint", text)
-    if number > MAX_UINT64:
+    if number >= 2**bits:
         raise _error("ParseUint", text, "value out of range")
     return number
 

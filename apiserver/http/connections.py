@@ -1,7 +1,7 @@
 """The subresources that connect to a Pod, a Service or a node: log, exec, attach, portforward and proxy.
 
 Whatever a client asks for, another protocol included, it gets the answer of a server whose connection fails: nothing is
-dialled, and nothing is upgraded.
+dialled, and nothing is upgraded. Before that, admission sees every connection but log, which upstream treats as a read.
 """
 
 from __future__ import annotations
@@ -10,14 +10,18 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from noxu.apiserver.api import errors
+from noxu.apiserver.go.strconv import parse_uint
+from noxu.apiserver.go.structs import BOOL, INT32, STRING, List, Type
 from noxu.apiserver.go.time import parse_time
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.handlers import namespace_of
-from noxu.apiserver.http.options import integer
-from noxu.apiserver.http.request import first
+from noxu.apiserver.http.handlers import namespace_of, write
+from noxu.apiserver.http.options import boolean, integer
+from noxu.apiserver.http.request import Query, first
+from noxu.apiserver.registry.draft import NO_OPTIONS, Action, Body
 from noxu.apiserver.registry.subresources import connections
 from noxu.apiserver.registry.subresources.connections import LogOptions, Place
+from noxu.apiserver.values import Json, Object
 
 
 def _place(exchange: Exchange) -> Place:
@@ -52,19 +56,58 @@ def _time(text: str) -> str | None:
         raise errors.bad_request(str(error)) from None
 
 
+async def _admitted(exchange: Exchange) -> Object:
+    """The options of a connection in its query, after admission, whose operation is CONNECT. Raises ApiError."""
+    struct = exchange.resource.bodies[exchange.info.subresource].behaviour.struct
+    assert struct is not None
+    given: Object = {}
+    for name, field in struct.fields.items():
+        if name == "path":
+            given[name] = _path_below(exchange)
+        elif name in exchange.query:
+            given[name] = _CONVERSIONS[field.type](exchange.query, name)
+    written = await write(exchange, Action.CONNECT, Body(given), NO_OPTIONS)
+    return written.value or {}
+
+
+def _ports(query: Query, name: str) -> list[int]:
+    """Convert_Slice_string_To_Slice_int32."""
+    try:
+        return [parse_uint(text, bits=16) for value in query[name] for text in value.split(",")]
+    except ValueError as error:
+        raise errors.bad_request(f"cannot convert to []int32: {error}") from None
+
+
+_CONVERSIONS: Final[dict[Type, Callable[[Query, str], Json]]] = {
+    STRING: first,
+    BOOL: boolean,
+    List(STRING): lambda query, name: list(query[name]),
+    List(INT32): _ports,
+}
+"""From the query, by the type of the field."""
+
+
+def _path_below(exchange: Exchange) -> str:
+    """The path behind `proxy`, with its slashes."""
+    _, _, below = exchange.path.partition(f"/{exchange.info.name}/proxy")
+    return below
+
+
 async def stream(exchange: Exchange) -> Answer:
     """exec and attach."""
-    container = first(exchange.query, "container")
+    container = (await _admitted(exchange)).get("container", "")
     await connections.stream(_place(exchange), exchange.info.name, container, upgrade=is_upgrade(exchange))
 
 
 async def forward(exchange: Exchange) -> Answer:
     """portforward."""
+    await _admitted(exchange)
     await connections.stream(_place(exchange), exchange.info.name, None, upgrade=is_upgrade(exchange))
 
 
 async def proxy(exchange: Exchange) -> Answer:
     """proxy."""
+    await _admitted(exchange)
     await _PROXIES[exchange.resource.plural](_place(exchange), exchange.info.name)
     raise connections.no_kubelet() if is_upgrade(exchange) else connections.unreachable()
 

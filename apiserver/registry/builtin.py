@@ -78,7 +78,7 @@ def _bodies(kind: Kind) -> dict[str, Resource]:
     return {
         part.name: _body(kind, part.body, part)
         for part in kind.subresources
-        if part.body is not None and part.verbs == VIRTUAL_VERBS
+        if part.body is not None and (part.connect or part.verbs == VIRTUAL_VERBS)
     }
 
 

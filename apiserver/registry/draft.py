@@ -31,7 +31,7 @@ from noxu.storage.types import Key
 if TYPE_CHECKING:
     from noxu.apiserver.cel import FailedRule
 
-Operation = Literal["CREATE", "UPDATE", "DELETE"]
+Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 """The operation in admission; an apply is a CREATE or an UPDATE."""
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 
@@ -49,6 +49,7 @@ class Action(Enum):
     DELETE = auto()
     REVIEW = auto()
     ACT = auto()
+    CONNECT = auto()
 
 
 Allocate: TypeAlias = Callable[["Object", "Object | None", Key], Callable[[], None]]
@@ -109,6 +110,7 @@ OPERATIONS: Final[dict[Action, Operation]] = {
     Action.DELETE: "DELETE",
     Action.REVIEW: "CREATE",
     Action.ACT: "CREATE",
+    Action.CONNECT: "CONNECT",
 }
 """The operation of an action at its start. A REPLACE or APPLY that finds no object becomes a CREATE."""
 

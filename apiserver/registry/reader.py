@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from noxu.apiserver.api import errors
-from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.errors import ApiError, Qualified
 from noxu.apiserver.registry import corrupt_objects
 from noxu.apiserver.registry.cache import Collection, WatchCache
 from noxu.apiserver.registry.conversion.entries import entry_at
@@ -15,6 +15,7 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.storage.store import Store
 from noxu.storage.types import Revision
 
+_COMPONENTS: Final = Qualified("", "componentstatuses")
 FRESHNESS_DEADLINE: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
 
 
@@ -44,7 +45,7 @@ class Reader:
         if entry is None:
             if key in collection.corrupt:
                 raise corrupt_objects.unreadable(resource, key, collection.corrupt[key])
-            raise errors.not_found(resource.group_resource, name)
+            raise _absent(resource, name)
         return entry
 
     async def stored(self, resource: Resource, namespace: str, name: str) -> Entry | None:
@@ -73,6 +74,12 @@ class Reader:
                 await self.cache.reached(revision)
         except TimeoutError:
             raise too_large(revision, self.cache.revision) from None
+
+
+def _absent(resource: Resource, name: str) -> ApiError:
+    if resource.group_resource == _COMPONENTS:  # upstream does not store them (registry/core/componentstatus)
+        return errors.plain_error(f"Component not found: {name}")
+    return errors.not_found(resource.group_resource, name)
 
 
 def too_large(revision: Revision, current: Revision) -> ApiError:

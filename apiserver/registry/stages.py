@@ -923,3 +923,23 @@ async def answer(draft: Draft) -> None:
     """Compute the status of a review, which is not stored."""
     draft.new["status"] = await draft.environment.reviewer(draft)
     draft.written = Written(None, draft.new)
+
+
+def read_options(draft: Draft) -> None:
+    """Complete the options of a connection, which the query has."""
+    content = draft.request.body.content
+    assert isinstance(content, dict)
+    resource = draft.resource
+    options = {"kind": resource.kind, "apiVersion": resource.api_version, **content}
+    draft.new = resource.behaviour.written(options)
+
+
+def prune_options(draft: Draft) -> None:
+    """Remove unknown fields that mutating admission added to the options of a connection; they have no metadata."""
+    if draft.mutated:
+        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+
+
+def connect(draft: Draft) -> None:
+    """The connection may be made, with these options."""
+    draft.written = Written(None, draft.new)

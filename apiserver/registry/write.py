@@ -44,6 +44,7 @@ from noxu.apiserver.registry.stages import (
     await_grace,
     check_action,
     check_preconditions,
+    connect,
     decode,
     default,
     default_mutated,
@@ -64,8 +65,10 @@ from noxu.apiserver.registry.stages import (
     prune,
     prune_applied,
     prune_mutated,
+    prune_options,
     read_applied,
     read_body,
+    read_options,
     read_patch,
     refuse_terminating,
     refuse_unknown,
@@ -129,6 +132,7 @@ APPLY_SCALE: Final = (
 DELETE: Final = (find, check_preconditions, await_grace, mutate, admit, finalize, *_STORE)
 REVIEW: Final = (read_body, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, validate, admit, answer)
 ACT: Final = (read_body, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, check_action, admit, act)
+CONNECT: Final = (read_options, mutate, prune_options, admit, connect)
 
 WRITE_STAGES: Final[dict[Action, tuple[Stage, ...]]] = {
     Action.CREATE: CREATE,
@@ -141,6 +145,7 @@ WRITE_STAGES: Final[dict[Action, tuple[Stage, ...]]] = {
     Action.DELETE: DELETE,
     Action.REVIEW: REVIEW,
     Action.ACT: ACT,
+    Action.CONNECT: CONNECT,
 }
 
 

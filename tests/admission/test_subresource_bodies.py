@@ -85,8 +85,72 @@ def test_a_webhook_sees_the_legacy_binding(noxu: Noxu, pods: Pods) -> None:
     assert (request["resource"]["resource"], request["kind"]["kind"], request["name"]) == ("bindings", "Binding", "p")
 
 
-def _policy(expression: str, subresource: str) -> list[Any]:
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [f"pods/{subresource}"]}
+CONNECTIONS: list[tuple[str, str, Any]] = [
+    ("pods/exec", "?command=ls&command=-l&stdin=true&stdout=0&container=c",
+     {"kind": "PodExecOptions", "apiVersion": "v1", "stdin": True, "container": "c", "command": ["ls", "-l"]}),
+    ("pods/exec", "", {"kind": "PodExecOptions", "apiVersion": "v1", "command": None}),
+    ("pods/attach", "?tty", {"kind": "PodAttachOptions", "apiVersion": "v1", "tty": True}),
+    ("pods/portforward", "?ports=80,81&ports=82",
+     {"kind": "PodPortForwardOptions", "apiVersion": "v1", "ports": [80, 81, 82]}),
+    ("pods/proxy", "/a/b/?path=x", {"kind": "PodProxyOptions", "apiVersion": "v1", "path": "/a/b/"}),
+    ("pods/proxy", "", {"kind": "PodProxyOptions", "apiVersion": "v1"}),
+    ("services/proxy", "/x", {"kind": "ServiceProxyOptions", "apiVersion": "v1", "path": "/x"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("resource", "rest", "options"), CONNECTIONS)
+def test_a_webhook_sees_a_connection(noxu: Noxu, pods: Pods, resource: str, rest: str, options: Any) -> None:
+    seen: list[Any] = []
+    noxu.validating(resource, operations=["CONNECT"])(seen.append)
+    plural, _, subresource = resource.partition("/")
+    pods.api.ask("GET", f"/api/v1/namespaces/default/{plural}/p/{subresource}{rest}")
+    [request] = seen
+    assert request["object"] == options
+    assert request["kind"] == {"group": "", "version": "v1", "kind": options["kind"]}
+    assert (request["resource"]["resource"], request["subResource"]) == (plural, subresource)
+    assert (request["operation"], request["name"], request["namespace"]) == ("CONNECT", "p", "default")
+    assert (request["oldObject"], request["options"], request["dryRun"]) == (None, None, False)
+
+
+def test_a_log_is_no_connection(noxu: Noxu, pods: Pods) -> None:
+    seen: list[Any] = []
+    pods.create()
+    noxu.validating("pods/*", operations=["*"])(seen.append)
+    assert pods.api.ask("GET", f"{PODS}/p/log").code == 200
+    assert seen == []
+
+
+def test_a_webhook_refuses_a_connection(noxu: Noxu, pods: Pods) -> None:
+    noxu.validating("pods/exec", operations=["CONNECT"], name="h")(lambda request: "no")
+    pods.create()
+    reply = pods.api.ask("GET", f"{PODS}/p/exec?command=ls")
+    assert (reply.code, reply.message) == (400, 'admission webhook "h" denied the request: no')
+
+
+def test_a_webhook_changes_the_container(noxu: Noxu, pods: Pods) -> None:
+    noxu.mutating("pods/exec", operations=["CONNECT"])(lambda request: {**request["object"], "container": "other"})
+    pods.create()
+    reply = pods.api.ask("GET", f"{PODS}/p/exec?command=ls&container=c")
+    assert (reply.code, reply.message) == (400, "container other is not valid for pod p")
+
+
+def test_a_port_that_is_no_number_is_refused(pods: Pods) -> None:
+    reply = pods.api.ask("GET", f"{PODS}/p/portforward?ports=x")
+    text = 'cannot convert to []int32: strconv.ParseUint: parsing "x": invalid syntax'
+    assert (reply.code, reply.message) == (400, text)
+
+
+@pytest.mark.parametrize(("command", "code"), [("ls", 400), ("rm", 422)])
+def test_a_policy_checks_a_connection(noxu: Noxu, pods: Pods, command: str, code: int) -> None:
+    rule = "object.kind == 'PodExecOptions' && !('rm' in object.command)"
+    noxu.apply(*_policy(rule, "exec", "CONNECT"))
+    pods.create()
+    assert pods.api.ask("POST", f"{PODS}/p/exec?command={command}").code == code
+
+
+def _policy(expression: str, subresource: str, operation: str = "CREATE") -> list[Any]:
+    resources = [f"pods/{subresource}"]
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": resources}
     about = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "p"}}
     validations = [{"expression": expression, "message": "no"}]
     return [

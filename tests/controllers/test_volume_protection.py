@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from noxu.apiserver.registry.draft import Action, Body, WriteRequest
 from noxu.apiserver.values import Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, default_plane
@@ -74,30 +75,58 @@ async def test_other_finalizers_remain(world: World) -> None:
 
 
 async def test_a_volume_that_is_not_bound_is_deleted(world: World) -> None:
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": "v", "finalizers": [PV]},
-        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}},
-    }
-    await world.apply(volume)
+    unbound = volume()
+    unbound["metadata"]["finalizers"] = [PV]
+    await world.apply(unbound)
     volumes = world.resource("persistentvolumes")
     await world.delete(volumes, "v")
     await world.settled()
     assert await world.find(volumes, "v") is None
 
 
-async def test_a_class_stays_while_a_claim_names_it(world: World) -> None:
+def volume(**spec: object) -> Object:
+    shared = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": {**shared, **spec},
+    }
+
+
+def modified(target: str) -> Object:
+    """A claim whose class is about to change."""
+    return claim() | {
+        "status": {"modifyVolumeStatus": {"targetVolumeAttributesClassName": target, "status": "Pending"}}
+    }
+
+
+CSI = {"hostPath": None, "csi": {"driver": "d", "volumeHandle": "h"}}
+NAMED: list[tuple[str, Object, str, str, str]] = [
+    ("a claim", claim(volumeAttributesClassName="fast"), "persistentvolumeclaims", "c", "default"),
+    ("a claim that is modified", modified("fast"), "persistentvolumeclaims", "c", "default"),
+    ("a volume", volume(volumeAttributesClassName="fast", **CSI), "persistentvolumes", "v", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("user", "plural", "name", "namespace"), [row[1:] for row in NAMED], ids=[row[0] for row in NAMED]
+)
+async def test_a_class_stays_while_it_is_named_by(
+    world: World, user: Object, plural: str, name: str, namespace: str
+) -> None:
     group = "storage.k8s.io"
-    await world.apply(
-        {"apiVersion": f"{group}/v1", "kind": "VolumeAttributesClass", "metadata": {"name": "fast", "finalizers": [VAC]},
-         "driverName": "d", "parameters": {"a": "b"}},
-        claim(volumeAttributesClassName="fast"),
-    )  # fmt: skip
+    kind = {"apiVersion": f"{group}/v1", "kind": "VolumeAttributesClass", "driverName": "d", "parameters": {"a": "b"}}
+    await world.apply({**kind, "metadata": {"name": "fast", "finalizers": [VAC]}}, user)
+    if "status" in user:
+        stored = await world.get(world.resource(plural), name, namespace)
+        body = Body({**stored, "status": user["status"]})
+        request = WriteRequest(Action.REPLACE, world.resource(plural), namespace, name, "status", body)
+        await world.plane.writer.write(request)
     classes = world.resource("volumeattributesclasses", group)
     await world.delete(classes, "fast")
     await world.settled()
     assert await world.find(classes, "fast") is not None
-    await world.delete(world.resource("persistentvolumeclaims"), "c", "default")
+    await world.delete(world.resource(plural), name, namespace)
     await world.settled()
     assert await world.find(classes, "fast") is None

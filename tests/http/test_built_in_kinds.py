@@ -259,7 +259,7 @@ DEPRECATED = [
     ("POST", "/api/v1/namespaces/default/endpoints", 201, ENDPOINTS),
     ("DELETE", "/api/v1/namespaces/default/endpoints", 200, ENDPOINTS),
     ("GET", "/api/v1/componentstatuses", 200, STATUSES),
-    ("GET", "/api/v1/componentstatuses/x", 404, STATUSES),
+    ("GET", "/api/v1/componentstatuses/x", 500, STATUSES),
 ]
 
 
@@ -276,6 +276,9 @@ async def test_every_request_for_a_deprecated_kind_has_a_warning(
 async def test_component_statuses_are_an_empty_list_that_cannot_be_written_or_watched(served: ServedApp) -> None:
     path = "/api/v1/componentstatuses"
     assert json.loads((await served.send("GET", path)).text)["items"] == []
+    absent = await served.send("GET", f"{path}/scheduler")
+    status = {"status": "Failure", "message": "Component not found: scheduler", "code": 500}
+    assert json.loads(absent.text) == {"kind": "Status", "apiVersion": "v1", "metadata": {}, **status}
     assert (await served.send("POST", path, {"metadata": {"name": "x"}})).code == 405
     watch = await served.send("GET", f"{path}?watch=1")
     message = 'watch is not supported on resources of kind "componentstatuses"'
