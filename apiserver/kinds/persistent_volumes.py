@@ -11,41 +11,21 @@ from collections.abc import Callable
 from typing import Final
 
 from noxu.apiserver.api import field
-from noxu.apiserver.api.field import FieldError, Path, Verbatim, as_json
-from noxu.apiserver.api.names import dns1123_subdomain, label_name, subdomain_name
+from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.go import quantity
 from noxu.apiserver.kinds import checks
 from noxu.apiserver.kinds.checks import Errors
+from noxu.apiserver.kinds.claims import access_modes, claim_spec, class_name, positive
 from noxu.apiserver.kinds.kind import Context, Rules
 from noxu.apiserver.kinds.placement import node_selector
 from noxu.apiserver.kinds.resource_requirements import compare
-from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Json, Object, copy, equal
 
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 _BOTH_TYPES: Final = "may not specify more than 1 volume type"
-_NOT_POSITIVE: Final = "must be greater than zero"
 _RESIZE_STATUSES: Final = [
     "ControllerResizeFailed", "ControllerResizeInProgress", "NodeResizeFailed", "NodeResizeInProgress", "NodeResizePending"
 ]  # fmt: skip
-
-
-def _access_modes(modes: list[str], path: Path) -> Errors:
-    known = checks.choices("core/v1.PersistentVolumeAccessMode")
-    for mode in modes:
-        if mode not in known:
-            yield field.not_supported(path, as_json(mode), known)
-    if "ReadWriteOncePod" in modes and any(mode in known and mode != "ReadWriteOncePod" for mode in modes):
-        yield field.forbidden(path, "may not use ReadWriteOncePod with other access modes")
-
-
-def _positive(text: str, path: Path) -> Errors:
-    if quantity.parse(text).digits <= 0:
-        yield field.invalid(path, text, _NOT_POSITIVE)
-
-
-def _class_name(name: str, path: Path) -> Errors:
-    return checks.named(name, subdomain_name, path)
 
 
 # -- sources of volumes -----------------------------------------------------------------------------------------------
@@ -143,13 +123,13 @@ def volume_spec(spec: Object, path: Path) -> Errors:
     modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
     if not modes:
         yield field.required(f"{path}.accessModes")
-    yield from _access_modes(modes, f"{path}.accessModes")
+    yield from access_modes(modes, f"{path}.accessModes")
     if not capacity:
         yield field.required(f"{path}.capacity")
     if capacity.keys() != {"storage"}:
         yield field.not_supported(f"{path}.capacity", capacity or None, ["storage"])
     for name, amount in sorted(capacity.items()):
-        yield from _positive(amount, f"{path}.capacity[{name}]")
+        yield from positive(amount, f"{path}.capacity[{name}]")
     policy = spec.get("persistentVolumeReclaimPolicy")
     if policy:
         yield from checks.choice(
@@ -163,14 +143,14 @@ def volume_spec(spec: Object, path: Path) -> Errors:
         rule = "may not be 'recycle' for a hostPath mount of '/'"
         yield field.forbidden(f"{path}.persistentVolumeReclaimPolicy", rule)
     if spec.get("storageClassName"):
-        yield from _class_name(spec["storageClassName"], f"{path}.storageClassName")
+        yield from class_name(spec["storageClassName"], f"{path}.storageClassName")
     yield from checks.choice(spec.get("volumeMode"), "core/v1.PersistentVolumeMode", f"{path}.volumeMode")
     attributes = spec.get("volumeAttributesClassName")
     if attributes is not None:
         if not attributes:
             yield field.required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
         else:
-            yield from _class_name(attributes, f"{path}.volumeAttributesClassName")
+            yield from class_name(attributes, f"{path}.volumeAttributesClassName")
         if spec.get("csi") is None:
             yield field.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
 
@@ -233,58 +213,6 @@ def _validate_claim(new: Object, old: Object | None, context: Context) -> list[F
         return list(_claim_status(new.get("status") or {}))
     errors = list(claim_spec(new.get("spec") or {}, "spec", None if old is None else old.get("spec") or {}))
     return errors if old is None else errors + list(_claim_update(new, old))
-
-
-def claim_spec(spec: Object, path: Path, old: Object | None = None) -> Errors:
-    """The spec of a claim, or of a template for claims (ValidatePersistentVolumeClaimSpec)."""
-    modes = spec.get("accessModes") or []
-    if not modes:
-        yield field.required(f"{path}.accessModes", "at least 1 access mode is required")
-    if spec.get("selector") is not None:
-        before = (old or {}).get("selector")
-        any_value = before is not None and bool(label_selector_errors(before, path))
-        yield from label_selector_errors(spec["selector"], f"{path}.selector", any_value=any_value)
-    yield from _access_modes(modes, f"{path}.accessModes")
-    amount = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if amount is None:
-        yield field.required(f"{path}.resources[storage]")
-    else:
-        yield from _positive(amount, f"{path}.resources[storage]")
-    if spec.get("storageClassName"):
-        yield from _class_name(spec["storageClassName"], f"{path}.storageClassName")
-    yield from checks.choice(spec.get("volumeMode"), "core/v1.PersistentVolumeMode", f"{path}.volumeMode")
-    yield from _data_sources(spec, old or {}, path)
-    if spec.get("volumeAttributesClassName"):
-        yield from _class_name(spec["volumeAttributesClassName"], f"{path}.volumeAttributesClassName")
-
-
-def _data_sources(spec: Object, old: Object, path: Path) -> Errors:
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    any_group = any((old.get(name) or {}).get("apiGroup") is not None for name in ("dataSource", "dataSourceRef"))
-    for name, given in (("dataSource", source), ("dataSourceRef", reference)):
-        if given is not None:
-            yield from _data_source(given, f"{path}.{name}", any_group=any_group)
-    namespace = (reference or {}).get("namespace")
-    if namespace:
-        yield from checks.named(namespace, label_name, f"{path}.dataSourceRef.namespace")
-    if source is None or reference is None:
-        return
-    shown = Verbatim(f"{path}.dataSource")  # upstream prints a path, without quotes
-    if namespace:
-        yield field.invalid(path, shown, "may not be specified when dataSourceRef.namespace is specified")
-    elif any(source.get(name) != reference.get(name) for name in ("apiGroup", "kind", "name")):
-        yield field.invalid(path, shown, "must match dataSourceRef")
-
-
-def _data_source(given: Object, path: Path, *, any_group: bool) -> Errors:
-    for name in ("name", "kind"):
-        if not given.get(name):
-            yield field.required(f"{path}.{name}")
-    group, kind = given.get("apiGroup") or "", given.get("kind", "")
-    if not group and kind != "PersistentVolumeClaim":
-        yield field.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
-    if group and not any_group:
-        yield from (field.invalid(f"{path}.apiGroup", group, text) for text in dns1123_subdomain(group))
 
 
 _IMMUTABLE_SPEC: Final = (

@@ -18,7 +18,7 @@ from noxu.apiserver.go import quantity
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds import checks, paths, references
 from noxu.apiserver.kinds.checks import Errors
-from noxu.apiserver.kinds.persistent_volumes import claim_spec
+from noxu.apiserver.kinds.claims import claim_spec
 from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Object
 

@@ -15,8 +15,8 @@ from noxu.apiserver.api.names import dns1123_label
 from noxu.apiserver.api.selectors import label_selector
 from noxu.apiserver.kinds import checks, pod_warnings
 from noxu.apiserver.kinds.checks import Errors
+from noxu.apiserver.kinds.claims import claim_spec
 from noxu.apiserver.kinds.kind import Context, Rules
-from noxu.apiserver.kinds.persistent_volumes import claim_spec
 from noxu.apiserver.kinds.pod_specs import template
 from noxu.apiserver.kinds.selectors import label_selector_errors
 from noxu.apiserver.values import Json, Object, equal
