@@ -4,15 +4,18 @@ A watch is a position in the log, not a queue. It reads the events after its pos
 behind the tail, from the back end, in order and without a gap. So a slow reader costs no memory, fast readers share one
 batch object, and a watch ends early only if compaction has overtaken it *and* the tail no longer has its next event.
 
-The tail holds every event in (start, revision], so the event of a revision is found by subtraction:
+The tail holds every event in (start, revision], in order. Revisions grow, but need not be consecutive, and several events
+may share one: a back end that others write to, too, has revisions without events here, and transactions of several keys.
+So positions are found by bisection of the revisions:
 
-    revision    4   5   6   7   8       start = 3, revision = 8
+    revision    4   7   7   8   12      start = 3, revision = 15: nothing happened at 13, 14 and 15
     tail[…]     0   1   2   3   4
 
-    find(6)           tail[6 - 3 - 1] = tail[2]
-    read_tail(after 5)  tail[5 - 3:] = tail[2:], the events 6, 7, 8
-    read_tail(after 2)  None: event 3 is not in the tail; read_history gives the events in (2, 3], then the tail goes on
-    trim(6)           if TAIL_EVENTS is 2: drops min(5 - 2, 6 - 3) = 3 events; start = 6, and the tail is 7, 8
+    since(4)            tail[bisect_right(4):] = tail[1:]
+    read_tail(after 5)  tail[1:], up to revision 15
+    read_tail(after 2)  None: what happened at 3 is not in the tail; read_history gives (2, 3], then the tail goes on
+    trim(8)             if TAIL_EVENTS is 3: may drop tail[0] and tail[1], but not one of the two events at 7 alone. So it
+                        drops tail[0]; start = 4
 
 Everything here runs on the event loop, and is synchronous except for the two things that a watch waits for: new events,
 and history.
@@ -21,6 +24,7 @@ and history.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -40,10 +44,8 @@ from noxu.storage.types import (
 TAIL_EVENTS: Final = 10_000
 TAIL_BYTES: Final = 16 * 1024 * 1024  # of values, including those that were replaced
 
-HISTORY_SPAN: Final = 500  # revisions read from the back end at a time
-
-# Reads the events of a prefix after the first revision, up to and including the second.
-History: TypeAlias = Callable[[Prefix, Revision, Revision], Awaitable[Sequence[Event]]]
+# Reads events of a prefix after the first revision: all of them up to the batch's revision, which is the second or less.
+History: TypeAlias = Callable[[Prefix, Revision, Revision], Awaitable[Batch]]
 
 
 class Log:
@@ -58,6 +60,7 @@ class Log:
         self.closed = False
         self.history = history
         self._tail: list[Event] = []  # every event in (self._start, self.revision]
+        self._revisions: list[Revision] = []  # those of the tail
         self._tail_bytes = 0
         self._start = revision
         self._newest = Batch((), revision)
@@ -78,19 +81,33 @@ class Log:
         return revision or self.revision
 
     def find(self, revision: Revision) -> Event | None:
-        """The event of a revision, if it is in the tail."""
-        if self._start < revision <= self.revision:
-            return self._tail[revision - self._start - 1]
+        """The event of a revision, if it is in the tail; the first one of several."""
+        position = bisect_left(self._revisions, revision)
+        if position < len(self._revisions) and self._revisions[position] == revision:
+            return self._tail[position]
         return None
 
-    def publish(self, events: Sequence[Event]) -> bool:
-        """Show the events of a transaction to reads and watches. Returns whether a watch was waiting for events."""
-        if not events:
+    def since(self, revision: Revision) -> list[Event] | None:
+        """The events after a revision; None if some of them may no longer be in the tail."""
+        return None if revision < self._start else self._tail[bisect_right(self._revisions, revision) :]
+
+    def first(self) -> Revision | None:
+        """The revision of the oldest event in the tail, None if it is empty."""
+        return self._revisions[0] if self._revisions else None
+
+    def publish(self, events: Sequence[Event], revision: Revision = 0) -> bool:
+        """Show the events of a transaction to reads and watches. Returns whether a watch was waiting for events.
+
+        `revision` is how far the events are complete, which may be after the last of them (0: up to the last one).
+        """
+        revision = max(revision, events[-1].revision if events else 0)
+        if revision <= self.revision:
             return False
         self._newest_after = self.revision
-        self._newest = Batch(events, events[-1].revision)
-        self.revision = self._newest.revision
+        self._newest = Batch(events, revision)
+        self.revision = revision
         self._tail += events
+        self._revisions += [event.revision for event in events]
         self._tail_bytes += sum(map(_size, events))
         if self.history is not None and (len(self._tail) > 2 * TAIL_EVENTS or self._tail_bytes > 2 * TAIL_BYTES):
             self.trim(self.revision)
@@ -104,11 +121,20 @@ class Log:
             if kept == TAIL_EVENTS or size > TAIL_BYTES:
                 break
             kept += 1
-        dropped = min(len(self._tail) - kept, revision - self._start)
+        dropped = min(len(self._tail) - kept, bisect_right(self._revisions, revision))
+        if 0 < dropped < len(self._tail):  # a transaction is dropped as a whole
+            dropped = min(dropped, bisect_left(self._revisions, self._revisions[dropped]))
         if dropped > 0:
+            self._start = self._revisions[dropped - 1]
             self._tail_bytes -= sum(map(_size, self._tail[:dropped]))
-            del self._tail[:dropped]
-            self._start += dropped
+            del self._tail[:dropped], self._revisions[:dropped]
+
+    def restart(self, revision: Revision) -> None:
+        """Continue at a revision. What happened before is not known: watches that have not reached it end."""
+        self.revision = self.compacted = self._start = self._newest_after = revision
+        self._newest = Batch((), revision)
+        self._tail, self._revisions, self._tail_bytes = [], [], 0
+        self._wake()
 
     def watch(self, prefix: Prefix, after: Revision) -> Watch:
         """Raises Closed or Compacted."""
@@ -127,7 +153,7 @@ class Log:
         if after < self._start:
             return None
         if after != self._newest_after:
-            batch = Batch(self._tail[after - self._start :], self.revision)
+            batch = Batch(self._tail[bisect_right(self._revisions, after) :], self.revision)
         else:
             batch = self._newest
         if prefix == EVERYTHING:
@@ -136,12 +162,11 @@ class Log:
 
     async def read_history(self, prefix: Prefix, after: Revision) -> Batch:
         """Some of the events between `after` and the tail. Raises Compacted, and what `history` raises."""
-        upto = min(after + HISTORY_SPAN, self._start)
         self._require_not_compacted(after)
         assert self.history is not None
-        events = await self.history(prefix, after, upto)
+        batch = await self.history(prefix, after, self._start)
         self._require_not_compacted(after)  # compaction may have started to remove what was being read
-        return Batch(events, upto)
+        return batch
 
     async def wait_for_events(self) -> None:
         """Return when events are published, or the log is closed."""

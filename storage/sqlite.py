@@ -66,6 +66,7 @@ from noxu.storage.types import (
 
 PAGE_ROWS: Final = 256  # values read at a time: verifying them takes the event loop about 1 ms
 PAGE_KEYS: Final = 4_000  # keys read at a time: about 5 ms
+HISTORY_SPAN: Final = 500  # revisions that a watch reads from the file at a time
 SCAN_SPAN: Final = 500  # revisions that a scan reads at a time: SQLite takes about 1 ms for values of 1 KB
 SWEEP_SPAN: Final = 250  # revisions that compaction handles in one transaction: a few ms
 KEYS_IN_MESSAGE: Final = 10  # corrupt keys that a message names
@@ -279,8 +280,12 @@ class SqliteStore:
         [(number,)] = await self._fetch(database.count_keys(condition), [*parameters, revision])
         return int(number)
 
-    async def _history(self, prefix: Prefix, after: Revision, upto: Revision) -> Sequence[Event]:
-        """Events from the file, for watches that are behind the tail of the log."""
+    async def _history(self, prefix: Prefix, after: Revision, upto: Revision) -> Batch:
+        """Events from the file, for watches that are behind the tail of the log: those of at most HISTORY_SPAN revisions."""
+        upto = min(upto, after + HISTORY_SPAN)
+        return Batch(await self._changes(prefix, after, upto), upto)
+
+    async def _changes(self, prefix: Prefix, after: Revision, upto: Revision) -> Sequence[Event]:
         sql, parameters = database.select_changes(prefix)
         events: list[Event] = []
         for row in await self._fetch(sql, [*parameters, after, upto]):
@@ -451,7 +456,7 @@ class SqliteStore:
             self._connected.set()  # reads continue
             await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
             await self._change((database.SET_WATERMARK, (watermarks.swept, "swept")))  # the old value: a test write
-            events = await self._history(EVERYTHING, self._log.revision, watermarks.revision)
+            events = await self._changes(EVERYTHING, self._log.revision, watermarks.revision)
         except (*database.SQLITE_ERRORS, StoreError) as error:
             fault = str(error if isinstance(error, StoreError) else database.open_error(self._path, error))
             self._fault = fault.replace(str(self._path), "the file")  # clients see it, but not where the data are

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from noxu.storage import log
+from noxu.storage import log, sqlite
 from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.store import Store
@@ -53,7 +53,7 @@ async def recorded(
     """A store with a history that is served from memory, from the file, or from both."""
     if "tail" in request.param:
         monkeypatch.setattr(log, "TAIL_EVENTS", 30)
-        monkeypatch.setattr(log, "HISTORY_SPAN", 23)
+        monkeypatch.setattr(sqlite, "HISTORY_SPAN", 23)
     store: Store = MemoryStore() if request.param == "memory" else await SqliteStore.open(file, "normal")
     events = await record(store)
     if "reopened" in request.param:

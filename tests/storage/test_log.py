@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 
@@ -33,20 +32,22 @@ def run(first: Revision, last: Revision, size: int = 1) -> list[Event]:
 
 
 class Backend:
-    """Serves history as a file would."""
+    """Serves history as a file would, `span` revisions at a time."""
 
-    def __init__(self, *, delay: bool = False) -> None:
+    def __init__(self, *, delay: bool = False, span: int = 500) -> None:
         self.requests: list[tuple[Revision, Revision]] = []
         self.delay = delay
+        self.span = span
         self.closed = False
 
-    async def history(self, prefix: Prefix, after: Revision, upto: Revision) -> Sequence[Event]:
+    async def history(self, prefix: Prefix, after: Revision, upto: Revision) -> Batch:
         self.requests.append((after, upto))
         if self.delay:
             await asyncio.sleep(0)
         if self.closed:
             raise Closed("closed")
-        return [event for event in run(after + 1, upto) if prefix.covers(event.key)]
+        upto = min(upto, after + self.span)
+        return Batch([event for event in run(after + 1, upto) if prefix.covers(event.key)], upto)
 
 
 async def seen(log: Log, after: Revision, prefix: Prefix = EVERYTHING) -> list[Revision]:
@@ -140,21 +141,109 @@ def test_without_history_the_tail_grows_until_it_is_trimmed(monkeypatch: pytest.
     assert log.find(92) == event(92)
 
 
+# Revisions that are not consecutive, or have several events.
+
+
+def sparse(*revisions: Revision, last: Revision = 0) -> tuple[Log, list[Event]]:
+    """A log that starts at revision 3, and its events; several at one revision have keys of their own."""
+    log, events = Log(3, history=Backend().history), []
+    for revision in sorted(set(revisions)):
+        events += [
+            Event(Key("c", "p", f"k{number}"), revision, b"v", None) for number in range(revisions.count(revision))
+        ]
+        log.publish([event for event in events if event.revision == revision])
+    log.publish((), last)
+    return log, events
+
+
+@pytest.mark.parametrize(
+    ("after", "revisions"),
+    [
+        (3, [4, 7, 7, 8, 12]), (4, [7, 7, 8, 12]), (5, [7, 7, 8, 12]), (6, [7, 7, 8, 12]), (7, [8, 12]), (8, [12]),
+        (11, [12]), (12, []), (14, []), (2, None),
+    ],
+)  # fmt: skip
+def test_events_after_a_revision_are_found_in_a_sparse_tail(after: Revision, revisions: list[Revision] | None) -> None:
+    log, _ = sparse(4, 7, 7, 8, 12, last=15)
+    found, batch = log.since(after), log.read_tail(EVERYTHING, after)
+    assert (None if found is None else [event.revision for event in found]) == revisions
+    assert (None if batch is None else [event.revision for event in batch.events]) == revisions
+    assert batch is None or batch.revision == 15
+
+
+def test_an_event_is_found_by_its_revision_in_a_sparse_tail() -> None:
+    log, events = sparse(4, 7, 7, 8, 12, last=15)
+    assert [log.find(revision) for revision in (4, 7, 8, 12)] == [events[0], events[1], events[3], events[4]]
+    assert [log.find(revision) for revision in (3, 5, 6, 9, 11, 13, 15)] == [None] * 7
+    assert log.first() == 4
+    assert Log(3).first() is None
+
+
+async def test_progress_without_events_wakes_watches_and_is_a_batch() -> None:
+    log, _ = sparse(4)
+    waiting = asyncio.ensure_future(anext(log.watch(Prefix("c"), 4)))
+    await asyncio.sleep(0)
+    assert log.publish((), 9)
+    assert await waiting == Batch([], 9)
+    assert log.revision == 9
+
+
+@pytest.mark.parametrize("revision", [0, 3, 4])
+def test_progress_that_is_known_changes_nothing(revision: Revision) -> None:
+    log, _ = sparse(4)
+    assert not log.publish((), revision)
+    assert log.revision == 4
+
+
+@pytest.mark.parametrize(
+    ("revisions", "kept", "start"),
+    [
+        pytest.param([4, 7, 8, 12], [8, 12], 7, id="whole transactions"),
+        pytest.param([4, 8, 8, 12], [8, 8, 12], 4, id="a transaction that would be divided is kept"),
+        pytest.param([4, 4, 4, 12], [4, 4, 4, 12], 3, id="also the oldest one"),
+        pytest.param([4, 12, 12], [12, 12], 4, id="the newest transaction"),
+        pytest.param([12, 12, 12], [12, 12, 12], 3, id="the only transaction"),
+    ],
+)
+def test_a_sparse_tail_is_trimmed_by_transactions(
+    monkeypatch: pytest.MonkeyPatch, revisions: list[Revision], kept: list[Revision], start: Revision
+) -> None:
+    monkeypatch.setattr(module, "TAIL_EVENTS", 2)
+    log, events = sparse(*revisions)
+    log.trim(log.revision)
+    assert [event.revision for event in log.since(start) or ()] == kept
+    assert log.since(start) == [event for event in events if event.revision > start]
+    assert log.since(start - 1) is None
+
+
+async def test_a_log_that_is_restarted_ends_watches_that_have_not_reached_the_new_start() -> None:
+    log, _ = sparse(4, 7)
+    behind, ahead = log.watch(EVERYTHING, 4), log.watch(EVERYTHING, 30)
+    waiting = asyncio.ensure_future(anext(log.watch(EVERYTHING, 7)))
+    await asyncio.sleep(0)
+    log.restart(20)
+    for reading in (waiting, anext(behind)):
+        with pytest.raises(Compacted) as gone:
+            await reading
+        assert gone.value.revision == 20
+    assert (log.revision, log.compacted, log.since(20)) == (20, 20, [])
+    log.publish(run(31, 31))
+    assert await anext(ahead) == Batch(run(31, 31), 31)
+
+
 # Watches.
 
 
-async def test_a_watch_reads_history_in_spans_and_then_the_tail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HISTORY_SPAN", 4)
-    backend = Backend()
+async def test_a_watch_reads_history_in_spans_and_then_the_tail() -> None:
+    backend = Backend(span=4)
     log = Log(10, history=backend.history)
     log.publish(run(11, 13))
     assert await seen(log, 1) == list(range(2, 14))
-    assert backend.requests == [(1, 5), (5, 9), (9, 10)]
+    assert backend.requests == [(1, 10), (5, 10), (9, 10)]
 
 
-async def test_history_without_events_of_the_prefix_yields_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HISTORY_SPAN", 4)
-    backend = Backend()
+async def test_history_without_events_of_the_prefix_yields_no_batch() -> None:
+    backend = Backend(span=4)
     log = Log(30, history=backend.history)
     log.publish([event(31, collection="d")])
     batch = await anext(log.watch(Prefix("d"), 1))

@@ -253,7 +253,7 @@ SETTINGS = settings(
 @pytest.fixture(autouse=True)
 def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
-        (log, "TAIL_EVENTS", 4), (log, "HISTORY_SPAN", 3), (sqlite, "PAGE_ROWS", 2), (sqlite, "PAGE_KEYS", 2),
+        (log, "TAIL_EVENTS", 4), (sqlite, "HISTORY_SPAN", 3), (sqlite, "PAGE_ROWS", 2), (sqlite, "PAGE_KEYS", 2),
         (sqlite, "SWEEP_SPAN", 3),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
