@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from noxu.apiserver import admission_plugins, authorization_modes
-from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, HTTPS_PORT, ServiceName
+from noxu.apiserver.config import (
+    DEFAULT_DATA,
+    DEFAULT_EVENT_TTL,
+    DEFAULT_HOST,
+    DEFAULT_ISSUER,
+    DEFAULT_PORT,
+    HTTPS_PORT,
+    ServiceName,
+)
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import GATES
 from noxu.apiserver.features import parse as parse_gates
@@ -116,6 +124,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
     )
     _authorization(command)
     _feature_gates(command)
+    _authentication_options(command)
     command.add_argument(
         "files",
         nargs="*",
@@ -133,6 +142,65 @@ def _authorization(command: argparse.ArgumentParser) -> None:
         metavar="MODE,...",
         help=f"who decides what users may do, asked in the given order: {', '.join(authorization_modes.MODES)} (default: AlwaysAllow, and "
         "RBAC in the profile cluster)",
+    )
+
+
+def _authentication_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group(
+        "authentication", "See docs/authentication.md; the options are kube-apiserver's."
+    )
+    group.add_argument(
+        "--anonymous-auth",
+        type=_bool,
+        metavar="BOOL",
+        help="allow requests without credentials (default: true)",
+    )
+    group.add_argument(
+        "--token-auth-file", type=Path, metavar="FILE", help='static tokens: lines of token,user,uid,"group1,group2"'
+    )
+    group.add_argument(
+        "--service-account-signing-key-file",
+        type=Path,
+        metavar="FILE",
+        help="the private key that signs tokens of service accounts (default: pki/sa.key in the data directory, which the "
+        "server makes)",
+    )
+    group.add_argument(
+        "--service-account-key-file",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="further keys that verify tokens of service accounts: public or private keys, or certificates; can be repeated",
+    )
+    group.add_argument(
+        "--service-account-issuer",
+        action="append",
+        default=[],
+        metavar="URL",
+        help=f"the issuer of tokens of service accounts (default: {DEFAULT_ISSUER}); further ones are accepted; can be "
+        "repeated",
+    )
+    group.add_argument(
+        "--service-account-lookup",
+        type=_bool,
+        default=True,
+        metavar="BOOL",
+        help="refuse the token of a Secret that was deleted (default: true)",
+    )
+    group.add_argument(
+        "--service-account-max-token-expiration",
+        type=_ttl,
+        default=0.0,
+        metavar="DURATION",
+        help="the longest time for which tokens of service accounts are issued; 0: no limit (default: 0s)",
+    )
+    group.add_argument(
+        "--api-audiences",
+        action="append",
+        default=[],
+        metavar="AUDIENCE,...",
+        help="the audiences of this server, for which a token must be (default: the issuers); can be repeated",
     )
 
 
@@ -277,6 +345,15 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError("must be a number from 0 to 65535")
     return int(text)
+
+
+def _bool(text: str) -> bool:
+    """A boolean as Go parses it."""
+    if text in ("1", "t", "T", "true", "TRUE", "True"):
+        return True
+    if text in ("0", "f", "F", "false", "FALSE", "False"):
+        return False
+    raise argparse.ArgumentTypeError("must be true or false")
 
 
 def _ttl(text: str) -> float:

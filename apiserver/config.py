@@ -14,6 +14,8 @@ DEFAULT_PORT: Final = 6440
 HTTPS_PORT: Final = 443
 DEFAULT_DATA: Final = Path(".noxu")
 DEFAULT_EVENT_TTL: Final = 3600.0  # seconds; upstream's
+DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+"""Of tokens of service accounts."""
 
 Durability = Literal["full", "normal"]
 Profile = Literal["local", "cluster", "envtest"]
@@ -26,6 +28,27 @@ class ServiceName(NamedTuple):
     namespace: str
     name: str
     port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """How users are identified; the names are those of kube-apiserver's options.
+
+    `anonymous_auth` None: as the authorization mode and TLS require. `service_account_issuers`: the first one issues.
+    """
+
+    anonymous_auth: bool | None = None
+    token_auth_file: Path | None = None
+    service_account_key_files: tuple[Path, ...] = ()
+    service_account_signing_key_file: Path | None = None
+    service_account_issuers: tuple[str, ...] = ()
+    service_account_lookup: bool = True
+    service_account_max_token_expiration: float = 0.0
+    """Seconds; 0: no limit."""
+    api_audiences: tuple[str, ...] = ()
+
+
+DEFAULT_AUTHENTICATION: Final = Authentication()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +79,4 @@ class Config:
     admission_plugins: frozenset[str] = default(controllers=True)
     kinds: tuple[Path, ...] = ()
     authorization_modes: tuple[str, ...] | None = None
+    authentication: Authentication = DEFAULT_AUTHENTICATION

@@ -46,9 +46,13 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.service_addresses import Pool
 from noxu.apiserver.registry.subresources import ACTIONS
 from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.security import settings
+from noxu.apiserver.security.authentication import Authenticators
 from noxu.apiserver.security.authorization import authorizer
+from noxu.apiserver.security.keys import Keys
 from noxu.apiserver.security.rbac import Policy
 from noxu.apiserver.security.reviews import Reviews
+from noxu.apiserver.security.static_tokens import StaticTokens
 from noxu.apiserver.security.tokens import Tokens
 from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Caller, no_caller
@@ -72,6 +76,8 @@ class ControlPlane:
     conversions: Conversions
     admission: Chain
     tokens: Tokens
+    static_tokens: StaticTokens
+    authenticator: Authenticators
     writer: Writer
     authorize: Authorize
     """Answers what users may do."""
@@ -132,6 +138,7 @@ def assemble(
     admission_plugins: Collection[str] = DEFAULT,
     foreign: Iterable[Object] = (),
     modes: Sequence[str] = (ALWAYS_ALLOW,),
+    authentication: settings.Settings = settings.DEFAULT,
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
@@ -140,7 +147,8 @@ def assemble(
     None: the default of their kind). `admission_plugins` are the admission plug-ins that run. `controllers` is the list of
     kube-controller-manager's controllers, as in `--controllers`. `facts` describe a server; without them the objects that a
     server creates about itself are missing. `root_ca` is the CA of its certificate in PEM. `foreign` are definitions of
-    further kinds, which are served without being stored themselves. `modes` are the modes of authorization.
+    further kinds, which are served without being stored themselves. `modes` are the modes of authorization,
+    `authentication` says how users are identified.
     """
     served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()], served))
@@ -148,9 +156,22 @@ def assemble(
     reader, persistence = Reader(store, cache), Persistence(store, cache, as_cbor=features.cbor)
     conversions = Conversions(caller or no_caller, identifiers=identifiers)
     chain = admission_chain(catalog.current, caller, admission_plugins)
-    tokens = Tokens()
     policy = Policy()
     authorize = authorizer(modes, policy)
+    tokens = Tokens(
+        authentication.keys or Keys(),
+        reader,
+        catalog.current,
+        clock,
+        issuers=authentication.issuers,
+        audiences=authentication.audiences,
+        lookup=authentication.lookup,
+        max_seconds=authentication.max_seconds,
+    )
+    static_tokens = StaticTokens(authentication.users, tokens.audiences)
+    authenticator = Authenticators(
+        [static_tokens, tokens], reader, tokens.audiences, anonymous=authentication.anonymous
+    )
     environment = Environment(
         reader,
         persistence,
@@ -158,7 +179,7 @@ def assemble(
         chain,
         clock=clock,
         identifiers=identifiers,
-        reviewer=Reviews(tokens, clock),
+        reviewer=Reviews(authenticator),
         actions=ACTIONS,
     )
     writer = Writer(environment)
@@ -195,6 +216,8 @@ def assemble(
         conversions,
         chain,
         tokens,
+        static_tokens,
+        authenticator,
         writer,
         authorize,
         own,

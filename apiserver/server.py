@@ -43,6 +43,7 @@ from noxu.apiserver.kubeconfig import is_own, write_kubeconfig
 from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.observability import health
 from noxu.apiserver.registry.offload import LargeRequests
+from noxu.apiserver.security import settings
 from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
@@ -121,6 +122,7 @@ class Server:
 
     async def _start(self) -> None:
         controllers = _controllers_of(self.config)
+        authentication = _authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
         listener = listen(self.config.host, self.config.port)
         self._closing.callback(listener.close)
@@ -139,6 +141,7 @@ class Server:
             admission_plugins=self.config.admission_plugins,
             foreign=_foreign_kinds(self.config.kinds),
             modes=_modes_of(self.config),
+            authentication=authentication,
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
@@ -177,7 +180,12 @@ class Server:
             LargeRequests(),
             plane.authorize,
         )
-        self.app = app = App(backend, documents, traces_=Traces())  # the listener is on loopback
+        self.app = app = App(
+            backend,
+            documents,
+            traces_=Traces(),  # the listener is on loopback
+            authenticator=plane.authenticator,
+        )
         metrics.install(app, plane)
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
@@ -256,6 +264,14 @@ def _modes_of(config: Config) -> Sequence[str]:
     if config.authorization_modes is not None:
         return config.authorization_modes
     return (RBAC,) if config.profile == "cluster" else (ALWAYS_ALLOW,)
+
+
+def _authentication_of(config: Config) -> settings.Settings:
+    """How users are identified. Raises StartError."""
+    try:
+        return settings.read(config.authentication, config.data)
+    except ValueError as error:
+        raise StartError(str(error)) from None
 
 
 def _health_of(controller: Reconciler[Any]) -> health.Check:

@@ -13,7 +13,7 @@ import sys
 from typing import NoReturn
 
 from noxu.apiserver import server
-from noxu.apiserver.config import DEFAULT_DATA, Config
+from noxu.apiserver.config import DEFAULT_DATA, Authentication, Config
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,6 +34,7 @@ def run(options: argparse.Namespace) -> int:
         admission_plugins=options.admission_plugins,
         kinds=tuple(options.kinds),
         authorization_modes=options.authorization_mode,
+        authentication=_authentication(options),
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module
@@ -43,6 +44,19 @@ def run(options: argparse.Namespace) -> int:
     if options.own_process:
         _end_process()
     return 0
+
+
+def _authentication(options: argparse.Namespace) -> Authentication:
+    return Authentication(
+        anonymous_auth=options.anonymous_auth,
+        token_auth_file=options.token_auth_file,
+        service_account_key_files=tuple(options.service_account_key_file),
+        service_account_signing_key_file=options.service_account_signing_key_file,
+        service_account_issuers=tuple(options.service_account_issuer),
+        service_account_lookup=options.service_account_lookup,
+        service_account_max_token_expiration=options.service_account_max_token_expiration,
+        api_audiences=tuple(name for text in options.api_audiences for name in text.split(",") if name),
+    )
 
 
 def _end_process() -> NoReturn:

@@ -11,7 +11,7 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Origin            Host and Origin headers
     Deadline          when the request must be answered
     Warnings          warnings of handlers and later filters become headers
-    Authenticate      sets the user; without an authenticator every client is anonymous
+    Authenticate      sets the user, or refuses bad credentials
     InFlight          limits the number of requests that are handled or answered at the same time
     Authorize         refuses what the user may not do
     Tracing           traces a write on request
@@ -38,9 +38,10 @@ from noxu.apiserver.http.traces import HEADER, Traces, is_requested
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.registry import access
-from noxu.apiserver.registry.access import Attributes
+from noxu.apiserver.registry.access import Attributes, User
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.apiserver.security.authorization import NOSNIFF, refusal
+from noxu.apiserver.security.credentials import Credentials
 
 REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
@@ -117,9 +118,19 @@ class Authenticate(Filter):
     def __init__(self, authenticator: Authenticator | None) -> None:
         self._authenticator = authenticator
 
-    def enter(self, exchange: Exchange) -> None:
-        if self._authenticator is not None:
-            exchange.user = self._authenticator.authenticate(exchange.request.headers)
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        if self._authenticator is None:
+            return None
+        given = Credentials(exchange.request.headers)
+        found = self._authenticator.authenticate(given, exchange.outcome.warnings)
+        if isinstance(found, User):
+            exchange.user = found
+            return None
+        return _set_user(exchange, found)
+
+
+async def _set_user(exchange: Exchange, found: Awaitable[User]) -> None:
+    exchange.user = await found
 
 
 class InFlight(Filter):

@@ -1,10 +1,15 @@
-"""The subresource serviceaccounts/token: issues a token for a stored account (registry/core/serviceaccount)."""
+"""The subresource serviceaccounts/token: issues a token for a stored account (registry/core/serviceaccount/storage)."""
 
 from __future__ import annotations
 
-from noxu.apiserver.api import errors
+from datetime import timedelta
+from typing import Final
+
+from noxu.apiserver.api import errors, field
+from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.go.structs import decode
+from noxu.apiserver.go.text import quote
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.http import negotiation, options, responses
 from noxu.apiserver.http.answer import Answer
@@ -14,9 +19,18 @@ from noxu.apiserver.kinds.authentication import TOKEN_REQUEST, default_token_req
 from noxu.apiserver.registry.bodies import decode_body
 from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
 from noxu.apiserver.registry.entry import check_path_name, object_at
+from noxu.apiserver.security.claims import Reference
+from noxu.apiserver.security.tokens import UNBOUND, Bound
 from noxu.apiserver.values import Object
 
-_EXPECTED = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
+_EXPECTED: Final = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
+_KIND: Final = Qualified("authentication.k8s.io", "TokenRequest")
+_BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+_WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+EXTENDED_FROM: Final = 3607
+"""Seconds. The kubelet requests tokens of just this duration for the volumes of pods: they live for a year, and it is
+recorded when they are used beyond it (ExpirationExtensionSeconds)."""
+EXTENDED_TO: Final = 365 * 24 * 3600
 
 
 async def create(exchange: Exchange) -> Answer:
@@ -32,24 +46,115 @@ async def create(exchange: Exchange) -> Answer:
     decoded = decode(TOKEN_REQUEST, sent.value)
     if decoded.error:
         raise errors.bad_request(decoded.error)
-    creation = WriteRequest(Action.CREATE, resource, namespace_of(exchange), info.name, info.subresource)
+    request: Object = decoded.value
+    namespace = namespace_of(exchange)
+    metadata = request.get("metadata") or {}
+    creation = WriteRequest(Action.CREATE, resource, namespace, info.name, info.subresource)
     environment = backend.writer.environment
     environment.admission.check_again(draft_of(creation, environment))  # raises Forbidden in a terminating namespace
-    entry = await backend.reader.get(resource, namespace_of(exchange), info.name)  # raises NotFound
+    _check_names(metadata, namespace, info.name)
+    entry = await backend.reader.get(resource, namespace, info.name)  # raises NotFound
     account = object_at(entry, resource)
-    request: Object = decoded.value
+    _check_uid(metadata, account, info.name)
     default_token_request(request)
+    spec = request["spec"]
+    spec["audiences"] = spec.get("audiences") or list(backend.tokens.audiences)
     found = validate_token_request(request)
     if found:
-        raise errors.invalid(errors.Qualified("authentication.k8s.io", "TokenRequest"), info.name, found)
-    spec = request["spec"]
-    token = backend.tokens.issue(account, spec.get("audiences") or (), spec["expirationSeconds"], exchange.now())
-    metadata = account["metadata"]
+        raise errors.invalid(_KIND, info.name, found)
+    bound = await _bound(exchange, spec.get("boundObjectRef") or {}, namespace, info.name)
+    now = exchange.now()
+    token = _issue(exchange, account, spec, bound)
     request["metadata"] = {
-        "name": metadata["name"],
-        "namespace": metadata["namespace"],
-        "creationTimestamp": format_time(exchange.now()),
+        "name": account["metadata"]["name"],
+        "namespace": account["metadata"]["namespace"],
+        "uid": account["metadata"]["uid"],
+        "creationTimestamp": format_time(now),
     }
-    request["status"] = {"token": token.text, "expirationTimestamp": format_time(token.expires)}
+    expires = now + timedelta(seconds=spec["expirationSeconds"])
+    request["status"] = {"token": token, "expirationTimestamp": format_time(expires)}
     written: Object = decode(TOKEN_REQUEST, request).value
     return Answer(responses.encode(written, accepted), 201, accepted.content_type)
+
+
+def _check_names(metadata: Object, namespace: str, name: str) -> None:
+    """The names in the body are those of the path. Raises ApiError Invalid."""
+    for key, expected, what in (("name", name, "name"), ("namespace", namespace, "namespace")):
+        sent = metadata.get(key)
+        if sent and sent != expected:
+            rule = f"must match the service account {what} if specified"
+            raise errors.invalid(_KIND, name, [field.invalid(f"metadata.{key}", sent, rule)])
+
+
+def _check_uid(metadata: Object, account: Object, name: str) -> None:
+    """Raises ApiError Conflict."""
+    sent, uid = metadata.get("uid"), account["metadata"]["uid"]
+    if sent and sent != uid:
+        why = f"the UID in the token request ({sent}) does not match the UID of the service account ({uid})"
+        raise errors.conflict(_KIND, name, why)
+
+
+async def _bound(exchange: Exchange, reference: Object, namespace: str, account: str) -> Bound:
+    """The objects to which the token is bound. Raises ApiError."""
+    if not reference:
+        return UNBOUND
+    kind, name = reference.get("kind", ""), reference.get("name", "")
+    group, _, version = reference.get("apiVersion", "").rpartition("/")
+    if group or kind not in _BOUND:
+        is_webhook = kind in _WEBHOOKS and (group, version) == ("admissionregistration.k8s.io", "v1")
+        gate = " (feature gate APIServerWebhookAuthenticationToken is disabled)" if is_webhook else ""
+        raise errors.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}{gate}")
+    found = await _object(exchange, _BOUND[kind], "" if kind == "Node" else namespace, name)
+    node_name = ""
+    if kind == "Pod":
+        spec = found.get("spec") or {}
+        node_name = spec.get("nodeName", "")
+        if spec.get("serviceAccountName", "") != account:
+            raise errors.bad_request(
+                f"cannot bind token for serviceaccount {quote(account)} to pod running with different serviceaccount name."
+            )
+    uid = found["metadata"]["uid"]
+    if (sent := reference.get("uid")) and sent != uid:
+        raise errors.conflict(
+            Qualified("", kind),
+            name,
+            f"the UID in the bound object reference ({sent}) does not match the UID in record. The object might have been "
+            "deleted and then recreated",
+        )
+    node = await _node(exchange, node_name) if node_name else None
+    return Bound(**{"node": node, kind.lower(): Reference(name, uid)})
+
+
+async def _node(exchange: Exchange, name: str) -> Reference:
+    """The node of a pod, which need not exist."""
+    try:
+        found = await _object(exchange, "nodes", "", name)
+    except errors.ApiError as error:
+        if error.code != 404:
+            raise
+        return Reference(name, "")
+    return Reference(name, found["metadata"]["uid"])
+
+
+async def _object(exchange: Exchange, plural: str, namespace: str, name: str) -> Object:
+    """Raises ApiError NotFound."""
+    resource = exchange.backend.catalog.current.find("", "v1", plural)
+    assert resource is not None
+    check_path_name(name)
+    return object_at(await exchange.backend.reader.get(resource, namespace, name), resource)
+
+
+def _issue(exchange: Exchange, account: Object, spec: Object, bound: Bound) -> str:
+    """Raises ApiError. Shortens what is requested for longer than the server allows."""
+    tokens = exchange.backend.tokens
+    requested = spec["expirationSeconds"]
+    if 0 < tokens.max_seconds < requested:
+        spec["expirationSeconds"] = tokens.max_seconds
+        exchange.outcome.warnings.append(
+            f"requested expiration of {requested} seconds shortened to {tokens.max_seconds} seconds"
+        )
+    seconds, warn_after = spec["expirationSeconds"], 0
+    is_own = set(spec["audiences"]) <= set(tokens.audiences)
+    if bound.pod is not None and seconds == EXTENDED_FROM and is_own:
+        seconds, warn_after = EXTENDED_TO, seconds
+    return tokens.issue(account, spec["audiences"], seconds, bound, warn_after)

@@ -16,6 +16,7 @@ from aiohttp import WSMsgType, web_request, web_ws
 from multidict import CIMultiDict
 
 from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.security.bearer import PROTOCOL_PREFIX, subprotocols
 
 MAX_MESSAGE: Final = 4096  # bytes; messages from clients are ignored
 VERSION: Final = "13"
@@ -92,8 +93,10 @@ def _is_key(text: str) -> bool:
 
 
 def _protocols(request: web_request.BaseRequest) -> tuple[str, ...]:
-    text = request.headers.get("Sec-WebSocket-Protocol", "").strip()
-    return tuple(part.strip() for part in text.split(",")) if text else ()
+    """Those that a client offers, without the one that carries its token."""
+    if not request.headers.get("Sec-WebSocket-Protocol", "").strip():
+        return ()
+    return tuple(name for name in subprotocols(request.headers) if not name.startswith(PROTOCOL_PREFIX))
 
 
 def _refused(code: int, text: str = "", *headers: tuple[str, str]) -> Answer:

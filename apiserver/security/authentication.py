@@ -1,19 +1,135 @@
-"""Authentication: from the headers of a request to its user.
+"""Authentication: from the credentials of a request to its user (pkg/kubeapiserver/authenticator/config.go).
 
-Without an authenticator every client is anonymous. `http.filters.Authenticate` calls it.
+The authenticators are asked in order: the front proxy, the client's certificate, the token in `Authorization`, the token
+of a WebSocket. The first that knows the user decides. If none does and one has rejected a credential, the request is
+refused: a bad token is not anonymous. If nothing was presented, the user is anonymous, where anonymous users are allowed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol
 
-from noxu.apiserver.registry.access import User
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError, aggregate
+from noxu.apiserver.registry.access import ANONYMOUS, User
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.security import bearer
+from noxu.apiserver.security.credentials import (
+    INVALID_TOKEN,
+    Credentials,
+    Identity,
+    Rejected,
+    Token,
+    TokenAuthenticator,
+    Unloaded,
+    with_authenticated,
+)
+from noxu.storage.types import StoreError
+
+log = logging.getLogger("noxu")
+
+CertificateAuthenticator = Callable[[Credentials], User | None]
+"""The user of a certificate, and of the headers that come with it; None without an opinion. Raises Rejected."""
+
+UNAUTHORIZED: Final = "Unauthorized"
 
 
 class Authenticator(Protocol):
     """Identifies users."""
 
-    def authenticate(self, headers: Mapping[str, str]) -> User:
-        """The user of a request. Raises ApiError Unauthorized."""
+    def authenticate(self, given: Credentials, warnings: list[str], /) -> User | Awaitable[User]:
+        """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
         ...
+
+
+class Authenticators:
+    """The authenticators of a server, in order: an `Authenticator`."""
+
+    def __init__(
+        self,
+        tokens: Sequence[TokenAuthenticator],
+        reader: Reader,
+        audiences: Sequence[str],
+        *,
+        certificates: Sequence[CertificateAuthenticator] = (),
+        anonymous: bool = True,
+    ) -> None:
+        """`audiences` are those of the server. `anonymous`: requests without credentials are allowed."""
+        self._tokens = tuple(tokens)
+        self._reader = reader
+        self._audiences = tuple(audiences)
+        self._certificates = tuple(certificates)
+        self._anonymous = anonymous
+
+    def authenticate(self, given: Credentials, warnings: list[str]) -> User | Awaitable[User]:
+        """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
+        try:
+            return self._user(given, warnings)
+        except Unloaded as missing:
+            return self._load_and_authenticate(missing, given)
+
+    async def _load_and_authenticate(self, missing: Unloaded, given: Credentials) -> User:
+        while True:
+            await self._reader.collection(missing.resource)
+            try:
+                return self._user(given, [])
+            except Unloaded as other:
+                missing = other
+
+    def _user(self, given: Credentials, warnings: list[str]) -> User:
+        """Raises ApiError Unauthorized, Unloaded."""
+        rejected: list[str] = []
+        for authenticator in self._certificates if given.chain else ():
+            try:
+                user = authenticator(given)
+            except Rejected as error:
+                rejected.append(str(error))
+                continue
+            if user is not None:
+                return with_authenticated(user)
+        try:
+            tokens = [bearer.in_authorization(given.headers, warnings), bearer.in_subprotocol(given.headers)]
+        except Rejected as error:
+            rejected.append(str(error))
+            tokens = []
+        for token in tokens:
+            if token is None:
+                continue
+            try:
+                return self._identity(token, self._audiences).user
+            except Rejected as error:
+                rejected.append(str(error))
+        if rejected or not self._anonymous:
+            log.debug("a request is not authenticated: %s", ", ".join(rejected) or "it has no credentials")
+            raise ApiError(401, UNAUTHORIZED, UNAUTHORIZED)
+        return ANONYMOUS
+
+    async def identify(self, text: str, audiences: Sequence[str] = ()) -> Identity:
+        """The identity of a token for a review; without audiences for those of the server. Raises Rejected, ApiError."""
+        token, asked = Token(text), audiences or self._audiences
+        while True:
+            try:
+                return self._identity(token, asked)
+            except Unloaded as missing:
+                try:
+                    await self._reader.collection(missing.resource)
+                except StoreError as failure:
+                    raise errors.internal_error(f"the storage failed: {failure}") from None
+            except Rejected as error:
+                # upstream also asks the authenticator of its own loopback client
+                raise Rejected(aggregate([INVALID_TOKEN, str(error)])) from None
+
+    def _identity(self, token: Token, audiences: Sequence[str]) -> Identity:
+        """Raises Rejected, Unloaded."""
+        rejected: list[str] = []
+        for authenticator in self._tokens:
+            try:
+                identity = authenticator(token, audiences)
+            except Rejected as error:
+                rejected.append(str(error))
+                continue
+            if identity is not None:
+                return identity
+        raise Rejected(aggregate(rejected) if rejected else INVALID_TOKEN)

@@ -5,14 +5,14 @@ Without an authorizer every user may do everything, so access reviews allow ever
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
 from noxu.apiserver.api import errors
-from noxu.apiserver.clock import Clock
 from noxu.apiserver.registry.draft import Draft
-from noxu.apiserver.security.tokens import Tokens
+from noxu.apiserver.security.authentication import Authenticators
+from noxu.apiserver.security.token_reviews import review_token, user_info
 from noxu.apiserver.values import Object
 
 _EVERYTHING: Final[Object] = {
@@ -26,12 +26,12 @@ _EVERYTHING: Final[Object] = {
 class Reviews:
     """The registry's `Reviewer`."""
 
-    tokens: Tokens
-    clock: Clock
+    authenticator: Authenticators
 
     async def __call__(self, draft: Draft) -> Object:
         """The status of a review. Raises ApiError."""
-        return _METHODS[draft.resource.kind](self, draft, draft.new.get("spec", {}))
+        status = _METHODS[draft.resource.kind](self, draft, draft.new.get("spec", {}))
+        return status if isinstance(status, dict) else await status
 
     def access(self, draft: Draft, spec: Object) -> Object:
         return {"allowed": True}
@@ -42,28 +42,13 @@ class Reviews:
         return _EVERYTHING
 
     def own_user(self, draft: Draft, spec: Object) -> Object:
-        user = draft.request.user
-        extra = {name: list(values) for name, values in user.extra}
-        return {"userInfo": {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}}
+        return {"userInfo": user_info(draft.request.user)}
 
-    def token_user(self, draft: Draft, spec: Object) -> Object:
-        token = spec.get("token", "")
-        if not token:
-            raise errors.bad_request("token is required for TokenReview in authentication")
-        claims = self.tokens.read(token, self.clock.now())
-        audiences = spec.get("audiences") or []
-        if claims is None or (audiences and not set(audiences) & set(claims["aud"])):
-            return {"user": {}, "error": "invalid bearer token"}
-        account = claims["kubernetes.io"]
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account['namespace']}", "system:authenticated")
-        return {
-            "authenticated": True,
-            "user": {"username": claims["sub"], "uid": account["serviceaccount"]["uid"], "groups": list(groups)},
-            "audiences": [audience for audience in claims["aud"] if not audiences or audience in audiences],
-        }
+    def token_user(self, draft: Draft, spec: Object) -> Awaitable[Object]:
+        return review_token(self.authenticator, spec)
 
 
-_METHODS: Final[dict[str, Callable[[Reviews, Draft, Object], Object]]] = {
+_METHODS: Final[dict[str, Callable[[Reviews, Draft, Object], Object | Awaitable[Object]]]] = {
     "SelfSubjectAccessReview": Reviews.access,
     "SubjectAccessReview": Reviews.access,
     "LocalSubjectAccessReview": Reviews.access,

@@ -1,72 +1,281 @@
-"""Tokens of service accounts: JSON Web Tokens that this process signs and verifies (RFC 7519, HS256).
+"""Tokens of service accounts: issued, and checked each time they are presented (pkg/serviceaccount/jwt.go and claims.go).
 
-A TokenReview returns the account of a token. Every start generates a new key, so a token is valid only until the server
-that issued it stops.
+A token is checked in this order: its issuer (another one: no opinion), its signature, its audiences, its times, the account
+with its uid, and the object to which it is bound. A signature is verified once: the cache has the claims by the digest of
+the token. Everything else is checked for each request, from memory.
 """
 
 from __future__ import annotations
 
-import hashlib
+import base64
+import binascii
 import hmac
-import json
-import secrets
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from noxu.apiserver.api import codec, errors
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.config import DEFAULT_ISSUER
+from noxu.apiserver.go.text import quote
+from noxu.apiserver.go.time import unix_nanos
+from noxu.apiserver.identifiers import new_uuid
+from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.entry import Entry, key_of
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.security import claims as of_tokens
+from noxu.apiserver.security.claims import LEGACY_ISSUER, Claims, Reference
+from noxu.apiserver.security.credentials import Identity, Rejected, Token, Unloaded
+from noxu.apiserver.security.keys import BAD_SIGNATURE, Keys
 from noxu.apiserver.values import Object
 
-ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+LEEWAY: Final = 60.0  # seconds for which clocks may differ; go-jose's DefaultLeeway
+MAX_CACHED: Final = 2048  # verified tokens
+INVALIDATED: Final = "service account token has been invalidated"
+INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
+
+log = logging.getLogger("noxu")
 
 
-class Token(NamedTuple):
-    text: str
-    expires: datetime
+class Bound(NamedTuple):
+    """The objects to which a token is bound."""
+
+    pod: Reference | None = None
+    secret: Reference | None = None
+    node: Reference | None = None
+
+
+UNBOUND: Final = Bound()
+
+
+@dataclass(slots=True)
+class _Verified:
+    """A token whose signature is good. `entries` are the objects that have been found good for it."""
+
+    claims: Claims
+    identity: Identity
+    entries: tuple[Entry, ...] = field(default=())
 
 
 class Tokens:
-    """Issues tokens, and verifies them."""
+    """Issues tokens, and is a `TokenAuthenticator`."""
 
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(32)
+    def __init__(
+        self,
+        keys: Keys,
+        reader: Reader,
+        catalog: Catalog,
+        clock: Clock,
+        *,
+        issuers: Sequence[str] = (),
+        audiences: Sequence[str] = (),
+        lookup: bool = True,
+        max_seconds: int = 0,
+    ) -> None:
+        """The first issuer issues. `audiences` are those of the server, by default the issuers.
 
-    def issue(self, account: Object, audiences: Sequence[str], seconds: int, now: datetime) -> Token:
-        """Issue a token for a stored service account. Without audiences it is for the server itself."""
-        metadata = account["metadata"]
-        expires = now.replace(microsecond=0) + timedelta(seconds=seconds)
-        claims: Object = {
-            "aud": list(audiences) or [ISSUER],
-            "exp": int(expires.timestamp()),
-            "iat": int(now.timestamp()),
-            "iss": ISSUER,
-            "jti": secrets.token_hex(16),
-            "kubernetes.io": {
-                "namespace": metadata["namespace"],
-                "serviceaccount": {"name": metadata["name"], "uid": metadata["uid"]},
-            },
-            "nbf": int(now.timestamp()),
-            "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
+        `lookup`: a legacy token needs its Secret and its account. `max_seconds`: for which a token is valid; 0: no limit.
+        """
+        self.max_seconds = max_seconds
+        self.keys = keys
+        self.issuers = tuple(issuers) or (DEFAULT_ISSUER,)
+        self.audiences = tuple(audiences) or self.issuers
+        self._reader = reader
+        self._clock = clock
+        self._lookup = lookup
+        self._verified: dict[bytes, _Verified] = {}
+        self._accounts, self._pods, self._secrets, self._nodes = (
+            _core(catalog, plural) for plural in ("serviceaccounts", "pods", "secrets", "nodes")
+        )
+
+    # -- issuing
+
+    def issue(
+        self,
+        account: Object,
+        audiences: Sequence[str],
+        seconds: int,
+        bound: Bound = UNBOUND,
+        warn_after: int = 0,
+    ) -> str:
+        """A token for a stored service account. Raises ApiError if there is no key."""
+        metadata, now = account["metadata"], int(self._clock.now().timestamp())
+        private: Object = {"namespace": metadata["namespace"], "serviceaccount": _claim(_reference(account))}
+        private |= {name: _claim(reference) for name, reference in bound._asdict().items() if reference is not None}
+        if warn_after:
+            private["warnafter"] = now + warn_after
+        payload: Object = {
+            "aud": list(audiences),
+            "exp": now + seconds,
+            "iat": now,
+            "iss": self.issuers[0],
+            "jti": new_uuid(),
+            "kubernetes.io": private,
+            "nbf": now,
+            "sub": f"{of_tokens.USER_PREFIX}{metadata['namespace']}:{metadata['name']}",
         }
-        signed = f"{_encode({'alg': 'HS256', 'typ': 'JWT'})}.{_encode(claims)}"
-        return Token(f"{signed}.{self._signature(signed)}", expires)
+        return self._sign(payload)
 
-    def read(self, token: str, now: datetime) -> Object | None:
-        """The claims of a token; None if this object has not issued it, or if it is not valid at this time."""
-        signed, _, signature = token.rpartition(".")
-        if not hmac.compare_digest(signature.encode("utf-8", "replace"), self._signature(signed).encode()):
+    def issue_legacy(self, account: Object, secret: str) -> str:
+        """The token for a Secret of a stored service account, which never expires. Raises ApiError if there is no key."""
+        return self._sign(of_tokens.legacy_payload(account["metadata"]["namespace"], _reference(account), secret))
+
+    def _sign(self, payload: Object) -> str:
+        try:
+            return self.keys.signing().sign(of_tokens.encode(payload))
+        except (OSError, ValueError) as error:
+            log.error("no key signs tokens of service accounts: %s", error)  # noqa: TRY400 - not a bug
+            raise errors.internal_error("failed to generate token: the server has no key, see its log") from None
+
+    # -- checking
+
+    def __call__(self, token: Token, audiences: Sequence[str]) -> Identity | None:
+        verified = self._verified.get(token.digest) or self._verify(token)
+        if verified is None:
             return None
-        claims: Object = json.loads(_decode(signed.partition(".")[2]))
-        return claims if claims["nbf"] <= now.timestamp() < claims["exp"] else None
+        claims = verified.claims
+        own = claims.audiences or self.audiences
+        common = tuple(audience for audience in audiences if audience in own)
+        if not common:
+            raise Rejected(f"token audiences {_quoted(own)} is invalid for the target audiences {_quoted(audiences)}")
+        now = self._clock.now().timestamp()
+        _check_times(claims, now)
+        self._check_objects(verified, token, now)
+        return verified.identity if verified.identity.audiences == common else Identity(verified.identity.user, common)
 
-    def _signature(self, signed: str) -> str:
-        digest = hmac.new(self._key, signed.encode("utf-8", "replace"), hashlib.sha256).digest()
-        return urlsafe_b64encode(digest).rstrip(b"=").decode()
+    def _verify(self, token: Token) -> _Verified | None:
+        parsed = of_tokens.parse(token.text)
+        if parsed is None or (parsed.issuer not in self.issuers and parsed.issuer != LEGACY_ISSUER):
+            return None
+        try:
+            if not self.keys.verify(token.text, parsed.key_id):
+                raise Rejected(BAD_SIGNATURE)
+            claims = of_tokens.read(parsed.payload)
+        except LookupError:
+            raise Rejected("invalid signature, no keys found") from None
+        except OSError as error:
+            log.error("no key verifies tokens of service accounts: %s", error)  # noqa: TRY400 - not a bug
+            raise Rejected("invalid signature, no keys found") from None
+        except ValueError as error:
+            raise Rejected(str(error)) from None
+        verified = _Verified(claims, Identity(of_tokens.user_of(claims), self.audiences))
+        if len(self._verified) >= MAX_CACHED:
+            del self._verified[next(iter(self._verified))]  # the oldest
+        self._verified[token.digest] = verified
+        return verified
+
+    def _check_objects(self, verified: _Verified, token: Token, now: float) -> None:
+        """Raises Rejected if the account or the bound object is gone, or is another one; Unloaded."""
+        claims = verified.claims
+        if claims.is_legacy and not self._lookup:
+            return
+        namespace = claims.namespace
+        needed = [(self._accounts, namespace, claims.account)]
+        needed += [(self._secrets, namespace, claims.secret)] if claims.secret is not None else []
+        needed += [(self._pods, namespace, claims.pod)] if claims.pod is not None else []
+        if claims.node is not None and claims.pod is None:  # the node of a pod is for information
+            needed.append((self._nodes, "", claims.node))
+        entries = [self._find(resource, namespace, reference.name) for resource, namespace, reference in needed]
+        if entries and tuple(entries) == verified.entries:
+            return
+        if claims.is_legacy:
+            self._check_legacy(claims, token, entries[0], entries[1])
+        else:
+            for (resource, _, reference), entry in zip(needed, entries, strict=True):
+                self._check_object(claims, resource, reference, entry, now)
+        if not any(entry is not None and "deletionTimestamp" in _metadata(entry) for entry in entries):
+            verified.entries = tuple(entry for entry in entries if entry is not None)
+
+    def _find(self, resource: Resource, namespace: str, name: str) -> Entry | None:
+        collection = self._reader.loaded(resource)
+        if collection is None:
+            raise Unloaded(resource)
+        return collection.entries.get(key_of(resource, namespace, name))
+
+    def _check_object(
+        self, claims: Claims, resource: Resource, reference: Reference, entry: Entry | None, now: float
+    ) -> None:
+        is_account = resource is self._accounts
+        if entry is None:
+            missing = errors.not_found(resource.group_resource, reference.name).message
+            raise Rejected(missing if is_account else INVALIDATED)
+        metadata = _metadata(entry)
+        uid = metadata.get("uid", "")
+        if uid != reference.uid:
+            kind = resource.kind.lower()
+            raise Rejected(
+                f"service account UID ({uid}) does not match claim ({reference.uid})"
+                if is_account
+                else f"{kind} UID ({uid}) does not match service account {kind} ref claim ({reference.uid})"
+            )
+        deleted = metadata.get("deletionTimestamp")
+        if deleted and unix_nanos(deleted) / 1e9 < now - LEEWAY:
+            gone = f"service account {claims.namespace}/{reference.name} has been deleted"
+            raise Rejected(gone if is_account else INVALIDATED)
+
+    def _check_legacy(self, claims: Claims, token: Token, account: Entry | None, secret: Entry | None) -> None:
+        assert claims.secret is not None
+        stored: Object = {} if secret is None else codec.decode_stored(secret.stored)
+        if not stored or "deletionTimestamp" in stored["metadata"]:
+            raise Rejected("Token has been invalidated")
+        if not hmac.compare_digest(_data(stored, "token"), token.text.encode("utf-8", "surrogateescape")):
+            raise Rejected("Token does not match server's copy")
+        name = claims.account.name
+        if account is None:
+            raise Rejected(errors.not_found(self._accounts.group_resource, name).message)
+        metadata = _metadata(account)
+        if "deletionTimestamp" in metadata:
+            raise Rejected(f"ServiceAccount {claims.namespace}/{name} has been deleted")
+        if metadata.get("uid", "") != claims.account.uid:
+            raise Rejected(
+                f"ServiceAccount UID ({metadata.get('uid', '')}) does not match claim ({claims.account.uid})"
+            )
+        if (stored["metadata"].get("labels") or {}).get(INVALID_SINCE):
+            raise Rejected(
+                f"the token in secret {claims.namespace}/{claims.secret.name} for service account {claims.namespace}/{name} "
+                "has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or "
+                f"remove the '{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
+            )
 
 
-def _encode(part: Object) -> str:
-    return urlsafe_b64encode(json.dumps(part, separators=(",", ":")).encode()).rstrip(b"=").decode()
+def _check_times(claims: Claims, now: float) -> None:
+    """Raises Rejected."""
+    if claims.not_before is not None and now + LEEWAY < claims.not_before:
+        raise Rejected("service account token is not valid yet")
+    if claims.expires is not None and now - LEEWAY > claims.expires:
+        raise Rejected("service account token has expired")
+    if claims.issued_at is not None and now + LEEWAY < claims.issued_at:
+        raise Rejected("service account token is issued in the future")
 
 
-def _decode(part: str) -> bytes:
-    return urlsafe_b64decode(part + "=" * (-len(part) % 4))
+def _core(catalog: Catalog, plural: str) -> Resource:
+    found = catalog.find("", "v1", plural)
+    assert found is not None
+    return found
+
+
+def _metadata(entry: Entry) -> Object:
+    found: Object = codec.decode_stored(entry.stored)["metadata"]
+    return found
+
+
+def _data(secret: Object, name: str) -> bytes:
+    try:
+        return base64.b64decode((secret.get("data") or {}).get(name) or "")
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _reference(value: Object) -> Reference:
+    return Reference(value["metadata"]["name"], value["metadata"]["uid"])
+
+
+def _claim(reference: Reference) -> Object:
+    return {name: value for name, value in reference._asdict().items() if value}
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    """A list of texts as Go's %q prints it."""
+    return f"[{' '.join(map(quote, texts))}]"

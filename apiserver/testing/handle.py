@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 from noxu.apiserver import admission_plugins, loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import Config, Profile
+from noxu.apiserver.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import write_kubeconfig
@@ -51,6 +51,7 @@ class Noxu:
         disable_admission_plugins: Iterable[str] = (),
         enable_admission_plugins: Iterable[str] = (),
         features: Features = Features(),
+        authentication: Authentication = DEFAULT_AUTHENTICATION,
     ) -> None:
         """`directory` is the directory of the kubeconfig; `disable_admission_plugins` and
         `enable_admission_plugins` as for `noxu serve`.
@@ -70,6 +71,7 @@ class Noxu:
                 controllers=manager.has_accounts(profile, controllers),
             ),
             features=features,
+            authentication=authentication,
         )
         self._clock = clock
         self._documents = documents(*sources)

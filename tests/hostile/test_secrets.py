@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.security.credentials import Token
 from noxu.apiserver.testing.handle import Noxu
 from noxu.storage.types import StoreError
 from tests.hostile.raw_http import JSON, Target
@@ -24,13 +26,16 @@ def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
         yield running
 
 
+HEADERS = ("X-Remote-User", "X-Remote-Group", "X-Remote-Extra-Scopes")
+
 REQUESTS = {
     "a create": ("POST", SECRETS, SECRET),
     "a create that is refused": ("POST", SECRETS, SECRET | {"type": 5}),
     "an invalid one": ("POST", SECRETS, SECRET | {"metadata": {"name": "A!"}}),
     "a broken body": ("POST", SECRETS, None),
     "a read": ("GET", f"{SECRETS}/a", None),
-    "a bearer token": ("GET", SECRETS, None),
+    "a bearer token that is good": ("GET", SECRETS, None),
+    "a bearer token that is bad": ("GET", SECRETS, None),
 }
 
 
@@ -39,7 +44,12 @@ REQUESTS = {
 )
 @pytest.mark.parametrize("name", REQUESTS)
 def test_no_log_has_the_content_of_a_secret(
-    target: Target, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, name: str, bug: Exception | None
+    noxu: Noxu,
+    target: Target,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    bug: Exception | None,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     if bug is not None:
@@ -50,9 +60,13 @@ def test_no_log_has_the_content_of_a_secret(
         monkeypatch.setattr(Persistence, "create", fail)
     method, path, value = REQUESTS[name]
     body = json.dumps(value).encode() if value else f'{{"stringData": {{"a": "{CANARY}"'.encode()
-    answer = target.send(
-        method, path, None if method == "GET" else body, {"Content-Type": JSON, "Authorization": f"Bearer {CANARY}"}
-    )
+    users = noxu._server.plane.static_tokens._users
+    users.clear()
+    if name != "a bearer token that is bad":
+        users[Token(CANARY).digest] = User("canary")
+    headers = {"Content-Type": JSON, "Authorization": f"Bearer {CANARY}"} | dict.fromkeys(HEADERS, CANARY)
+    answer = target.send(method, path, None if method == "GET" else body, headers)
+    assert (answer.status == 401) == (name == "a bearer token that is bad")
     if bug is not None and name == "a create":
         assert answer.status == 500
         assert caplog.records

@@ -28,6 +28,7 @@ from noxu.apiserver.http.filters import (
 from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
+from noxu.apiserver.security.credentials import Credentials
 from tests.http.exchanges import MAPS
 
 
@@ -81,7 +82,7 @@ def test_the_docstring_lists_the_filters_in_their_order() -> None:
 class Deny:
     """Knows no user."""
 
-    def authenticate(self, headers: object) -> User:
+    def authenticate(self, given: Credentials, warnings: list[str]) -> User:
         raise errors.ApiError(401, "who are you?", "Unauthorized")
 
 
@@ -243,8 +244,8 @@ def test_a_watch_ignores_a_timeout_that_is_no_duration() -> None:
 class Names:
     """The user is whom the header X-User names."""
 
-    def authenticate(self, headers: Any) -> User:
-        return User(headers["X-User"])
+    def authenticate(self, given: Credentials, warnings: list[str]) -> User:
+        return User(given.headers["X-User"])
 
 
 def only_reading_for_eve(asked: Attributes) -> Decision:
@@ -261,6 +262,22 @@ def test_the_authenticator_reads_the_headers() -> None:
     exchange = parsed(X_User="root")
     assert refusal(Authenticate(Names()), exchange) is None
     assert exchange.user == User("root")
+
+
+class Slow:
+    """Has to load objects first."""
+
+    async def authenticate(self, given: Credentials, warnings: list[str]) -> User:
+        return User("late")
+
+
+async def test_the_authenticator_may_have_to_wait() -> None:
+    exchange = parsed()
+    waiting = Authenticate(Slow()).enter(exchange)
+    assert exchange.user is ANONYMOUS
+    assert waiting is not None
+    await waiting
+    assert exchange.user == User("late")
 
 
 REQUESTS: list[tuple[str, str, str, tuple[int, str] | None]] = [

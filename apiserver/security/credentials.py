@@ -1,0 +1,69 @@
+"""What a request presents to say who its user is, and what is made of it.
+
+Nothing of this is printable: a credential never reaches a log, a trace or an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from multidict import MultiMapping
+
+from noxu.apiserver.registry.access import User
+from noxu.apiserver.registry.resource import Resource
+
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+INVALID_TOKEN: Final = "invalid bearer token"  # noqa: S105 - upstream's message
+
+
+class Token:
+    """A bearer token. `digest` is its SHA-256, by which it is looked up: comparing digests tells nothing about tokens."""
+
+    __slots__ = ("digest", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+
+
+class Credentials(NamedTuple):
+    """`chain` is the verified certificate of the client and those of its issuers, in DER; empty without one."""
+
+    headers: MultiMapping[str]
+    chain: tuple[bytes, ...] = ()
+
+    def __repr__(self) -> str:
+        return "Credentials"
+
+
+class Identity(NamedTuple):
+    """The user of a token. `audiences` are those for which it was asked, and which it has."""
+
+    user: User
+    audiences: tuple[str, ...]
+
+
+class Rejected(Exception):
+    """A credential is bad. The text tells why; only reviews of tokens show it."""
+
+
+class Unloaded(Exception):
+    """The cache has not loaded the objects that tell whether a credential is good. Load them, and ask again."""
+
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource.collection)
+        self.resource = resource
+
+
+TokenAuthenticator: TypeAlias = Callable[[Token, Sequence[str]], Identity | None]
+"""(token, audiences): the identity, None without an opinion. Raises Rejected, Unloaded."""
+
+
+def with_authenticated(user: User) -> User:
+    """The user in the group of all users that are not anonymous, unless a group says whether it is one."""
+    if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+        return user
+    return user._replace(groups=(*user.groups, AUTHENTICATED))

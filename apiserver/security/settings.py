@@ -1,0 +1,81 @@
+"""How a server identifies users: its configuration, read once at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from noxu.apiserver.config import Authentication
+from noxu.apiserver.registry.access import User
+from noxu.apiserver.security.keys import Keys, read_public_keys, read_signing_key
+from noxu.apiserver.security.static_tokens import read_file
+
+T = TypeVar("T")
+
+OWN_KEY: Final = Path("pki", "sa.key")
+"""Below the data directory."""
+
+
+class Settings(NamedTuple):
+    """`users` are those of static tokens, by digest. `keys` None: one that is made in memory."""
+
+    users: Mapping[bytes, User] = {}
+    keys: Keys | None = None
+    issuers: tuple[str, ...] = ()
+    audiences: tuple[str, ...] = ()
+    lookup: bool = True
+    max_seconds: int = 0
+    anonymous: bool = True
+
+
+DEFAULT: Final = Settings()
+
+
+def read(options: Authentication, data: Path | None) -> Settings:
+    """The settings that options ask for. Raises ValueError, which says what is wrong with which option."""
+    for issuer in options.service_account_issuers:
+        _check_issuer(issuer)
+    users = {}
+    if options.token_auth_file is not None:
+        users = _read("--token-auth-file", options.token_auth_file, read_file)
+    verifying = [
+        key
+        for path in options.service_account_key_files
+        for key in _read("--service-account-key-file", path, lambda path: read_public_keys(path.read_bytes()))
+    ]
+    signing = None
+    if options.service_account_signing_key_file is not None:
+        path = options.service_account_signing_key_file
+        signing = _read("--service-account-signing-key-file", path, lambda path: read_signing_key(path.read_bytes()))
+    return Settings(
+        users,
+        Keys(verifying, signing, None if data is None else data / OWN_KEY),
+        options.service_account_issuers,
+        options.api_audiences,
+        options.service_account_lookup,
+        int(options.service_account_max_token_expiration),
+        options.anonymous_auth is not False,
+    )
+
+
+def _read(option: str, path: Path, read: Callable[[Path], T]) -> T:
+    """Raises ValueError."""
+    try:
+        return read(path)
+    except OSError as error:
+        raise ValueError(f"{option} {path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ValueError(f"{option} {path}: {error}") from None
+
+
+def _check_issuer(issuer: str) -> None:
+    """Raises ValueError (pkg/kubeapiserver/options: an issuer with a colon is a URL)."""
+    if not issuer:
+        raise ValueError("--service-account-issuer: must not be empty")
+    if ":" in issuer:
+        try:
+            urlsplit(issuer)
+        except ValueError as error:
+            raise ValueError(f"--service-account-issuer {issuer}: {error}") from None
