@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from noxu.apiserver.admission.metrics import AdmissionMetrics
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.meta import GroupVersionKind
@@ -32,12 +33,13 @@ class Attributes:
     """One request. `name` and `namespace` are those of the request, "" if it has none."""
 
     __slots__ = (
-        "_new", "_old", "_validating", "catalog", "changed", "draft",  "name", "namespace", "operation", "plugin_state", "reader", "reinvoke",
+        "_new", "_old", "_validating", "catalog", "changed", "draft", "metrics", "name", "namespace", "operation", "plugin_state", "reader", "reinvoke",
         "resource", "round", "subresource",
     )  # fmt: skip
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, metrics: AdmissionMetrics | None = None) -> None:
         self.draft = draft
+        self.metrics = metrics or AdmissionMetrics()
         self.reader, self.catalog = draft.environment.reader, draft.environment.catalog.current
         self.resource = draft.request.target
         self.operation = draft.operation

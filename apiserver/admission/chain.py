@@ -11,11 +11,13 @@ consulted for their resources, and cost other writes nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Container, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from noxu.apiserver.admission.attributes import Attributes
 from noxu.apiserver.admission.builtin.rules import Permits
 from noxu.apiserver.admission.builtin.table import Consulted
+from noxu.apiserver.admission.metrics import AdmissionMetrics
 from noxu.apiserver.admission.namespaces import NamespaceLifecycle
 from noxu.apiserver.api.difference import difference
 from noxu.apiserver.api.errors import Qualified
@@ -45,6 +47,11 @@ _EXEMPT: Final = frozenset(
 
 class Plugin(Protocol):
     """Checks requests by its configuration."""
+
+    @property
+    def name(self) -> str:
+        """The name in `--enable-admission-plugins` and in metrics."""
+        ...
 
     def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured."""
@@ -86,6 +93,7 @@ class Chain:
         self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
         if "ResourceQuota" in enabled:
             self._kinds.append(_find(catalog, "", "resourcequotas"))
+        self.metrics = AdmissionMetrics()
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: list[Mutating] = []
         self.validating: list[Validating] = []
@@ -95,6 +103,9 @@ class Chain:
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
+        return self.metrics.step("admit", draft.operation, partial(self._begin_mutating, draft))
+
+    def _begin_mutating(self, draft: Draft) -> Awaitable[None] | None:
         waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
         is_consulted = self._consults(draft)
         if waits is None and not is_consulted and self.is_idle(draft.environment.reader):
@@ -107,23 +118,21 @@ class Chain:
         plugins = await self._active(draft, self.mutating)
         if not plugins and not is_consulted:
             return
-        request = Attributes(draft)
+        request = Attributes(draft, self.metrics)
         if is_consulted:
             await self._consult(request)
         if not plugins:
             return
         draft.admission_state = request
         owners = _owners(draft)
-        for plugin in plugins:
-            await plugin.admit(request)
+        await self._admit(plugins, request)
         if request.reinvoke:
             request.round = 1
             if is_consulted:
                 await request.settle()
                 await self._consult(request)
                 request.put(draft.resource, draft.new)
-            for plugin in plugins:
-                await plugin.admit(request)
+            await self._admit(plugins, request)
         await request.settle()
         if request.changed:
             _keep_readable(draft, owners)
@@ -133,6 +142,11 @@ class Chain:
         """Whether plug-ins about the kind check this write."""
         return draft.operation in ("CREATE", "UPDATE") and draft.resource.collection in self._consulted.collections
 
+    async def _admit(self, plugins: Sequence[Mutating], request: Attributes) -> None:
+        for plugin in plugins:
+            with self.metrics.plugin(plugin.name, "admit", request.operation):
+                await plugin.admit(request)
+
     async def _consult(self, request: Attributes) -> None:
         """Call the mutating plug-ins about the kind of the request, which change the draft."""
         draft = request.draft
@@ -140,12 +154,16 @@ class Chain:
             if rules.mutate is None:
                 continue
             before = copy(draft.new) if draft.trace is not None else None
-            await rules.mutate(request)
+            with self.metrics.plugin(name, "admit", request.operation):
+                await rules.mutate(request)
             if before is not None and (patch := difference(before, draft.new)):
                 draft.record(f"plug-in {name}", patch=patch)
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
+        return self.metrics.step("validate", draft.operation, partial(self._begin_validating, draft))
+
+    def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
         is_consulted = self._consults(draft)
         if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
@@ -160,14 +178,16 @@ class Chain:
             return
         request = draft.admission_state
         if not isinstance(request, Attributes):
-            request = draft.admission_state = Attributes(draft)
+            request = draft.admission_state = Attributes(draft, self.metrics)
         request.refresh()
         if is_consulted:
-            for _, rules in self._consulted.rules(draft.resource.collection):
+            for name, rules in self._consulted.rules(draft.resource.collection):
                 if rules.validate is not None:
-                    await rules.validate(request)
+                    with self.metrics.plugin(name, "validate", request.operation):
+                        await rules.validate(request)
         for plugin in plugins:
-            await plugin.validate(request)
+            with self.metrics.plugin(plugin.name, "validate", request.operation):
+                await plugin.validate(request)
 
     def check_again(self, draft: Draft) -> None:
         """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""

@@ -272,10 +272,14 @@ class MutatingPolicies:
         failures: list[_Failure] = []
         before = inputs.object
         for mutation in policy.mutations:
+            began, fault = time.perf_counter(), ""
             try:
                 new = await self._mutated(request, resource, policy, mutation, inputs)
-            except MutationError as error:
-                failures.append(_Failure(policy, binding, str(error), "Invalid"))
+            except MutationError as failed:
+                fault = str(failed)
+            request.metrics.mutation(policy.name, binding.name, fault, time.perf_counter() - began)
+            if fault:
+                failures.append(_Failure(policy, binding, fault, "Invalid"))
                 continue
             request.put(resource, new)
             request.reinvoke = True

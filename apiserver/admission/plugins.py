@@ -38,7 +38,10 @@ IMPORT_WEIGHT: Final = LOOP_LIMIT + 1  # enough to run in the worker thread
 class _Deferred(Generic[P]):
     """A plug-in that is active if there are objects of all these kinds, or webhooks of its own."""
 
-    def __init__(self, kinds: tuple[Resource, ...], make: Callable[..., P], own: Sequence[Hook] = ()) -> None:
+    def __init__(
+        self, name: str, kinds: tuple[Resource, ...], make: Callable[..., P], own: Sequence[Hook] = ()
+    ) -> None:
+        self.name = name
         self._kinds = kinds
         self._collections = tuple(kind.collection for kind in kinds)
         self._make = make
@@ -106,12 +109,14 @@ def _mutating_policies(policies: Resource, bindings: Resource) -> _Mutating:
 
 def mutating_policies(catalog: Catalog) -> DeferredMutating:
     """MutatingAdmissionPolicy."""
-    return DeferredMutating(_kinds(catalog, "mutatingadmissionpolicies"), _mutating_policies)
+    return DeferredMutating("MutatingAdmissionPolicy", _kinds(catalog, "mutatingadmissionpolicies"), _mutating_policies)
 
 
 def validating_policies(catalog: Catalog) -> DeferredValidating:
     """ValidatingAdmissionPolicy."""
-    return DeferredValidating(_kinds(catalog, "validatingadmissionpolicies"), _validating_policies)
+    return DeferredValidating(
+        "ValidatingAdmissionPolicy", _kinds(catalog, "validatingadmissionpolicies"), _validating_policies
+    )
 
 
 def mutating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -> DeferredMutating:
@@ -122,7 +127,7 @@ def mutating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -
 
         return MutatingWebhooks(configurations, caller, local)
 
-    return DeferredMutating((_kind(catalog, "mutatingwebhookconfigurations"),), make, local)
+    return DeferredMutating("MutatingAdmissionWebhook", (_kind(catalog, "mutatingwebhookconfigurations"),), make, local)
 
 
 def validating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -> DeferredValidating:
@@ -133,7 +138,9 @@ def validating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook])
 
         return ValidatingWebhooks(configurations, caller, local)
 
-    return DeferredValidating((_kind(catalog, "validatingwebhookconfigurations"),), make, local)
+    return DeferredValidating(
+        "ValidatingAdmissionWebhook", (_kind(catalog, "validatingwebhookconfigurations"),), make, local
+    )
 
 
 def resource_quotas(catalog: Catalog) -> DeferredQuotas:
@@ -146,7 +153,7 @@ def resource_quotas(catalog: Catalog) -> DeferredQuotas:
 
     quotas = catalog.find("", "v1", "resourcequotas")
     assert quotas is not None
-    return DeferredQuotas((quotas,), make)
+    return DeferredQuotas("ResourceQuota", (quotas,), make)
 
 
 def _kinds(catalog: Catalog, policies: str) -> tuple[Resource, Resource]:

@@ -210,11 +210,15 @@ class _RequestResult:
             self._inputs[resource] = await inputs_of(self.request, resource, namespace, self._authorize)
         return self._inputs[resource]
 
-    def add(self, found: Invocation[ValidatingPolicy], result: PolicyResult) -> None:
+    def add(self, found: Invocation[ValidatingPolicy], result: PolicyResult, seconds: float) -> None:
+        """`seconds` is how long the evaluation took."""
         policy, binding = found.policy, found.binding
         for n, decision in enumerate(result.decisions):
             if decision.message:
                 self._deny(policy, binding, n, decision)
+                for action in binding.actions:
+                    share = seconds / len(result.decisions)
+                    self.request.metrics.policy(policy.name, binding.name, decision.message, action.lower(), share)
         self.denials += [_Denial(policy, binding, Decision(error)) for error in result.failed]
 
     def _deny(self, policy: ValidatingPolicy, binding: Binding, index: int, decision: Decision) -> None:
@@ -279,8 +283,9 @@ class ValidatingPolicies:
                     continue
                 for params in found.params:
                     inputs = (await request_result.inputs_at(found.resource))._replace(params=params)
+                    start = time.perf_counter()
                     result = await _evaluated(request, found, inputs)
-                    request_result.add(found, result)
+                    request_result.add(found, result, time.perf_counter() - start)
                     _collect(annotations, result)
             _publish(request.draft.outcome.audit_annotations, bound.policy.name, annotations)
         request_result.apply()

@@ -154,14 +154,18 @@ def _not_go(value: Json, name: str) -> str:
     return f"json: cannot unmarshal {json_type(value)} into Go value of type jsonpatch.{name}"
 
 
-def denial(name: str, status: Object) -> ApiError:
+class Denial(ApiError):
+    """The error for a request that a webhook denies."""
+
+
+def denial(name: str, status: Object) -> Denial:
     """The error for a request that a webhook denies (plugin/webhook/errors)."""
     message, reason = status.get("message"), status.get("reason") or ""
     text = f"admission webhook {quote(name)} denied the request"
     why = message or reason
     text = f"{text}: {why}" if why else f"{text} without explanation"
     code = min(max(status.get("code", 0), 400), _MAX_CODE)
-    error = ApiError(code, text, reason, status.get("details"))
+    error = Denial(code, text, reason, status.get("details"))
     error.metadata = status.get("metadata") or {}
     if status.get("status") not in (None, "", "Success"):
         error.outcome = status["status"]

@@ -23,6 +23,7 @@ from noxu.apiserver.admission.expressions import ConditionError, allow_all
 from noxu.apiserver.admission.hooks import Hook, hooks_of
 from noxu.apiserver.admission.inputs import Authorize, for_conditions, inputs_of
 from noxu.apiserver.admission.matching import matched
+from noxu.apiserver.admission.metrics import CALL_FAILED, INTERNAL, NO_ERROR, WebhookType
 from noxu.apiserver.admission.reviews import Response
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
@@ -172,6 +173,21 @@ def _annotate(request: Attributes, key: str, value: str) -> None:
         request.draft.outcome.audit_annotations.setdefault(key, value)
 
 
+def _count(request: Attributes, hook: Hook, type_: WebhookType, start: float, error: Exception | None = None) -> None:
+    """Count a call. `error` is a CallFailed, or the ApiError that refuses the request."""
+    metrics, operation = request.metrics, request.operation
+    code, error_type, rejected = 200, "", error is not None
+    if isinstance(error, CallFailed):
+        code, error_type, rejected = 500 if hook.endpoint is None else 503, CALL_FAILED, hook.fails_closed
+        if not rejected:
+            metrics.webhook_failed_open(hook.name, type_)
+    elif isinstance(error, ApiError):
+        code, error_type = (error.code, NO_ERROR) if isinstance(error, reviews.Denial) else (0, INTERNAL)
+    if rejected:
+        metrics.webhook_rejected(hook.name, type_, operation, error_type, code)
+    metrics.webhook(hook.name, type_, operation, start, code=code, rejected=rejected)
+
+
 def _trace(request: Attributes, hook: Hook, start: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
     """Add a call to the write's trace."""
     if request.draft.trace is not None:
@@ -225,17 +241,21 @@ class MutatingWebhooks(_Webhooks):
             objects = await _objects(request, resource, mutating=True)
             response = await _review(hook, self._caller, request, resource, objects, mutating=True)
             changed = await self._patch(hook, request, resource, response, place)
+            _count(request, hook, "admit", start)
             _trace(request, hook, start, operations=response.operations)
         except CallFailed as failure:
+            _count(request, hook, "admit", start, failure)
             _trace(request, hook, start, failure.text)
             error = _failed(hook, failure)
             if error is not None:
                 raise error from None
             _annotate(request, f"failed-open.{_MUTATION}/{place}", hook.name)
         except ApiError as error:
+            _count(request, hook, "admit", start, error)
             _trace(request, hook, start, error.message)
             raise
         finally:
+            request.draft.outcome.webhook_seconds += time.perf_counter() - start
             about: Object = {"configuration": hook.configuration, "webhook": hook.name}
             _annotate(request, f"{_MUTATION}/{place}", _json({**about, "mutated": changed}))
         if changed:
@@ -281,7 +301,9 @@ class ValidatingWebhooks(_Webhooks):
             resource = await self._matched(hook, request)
             if resource is not None:
                 calls.append((hook, resource, await _objects(request, resource, mutating=False)))
+        start = time.perf_counter()
         outcomes = await asyncio.gather(*(self._call(n, *call, request) for n, call in enumerate(calls)))
+        request.draft.outcome.webhook_seconds += time.perf_counter() - start
         for error in outcomes:
             if error is not None:
                 raise error
@@ -293,14 +315,17 @@ class ValidatingWebhooks(_Webhooks):
         start = time.perf_counter()
         try:
             await _review(hook, self._caller, request, resource, objects, mutating=False)
+            _count(request, hook, "validating", start)
             _trace(request, hook, start)
         except CallFailed as failure:
+            _count(request, hook, "validating", start, failure)
             _trace(request, hook, start, failure.text)
             error = _failed(hook, failure)
             if error is None:
                 _annotate(request, f"failed-open.{_VALIDATION}/round_0_index_{n}", hook.name)
             return error
         except ApiError as error:
+            _count(request, hook, "validating", start, error)
             _trace(request, hook, start, error.message)
             return error
         return None

@@ -59,6 +59,9 @@ class ServerMetrics:
             self._in_flight(),
             self._long_running(),
             *objects,
+            *self._app.watches.metrics.families(),
+            *self._plane.admission.metrics.families(),
+            *self._plane.conversions.metrics.families(),
             *self._queues(),
         ]
 

@@ -23,6 +23,7 @@ from typing import Final, Literal, Protocol, TypeVar
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http.options import ListOptions, parse_revision
+from noxu.apiserver.http.watch_metrics import WatchMetrics
 from noxu.apiserver.registry import corrupt_objects, storage_form
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.change import Change
@@ -183,7 +184,15 @@ def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Objec
 class Stream:
     """One watch. The fan-out calls `deliver`, `fall_behind` and `end`, the handler calls `run`."""
 
-    def __init__(self, reader: Reader, selection: Selection, representation: Representation, pipe: Pipe) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        selection: Selection,
+        representation: Representation,
+        pipe: Pipe,
+        metrics: WatchMetrics | None = None,
+    ) -> None:
+        self._sent = (metrics or WatchMetrics()).of(selection.resource)
         self.reader = reader
         self.selection = selection
         self.representation = representation
@@ -218,10 +227,14 @@ class Stream:
         if sum(change.weight for change in changes) > self.representation.max_in_loop:
             return None
         try:
-            frames = b"".join(self.frames(changes))
+            frames = self.frames(changes)
         except (ApiError, _Unrepresentable):
             return None
-        return frames if len(frames) <= CHUNK_BYTES else None
+        joined = b"".join(frames)
+        if len(joined) > CHUNK_BYTES:
+            return None
+        self._sent.events(frames)
+        return joined
 
     def fall_behind(self) -> None:
         self._behind = True
@@ -301,6 +314,7 @@ class Stream:
             ready, error = await entries_before_failure(list(portion), self.selection.resource)
             shown = ready if self.selection.selects_all else await select(ready, self.selection)
             await self._send(await offload(sum(map(self.representation.weight, shown)), self._added, shown))
+            self._sent.initial(len(shown))
             if error is not None:
                 raise _Unconvertible(error)
         if options.initial_events and options.bookmarks:
@@ -387,6 +401,7 @@ class Stream:
         """Write events, and wait for the client to read them. Raises ConnectionError if it stalls."""
         for portion in portions(frames, len):
             self.pipe.write(b"".join(portion))
+            self._sent.events(portion)
             await self._drain()
             await asyncio.sleep(0)
 
@@ -396,6 +411,8 @@ class Stream:
             async with asyncio.timeout(STALLED_AFTER) as self._drain_timeout:
                 await self.pipe.drain()
         except TimeoutError:
+            if self._end_revision != _IMMEDIATELY:
+                self._sent.terminated()
             raise ConnectionError("the client does not read its events") from None
         finally:
             self._drain_timeout = None

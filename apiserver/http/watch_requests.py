@@ -20,6 +20,7 @@ from noxu.apiserver.http.negotiation import Accepted
 from noxu.apiserver.http.options import ListOptions
 from noxu.apiserver.http.request import is_watch
 from noxu.apiserver.http.sending import headers_of
+from noxu.apiserver.http.watch_metrics import WatchMetrics
 from noxu.apiserver.http.watch_quota import WatchQuota
 from noxu.storage.types import Revision
 
@@ -30,6 +31,7 @@ class Watches:
     def __init__(self) -> None:
         self._streams: dict[watch.Stream, Exchange] = {}
         self.quota = WatchQuota()
+        self.metrics = WatchMetrics()
 
     @property
     def open(self) -> list[Exchange]:
@@ -87,7 +89,7 @@ class Watches:
         if request.method == "HEAD":
             return response
         allow_unsent(request, watch.HIGH_WATER)
-        stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe)
+        stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe, self.metrics)
         stream.after = after
         self._streams[stream] = exchange
         try:

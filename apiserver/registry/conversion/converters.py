@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.registry.conversion import review
+from noxu.apiserver.registry.conversion.metrics import ConversionMetrics
 from noxu.apiserver.registry.conversion.review import ConversionFailed
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Converted, Resource
@@ -45,7 +46,16 @@ SendReview = Callable[[Object, int], Awaitable[ReviewReply]]
 class ReviewConverter:
     """Converts the objects of one definition by sending reviews. `timeout` is in seconds."""
 
-    def __init__(self, send: SendReview, identifiers: Identifiers, timeout: int) -> None:
+    def __init__(
+        self,
+        send: SendReview,
+        identifiers: Identifiers,
+        timeout: int,
+        definition: str,
+        metrics: ConversionMetrics,
+    ) -> None:
+        self._definition = definition
+        self._metrics = metrics
         self._send = send
         self._identifiers = identifiers
         self.timeout = timeout
@@ -56,9 +66,13 @@ class ReviewConverter:
         The given objects are not changed, the results are not pruned. Raises ApiError.
         """
         request = review.new_request(self._identifiers.new_uid(), api_version, values)
+        source = values[0]["apiVersion"].rpartition("/")[2]
+        labels = (self._definition, source, api_version.rpartition("/")[2])
         try:
-            reply, version = await self._send(request, weight)
-            converted = await offload(len(reply.body), _read, reply, version, request)
+            with self._metrics.conversion(*labels) as state:
+                reply, version = await self._send(request, weight)
+                state.answered()
+                converted = await offload(len(reply.body), _read, reply, version, request)
             return Converted(converted, max(weight, len(reply.body)))
         except ConversionFailed as failed:
             raise errors.plain_error(str(failed)) from None
@@ -84,6 +98,7 @@ class Conversions:
     timeout: int = TIMEOUT
     identifiers: Identifiers = SYSTEM_IDENTIFIERS
     in_process: dict[str, InProcess] = field(default_factory=dict)
+    metrics: ConversionMetrics = field(default_factory=ConversionMetrics)
     _webhooks: dict[str, ReviewConverter | None] = field(default_factory=dict, repr=False)
 
     def define(self, name: str, spec: Object) -> ReviewConverter | None:
@@ -91,13 +106,16 @@ class Conversions:
         conversion = spec.get("conversion") or {}
         has_webhook = conversion.get("strategy") == "Webhook" and self.call is not no_caller
         webhook = conversion["webhook"] if has_webhook else None
-        self._webhooks[name] = webhook and ReviewConverter(self._send_to(webhook), self.identifiers, self.timeout)
+        self._webhooks[name] = webhook and self._converter(name, self._send_to(webhook))
         return self.of(name)
+
+    def _converter(self, name: str, send: SendReview) -> ReviewConverter:
+        return ReviewConverter(send, self.identifiers, self.timeout, name, self.metrics)
 
     def of(self, name: str) -> ReviewConverter | None:
         """The converter of a registered definition, None if it needs no webhook."""
         if name in self.in_process:
-            return ReviewConverter(self._send_in_process(name, self.in_process[name]), self.identifiers, self.timeout)
+            return self._converter(name, self._send_in_process(name, self.in_process[name]))
         return self._webhooks.get(name)
 
     def _send_to(self, webhook: Object) -> SendReview:
