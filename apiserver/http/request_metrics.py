@@ -75,6 +75,7 @@ class RequestMetrics:
         self._catalog = catalog
         self._records: dict[_About, _Record] = {}
         self._known: dict[object, _Record] = {}
+        self._decisions = {"allowed": 0, "no-opinion": 0, "error": 0}
 
     def __call__(self, exchange: Exchange) -> None:
         request, info = exchange.request, exchange.info
@@ -85,6 +86,9 @@ class RequestMetrics:
         record = None if exchange.query or info.verb == "patch" else self._known.get(key)
         if record is None:
             record = self._record(exchange, key)
+        decision = exchange.decision
+        if decision is not None:
+            self._decisions["allowed" if decision.allowed else "error" if decision.error else "no-opinion"] += 1
         codes, code = record.codes, exchange.code
         codes[code] = codes.get(code, 0) + 1
         seconds = exchange.times["answered"] - exchange.received
@@ -165,6 +169,12 @@ class RequestMetrics:
                 "apiserver_request_body_size_bytes", "histogram",
                 "Apiserver request body size in bytes broken out by resource and verb.",
                 ("group", "resource", "verb"), list(bodies.items()), BODY_SIZES,
+            ),
+            Family(
+                "authorization_attempts_total", "counter",
+                "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' "
+                "or 'error'.",
+                ("result",), [((result,), float(count)) for result, count in self._decisions.items() if count],
             ),
         ]  # fmt: skip
 

@@ -14,6 +14,7 @@ from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.filters import InFlight, Target
 from noxu.apiserver.http.request_metrics import DURATIONS, RequestMetrics, about_of
 from noxu.apiserver.http.unsent import Unsent
+from noxu.apiserver.registry.access import ALLOWED, Decision
 from noxu.storage.memory import MemoryStore
 from tests.http.exchanges import MAPS
 
@@ -150,6 +151,16 @@ def test_bodies_and_answers_have_a_size() -> None:
     assert bodies[1] == 1
     assert sum(bodies[:-1]) == 1
     assert bodies[-1] == 60_000
+
+
+def test_decisions_are_counted() -> None:
+    observed = metrics()
+    for decision in (None, ALLOWED, ALLOWED, Decision(allowed=False), Decision(allowed=False, error="no role")):
+        exchange = exchange_of("GET", MAPS)
+        exchange.decision = decision
+        observed(exchange)
+    found = [family.numbers for family in observed.families() if family.name == "authorization_attempts_total"]
+    assert found == [[(("allowed",), 2), (("no-opinion",), 1), (("error",), 1)]]
 
 
 def test_random_requests_take_no_memory() -> None:

@@ -169,7 +169,9 @@ async def write(server: Server, count: int, *, seed: int = 1) -> None:
 
 
 def stream_to(server: Server, sink: Sink) -> watch.Stream:
-    stream = watch.Stream(server.plane.reader, everything(server), watch.Representation(resource_of(server)), sink)
+    metrics = server.app.watches.metrics
+    representation = watch.Representation(resource_of(server))
+    stream = watch.Stream(server.plane.reader, everything(server), representation, sink, metrics)
     stream.after = server.plane.store.revision
     return stream
 
@@ -258,6 +260,14 @@ async def test_a_client_that_stalls_is_disconnected(server: Server, monkeypatch:
     with pytest.raises(ConnectionError, match="does not read"):
         async with hang_guard():
             await running
+    assert terminated(server) == [1]
+
+
+def terminated(server: Server) -> list[Any]:
+    """The numbers of watches that ended because their clients do not read."""
+    families = server.app.watches.metrics.families()
+    (found,) = [one for one in families if one.name == "apiserver_terminated_watchers_total"]
+    return [number for _, number in found.numbers]
 
 
 async def test_a_client_that_stalls_does_not_hold_up_the_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,3 +281,4 @@ async def test_a_client_that_stalls_does_not_hold_up_the_end(server: Server, mon
     with pytest.raises(ConnectionError, match="does not read"):
         async with hang_guard():
             await running
+    assert terminated(server) == []
