@@ -263,7 +263,7 @@ async def test_a_client_that_stalls_is_disconnected(server: Server, monkeypatch:
     assert terminated(server) == [1]
 
 
-def terminated(server: Server) -> list[Any]:
+def terminated(server: Server) -> list[object]:
     """The numbers of watches that ended because their clients do not read."""
     families = server.app.watches.metrics.families()
     (found,) = [one for one in families if one.name == "apiserver_terminated_watchers_total"]
