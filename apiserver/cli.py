@@ -125,6 +125,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
     _authorization(command)
     _feature_gates(command)
     _authentication_options(command)
+    _audit(command)
     command.add_argument(
         "files",
         nargs="*",
@@ -201,6 +202,39 @@ def _authentication_options(command: argparse.ArgumentParser) -> None:
         default=[],
         metavar="AUDIENCE,...",
         help="the audiences of this server, for which a token must be (default: the issuers); can be repeated",
+    )
+
+
+def _audit(command: argparse.ArgumentParser) -> None:
+    options = command.add_argument_group("audit log", "Who asked for what, and how it was answered: see docs/audit.md.")
+    options.add_argument(
+        "--audit-policy-file", type=Path, metavar="FILE", help="what to record (default: the metadata of every request)"
+    )
+    options.add_argument("--audit-log-path", default="", metavar="FILE", help="the file to write to; - for stdout")
+    options.add_argument(
+        "--audit-log-format",
+        choices=("json", "legacy"),
+        default="json",
+        help="the format of a line (default: %(default)s)",
+    )
+    options.add_argument(
+        "--audit-log-mode",
+        choices=("batch", "blocking", "blocking-strict"),
+        default="blocking",
+        help="if the log is written too slowly: batch: events are dropped; blocking: requests wait; blocking-strict: requests "
+        "wait for the log, and fail if it cannot be written (default: %(default)s)",
+    )
+    for name, default, unit, what in (
+        ("maxsize", 100, "MB", "the size at which the file is rotated; 0: never"),
+        ("maxage", 366, "DAYS", "the days for which rotated files are retained; 0: for ever"),
+        ("maxbackup", 100, "N", "the number of rotated files that are retained; 0: all"),
+    ):
+        options.add_argument(
+            f"--audit-log-{name}", type=_count, default=default, metavar=unit, help=f"{what} (default: %(default)s)"
+        )
+    options.add_argument("--audit-log-compress", action="store_true", help="compress rotated files with gzip")
+    options.add_argument(
+        "--audit-webhook-config-file", metavar="FILE", help="not supported: the audit log is a file, or stdout"
     )
 
 
@@ -356,6 +390,12 @@ def _bool(text: str) -> bool:
     raise argparse.ArgumentTypeError("must be true or false")
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("must be a number that is not negative")
+    return int(text)
+
+
 def _ttl(text: str) -> float:
     """A duration in Go's syntax, in seconds."""
     from noxu.apiserver.go.duration import SECOND, parse_duration  # not needed for the default
@@ -459,6 +499,8 @@ def _error_in(options: argparse.Namespace) -> str:
             return "--write needs a server: give --server or --kubeconfig"
         case "serve" if options.tls:
             return "--tls is not available yet: the server speaks plain HTTP, on loopback only"
+        case "serve" if options.audit_webhook_config_file is not None:
+            return "--audit-webhook-config-file: audit events are not sent to webhooks; use --audit-log-path"
         case "lint" if options.in_place and not options.fix:
             return "--in-place needs --fix"
         case "lint" if options.in_place and (options.output == "json" or Path("-") in options.files):

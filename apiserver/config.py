@@ -52,6 +52,23 @@ DEFAULT_AUTHENTICATION: Final = Authentication()
 
 
 @dataclass(frozen=True, slots=True)
+class Audit:
+    """The audit log: kube-apiserver's flags --audit-*. Sizes are in megabytes, ages in days; 0 means no limit.
+
+    `log_path`: a file, `-` for stdout, "" for no log. Without a `policy_file` the metadata of everything is recorded.
+    """
+
+    policy_file: Path | None = None
+    log_path: str = ""
+    format: str = "json"
+    mode: str = "blocking"
+    max_size: int = 100
+    max_age: int = 366
+    max_backups: int = 100
+    compress: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """`data` None keeps everything in memory. `port` 0 selects a free port.
 
@@ -80,3 +97,4 @@ class Config:
     kinds: tuple[Path, ...] = ()
     authorization_modes: tuple[str, ...] | None = None
     authentication: Authentication = DEFAULT_AUTHENTICATION
+    audit: Audit = Audit()

@@ -24,7 +24,7 @@ from noxu.apiserver import loading, manifests
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import Config
+from noxu.apiserver.config import Audit, Config
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.controllers.bootstrap import Facts
@@ -44,6 +44,7 @@ from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.observability import health
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.security import settings
+from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
@@ -185,6 +186,7 @@ class Server:
             documents,
             traces_=Traces(),  # the listener is on loopback
             authenticator=plane.authenticator,
+            audit_log=await self._audit_log(),
         )
         metrics.install(app, plane)
         requests = web_server.Server(app.handle, handler_cancellation=True)
@@ -206,6 +208,20 @@ class Server:
             await requests.shutdown(STOP_WITHIN)
 
         self._closing.push_async_callback(stop)
+
+    async def _audit_log(self) -> AuditLog | None:
+        """Open the audit log, which is closed after the last request. Raises StartError."""
+        config = self.config.audit
+        if config == Audit():
+            return None
+        from noxu.apiserver.observability.audit_output import audit_log  # few servers have one
+
+        try:
+            return await self._closing.enter_async_context(audit_log(config))
+        except ValueError as error:
+            raise StartError(f"--audit-policy-file: {error}") from None
+        except OSError as error:
+            raise StartError(f"cannot write the audit log {config.log_path}: {error.strerror or error}") from None
 
 
 @cache

@@ -248,7 +248,7 @@ def _may_have_go_floats(written: bytes) -> bool:
 def encode(value: Json, *, sort_keys: bool) -> bytes:
     """The value as encoding/json writes it, on one line without a line end."""
     written = _encode_fast(value, _SORTED if sort_keys else 0)
-    return _escape(written) if written is not None else _encode_in_python(value, sort_keys=sort_keys)
+    return escape_html(written) if written is not None else _encode_in_python(value, sort_keys=sort_keys)
 
 
 def encode_unescaped(value: Json) -> bytes:
@@ -268,7 +268,7 @@ def _encode_fast(value: Json, option: int) -> bytes | None:
     return written
 
 
-def _escape(written: bytes) -> bytes:
+def escape_html(written: bytes) -> bytes:
     """JSON with the escapes of encoding/json. These characters occur in strings only, so all of them are replaced."""
     for char, escaped in _HTML.items():
         if char in written:
@@ -292,8 +292,8 @@ def pretty(value: Json, *, sort_keys: bool) -> bytes:
     written = _encode_fast(value, option)
     if written is not None:
         if _has_too_much_indentation(value, len(written)):
-            return _escape(written)
-        return _escape(orjson.dumps(value, option=option | orjson.OPT_INDENT_2))
+            return escape_html(written)
+        return escape_html(orjson.dumps(value, option=option | orjson.OPT_INDENT_2))
     written = _encode_in_python(value, sort_keys=sort_keys)
     return written if _has_too_much_indentation(value, len(written)) else _indent(written)
 

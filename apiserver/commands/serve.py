@@ -13,7 +13,7 @@ import sys
 from typing import NoReturn
 
 from noxu.apiserver import server
-from noxu.apiserver.config import DEFAULT_DATA, Authentication, Config
+from noxu.apiserver.config import DEFAULT_DATA, Audit, Authentication, Config
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
         kinds=tuple(options.kinds),
         authorization_modes=options.authorization_mode,
         authentication=_authentication(options),
+        audit=_audit(options),
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module
@@ -56,6 +57,19 @@ def _authentication(options: argparse.Namespace) -> Authentication:
         service_account_lookup=options.service_account_lookup,
         service_account_max_token_expiration=options.service_account_max_token_expiration,
         api_audiences=tuple(name for text in options.api_audiences for name in text.split(",") if name),
+    )
+
+
+def _audit(options: argparse.Namespace) -> Audit:
+    return Audit(
+        policy_file=options.audit_policy_file,
+        log_path=options.audit_log_path,
+        format=options.audit_log_format,
+        mode=options.audit_log_mode,
+        max_size=options.audit_log_maxsize,
+        max_age=options.audit_log_maxage,
+        max_backups=options.audit_log_maxbackup,
+        compress=options.audit_log_compress,
     )
 
 

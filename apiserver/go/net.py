@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from noxu.apiserver.go.netip import ipv4_octets, ipv6_groups
+from noxu.apiserver.go.netip import Addr, ipv4_octets, ipv6_groups
 
 _SLOPPY_OCTET: Final = re.compile(r"0*[0-9]{1,3}\Z")
 _SLOPPY_GROUP: Final = re.compile(r"0*[0-9a-fA-F]{1,4}\Z")
@@ -29,6 +29,21 @@ def is_ipv4(text: str, *, sloppy: bool = False) -> bool:
 def is_ipv6(text: str, *, sloppy: bool = False) -> bool:
     """Eight groups of hex digits, one run of zeros as `::`, the last two groups possibly as an IPv4 address; no zone."""
     return (ipv6_groups(text, _SLOPPY_OCTET, _SLOPPY_GROUP) if sloppy else ipv6_groups(text)) is not None
+
+
+def parse_sloppy(text: str) -> Addr | None:
+    """The address, without zone and with leading zeros allowed; an IPv4-mapped one is IPv4, as net.IP prints it."""
+    octets = ipv4_octets(text, _SLOPPY_OCTET)
+    if octets is not None:
+        return Addr(int.from_bytes(octets), 32)
+    groups = ipv6_groups(text, _SLOPPY_OCTET, _SLOPPY_GROUP)
+    if groups is None:
+        return None
+    number = 0
+    for group in groups:
+        number = number << 16 | int(group, 16)
+    address = Addr(number, 128)
+    return Addr(number & 0xFFFFFFFF, 32) if address.is_4in6 else address
 
 
 def is_cidr(text: str) -> bool:

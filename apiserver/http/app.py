@@ -16,7 +16,7 @@ from aiohttp import web_request, web_response
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.containment import Contained, call_all
-from noxu.apiserver.http import documents, filters, routing, traces
+from noxu.apiserver.http import auditing, documents, filters, routing, traces
 from noxu.apiserver.http.answer import Answer, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
@@ -27,6 +27,7 @@ from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.http.watch_requests import Watches
 from noxu.apiserver.identifiers import new_uuid
 from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.storage.types import StoreError
 
@@ -44,6 +45,7 @@ class App:
         traces_: traces.Traces | None = None,
         sinks: Sequence[Sink] = (),
         authenticator: Authenticator | None = None,
+        audit_log: AuditLog | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback. `traces_` None disables tracing.
 
@@ -64,8 +66,9 @@ class App:
             authorize=backend.authorize,
             traces=traces_,
             unsent=self.unsent,
+            audit_log=audit_log,
         )
-        self.sinks = tuple(sinks)
+        self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
         numbered = list(enumerate(self.filters))
         self._enter = [(n, filter_) for n, filter_ in numbered if type(filter_).enter is not Filter.enter]
         entered = [list(reversed(numbered[:passed])) for passed in range(len(numbered) + 1)]
@@ -82,9 +85,11 @@ class App:
         exchange = Exchange(request, self.backend, request.headers.get("Audit-Id") or new_uuid(), loop.time())
         try:
             answer = await self._filtered(exchange)
-            return (
-                answer if isinstance(answer, web_response.StreamResponse) else await send(exchange, answer, self.unsent)
-            )
+            if isinstance(answer, web_response.StreamResponse):
+                return answer
+            if exchange.record is not None:
+                answer = auditing.observed(exchange, exchange.record, answer)
+            return await send(exchange, answer, self.unsent)
         finally:
             call_all(exchange, self._finish[exchange.passed], exchange)
             exchange.times["answered"] = loop.time()
@@ -110,6 +115,7 @@ class App:
                     log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
                     exchange.error = errors.internal_error(f"the storage failed: {failure}")
             if contained.error is not None:
+                exchange.panicked = True
                 exchange.error = errors.internal_error("this is a bug in the server; its log says more")
             if answer is None:
                 assert exchange.error is not None

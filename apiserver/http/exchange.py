@@ -12,14 +12,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from aiohttp import web_request
 
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.features import Features
-from noxu.apiserver.http.request import NO_RESOURCE, Query, RequestInfo
-from noxu.apiserver.registry.access import ANONYMOUS, Authorize, Decision, User, allow_everything
+from noxu.apiserver.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
+from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.draft import Outcome
 from noxu.apiserver.registry.offload import LargeRequests, offload
@@ -28,6 +28,7 @@ from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Trace
 from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.security.audit_log import Record
 from noxu.apiserver.security.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -74,6 +75,12 @@ class Exchange:
     """The answer whether the user may do it; None if it was refused before that was asked."""
     deadline: float = math.inf
     """When it must be answered; infinite for watches and documents."""
+    record: Record | None = None
+    """What the audit log records of it; None: nothing."""
+    is_judged: bool = False
+    """The audit policy has been asked about it."""
+    panicked: bool = False
+    """A bug ended it."""
     outcome: Outcome = field(default_factory=Outcome)
     trace: Trace | None = None
     """The steps of the write until now; None disables tracing."""
@@ -107,6 +114,34 @@ class Exchange:
     async def offload(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function whose work grows with the weight of the request: in the loop, or in a thread."""
         return await offload(self.weight, function, *args, **kwargs)
+
+
+def attributes_of(exchange: Exchange) -> Attributes:
+    """What the user of a request asks to do."""
+    info = exchange.info
+    if not info.is_resource:
+        return Attributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
+    name, fields, labels = info.name, "", ""
+    if exchange.query and info.verb in _OF_COLLECTIONS:
+        fields, labels = first(exchange.query, "fieldSelector"), first(exchange.query, "labelSelector")
+        if not name and not info.watching and info.verb != "deletecollection":
+            name = selected_name(fields)
+    return Attributes(
+        exchange.user,
+        info.verb,
+        info.group,
+        info.version,
+        info.resource,
+        info.subresource,
+        info.namespace,
+        name,
+        None,
+        fields,
+        labels,
+    )
+
+
+_OF_COLLECTIONS: Final = frozenset({"list", "watch", "deletecollection"})
 
 
 Sink = Callable[[Exchange], None]

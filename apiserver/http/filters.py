@@ -12,14 +12,15 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Deadline          when the request must be answered
     Warnings          warnings of handlers and later filters become headers
     Authenticate      sets the user, or refuses bad credentials
+    Audit             records the request, if there is an audit log
     InFlight          limits the number of requests that are handled or answered at the same time
     Authorize         refuses what the user may not do
     Tracing           traces a write on request
     LargeRequestSlot  releases the slot that a handler has taken for a large body
 
 To add a filter, write a subclass of `Filter` and insert it into `chain` at its place in upstream's order: impersonation
-after Authenticate, injected faults after Authorize. What observes requests and refuses none (metrics, an audit log, an
-access log) is not a filter but a sink, see `exchange`. A bug in a handler or a filter becomes a 500 in `app`.
+after Audit, injected faults after Authorize. What observes requests and refuses none (metrics, an access log) is not a
+filter but a sink, see `exchange`. A bug in a handler or a filter becomes a 500 in `app`.
 """
 
 from __future__ import annotations
@@ -28,17 +29,18 @@ from collections.abc import Awaitable
 from functools import lru_cache
 from typing import Final
 
-from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.api.hosts import is_loopback, split_host
-from noxu.apiserver.http import framing, negotiation
-from noxu.apiserver.http.exchange import Exchange
+from noxu.apiserver.http import auditing, framing, negotiation
+from noxu.apiserver.http.exchange import Exchange, attributes_of
 from noxu.apiserver.http.options import request_timeout
-from noxu.apiserver.http.request import first, parse_target, selected_name
+from noxu.apiserver.http.request import parse_target
 from noxu.apiserver.http.traces import HEADER, Traces, is_requested
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.registry import access
-from noxu.apiserver.registry.access import Attributes, User
+from noxu.apiserver.registry.access import User
+from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.apiserver.security.authorization import NOSNIFF, refusal
 from noxu.apiserver.security.credentials import Credentials
@@ -133,6 +135,31 @@ async def _set_user(exchange: Exchange, found: Awaitable[User]) -> None:
     exchange.user = await found
 
 
+class Audit(Filter):
+    """Begin the record, which the policy decides about. See `AuditLog` for what `mode` makes of a slow or broken log."""
+
+    def __init__(self, log: AuditLog) -> None:
+        self._log = log
+
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        record = auditing.begin(self._log, exchange, exchange.user)
+        if record is None:
+            return None
+        exchange.record = record
+        exchange.outcome.sent = {}
+        if record.received() and self._log.mode == "blocking-strict":
+            return self._stored()
+        if self._log.mode != "batch" and self._log.writer.is_full:
+            return self._log.writer.room()
+        return None
+
+    async def _stored(self) -> None:
+        """Raises ApiError InternalError if the log cannot be written."""
+        await self._log.writer.room()
+        if not await self._log.writer.flushed():
+            raise internal_error("failed to store audit event")
+
+
 class InFlight(Filter):
     """Limit the requests that are handled or answered at the same time. Watches and health checks do not count.
 
@@ -213,34 +240,6 @@ class Authorize(Filter):
         raise refusal(asked, decision, exchange.request.raw_path)
 
 
-def attributes_of(exchange: Exchange) -> Attributes:
-    """What the user of a request asks to do."""
-    info = exchange.info
-    if not info.is_resource:
-        return Attributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
-    name, fields, labels = info.name, "", ""
-    if exchange.query and info.verb in _OF_COLLECTIONS:
-        fields, labels = first(exchange.query, "fieldSelector"), first(exchange.query, "labelSelector")
-        if not name and not info.watching and info.verb != "deletecollection":
-            name = selected_name(fields)
-    return Attributes(
-        exchange.user,
-        info.verb,
-        info.group,
-        info.version,
-        info.resource,
-        info.subresource,
-        info.namespace,
-        name,
-        None,
-        fields,
-        labels,
-    )
-
-
-_OF_COLLECTIONS: Final = frozenset({"list", "watch", "deletecollection"})
-
-
 class Tracing(Filter):
     """Trace the write if the client requests it. `traces` None: the server offers none."""
 
@@ -287,6 +286,7 @@ def chain(
     authorize: access.Authorize,
     traces: Traces | None,
     unsent: Unsent,
+    audit_log: AuditLog | None = None,
 ) -> tuple[Filter, ...]:
     """All filters, in order."""
     return (
@@ -295,6 +295,7 @@ def chain(
         Deadline(),
         Warnings(),
         Authenticate(authenticator),
+        *((Audit(audit_log),) if audit_log is not None else ()),
         InFlight(unsent),
         Authorize(authorize),
         Tracing(traces),

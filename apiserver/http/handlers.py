@@ -12,7 +12,7 @@ from typing import Final
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.go.structs import decode
-from noxu.apiserver.http import negotiation, options, responses
+from noxu.apiserver.http import auditing, negotiation, options, responses
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.body import read_body
 from noxu.apiserver.http.exchange import Exchange
@@ -355,6 +355,8 @@ async def receive_body(exchange: Exchange) -> bytes:
     body = await read_body(exchange.request)
     backend, name = exchange.backend, exchange.info.name
     exchange.weight = exchange.received_bytes = len(body)
+    if exchange.record is not None and body:
+        auditing.observe_body(exchange, exchange.record, body)
     if name:
         exchange.weight += backend.reader.size(exchange.resource, namespace_of(exchange), name)
     if exchange.weight > LOOP_LIMIT and not exchange.has_slot:

@@ -12,7 +12,7 @@ from aiohttp.web_ws import WebSocketResponse
 from multidict import CIMultiDict
 
 from noxu.apiserver.api import errors
-from noxu.apiserver.http import handlers, negotiation, responses, watch, websocket
+from noxu.apiserver.http import auditing, handlers, negotiation, responses, watch, websocket
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.connection import allow_unsent, reset
 from noxu.apiserver.http.exchange import Exchange
@@ -86,6 +86,8 @@ class Watches:
             pipe = _ChunkedPipe(request)
             await response.prepare(request)
         exchange.code = response.status
+        if exchange.record is not None:
+            auditing.observe_start(exchange, exchange.record)
         if request.method == "HEAD":
             return response
         allow_unsent(request, watch.HIGH_WATER)

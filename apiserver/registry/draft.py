@@ -165,6 +165,8 @@ class Outcome:
     complaints: list[str] = field(default_factory=list)
     """The decoder's messages that fieldValidation handles (repeated fields)."""
     audit_annotations: dict[str, str] = field(default_factory=dict)
+    sent: dict[str, str] | None = None
+    """Name, namespace, uid and resourceVersion in the body, for the audit log; None if there is none."""
     failed_rules: list[FailedRule] = field(default_factory=list)
     """The CEL rules (x-kubernetes-validations) that are not satisfied."""
     webhook_seconds: float = 0

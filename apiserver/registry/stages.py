@@ -78,6 +78,17 @@ def read_body(draft: Draft) -> None:
     decoded = decode_body(content, media_type, resource.gvk, strict=strict, typed=not resource.is_custom)
     draft.new = decoded.value
     draft.outcome.complaints = list(decoded.strict if validation == "Strict" else decoded.duplicates)
+    if draft.outcome.sent is not None:
+        _keep_sent(draft.outcome.sent, draft.new)
+
+
+def _keep_sent(kept: dict[str, str], value: Object) -> None:
+    """Keep what the metadata of a body says about the object."""
+    metadata = value.get("metadata")
+    if isinstance(metadata, dict):
+        for name in ("name", "namespace", "uid", "resourceVersion"):
+            if isinstance(metadata.get(name), str):
+                kept[name] = metadata[name]
 
 
 def read_patch(draft: Draft) -> None:

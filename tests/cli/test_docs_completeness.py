@@ -9,6 +9,9 @@ from typing import Final
 
 from noxu.apiserver.http.filters import chain
 from noxu.apiserver.http.unsent import Unsent
+from noxu.apiserver.security.audit_log import AuditLog
+from noxu.apiserver.security.audit_policy import EVERYTHING
+from tests.security.lines import Lines
 
 ROOT: Final = Path(__file__).parents[2]
 CONTRACTS: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
@@ -59,7 +62,10 @@ def test_the_architecture_shows_the_layers_of_the_contract() -> None:
 def test_the_architecture_shows_the_filters_in_order() -> None:
     diagram = section("docs/architecture.md", "A request").split("```")[1].replace("│", " ")
     shown = max(re.findall(r"\w+(?:\s+→ \w+)+", diagram), key=len)
-    filters = chain(own_names=frozenset(), authenticator=None, authorize=None, traces=None, unsent=Unsent())
+    audit_log = AuditLog(EVERYTHING, Lines())
+    filters = chain(
+        own_names=frozenset(), authenticator=None, authorize=None, traces=None, unsent=Unsent(), audit_log=audit_log
+    )
     assert re.findall(r"\w+", shown) == [type(step).__name__ for step in filters]
 
 

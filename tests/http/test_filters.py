@@ -28,8 +28,11 @@ from noxu.apiserver.http.filters import (
 from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
+from noxu.apiserver.security.audit_log import AuditLog
+from noxu.apiserver.security.audit_policy import EVERYTHING
 from noxu.apiserver.security.credentials import Credentials
 from tests.http.exchanges import MAPS
+from tests.security.lines import Lines
 
 
 def exchange_of(
@@ -54,6 +57,7 @@ def chain(**parts: Any) -> tuple[Filter, ...]:
         "authorize": allow_everything,
         "traces": None,
         "unsent": Unsent(),
+        "audit_log": AuditLog(EVERYTHING, Lines()),
     }
     return filters.chain(**defaults | parts)
 
@@ -69,9 +73,13 @@ def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
 
 def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
-        "Target", "Origin", "Deadline", "Warnings", "Authenticate", "InFlight", "Authorize", "Tracing",
+        "Target", "Origin", "Deadline", "Warnings", "Authenticate", "Audit", "InFlight", "Authorize", "Tracing",
         "LargeRequestSlot",
     ]  # fmt: skip
+
+
+def test_without_an_audit_log_there_is_no_filter_for_it() -> None:
+    assert "Audit" not in [type(filter_).__name__ for filter_ in chain(audit_log=None)]
 
 
 def test_the_docstring_lists_the_filters_in_their_order() -> None:
@@ -94,7 +102,7 @@ def test_an_earlier_refusal_hides_the_later_ones() -> None:
     """A request with every fault; each filter is asked, then taken out of its way."""
     exchange = parsed(target=f"{MAPS}?timeout=x", Host="evil.example", X_Noxu_Trace="1")
     found = []
-    for filter_ in chain(authenticator=Deny(), authorize=refuse):
+    for filter_ in chain(authenticator=Deny(), authorize=refuse, audit_log=None):
         refused = refusal(filter_, exchange)
         found.append((type(filter_).__name__, refused[0] if refused else 0))
     assert found == [
