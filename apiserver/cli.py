@@ -20,6 +20,7 @@ from noxu.apiserver.config import (
     DEFAULT_PORT,
     HTTPS_PORT,
     ServiceName,
+    Tls,
 )
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import GATES
@@ -42,13 +43,27 @@ def parser() -> argparse.ArgumentParser:
 def _serve(command: argparse.ArgumentParser) -> None:
     command.description = "Run the server until SIGINT or SIGTERM."
     command.add_argument(
-        "--host", default=DEFAULT_HOST, help="the loopback address to listen on (default: %(default)s)"
+        "--bind-address",
+        "--host",
+        dest="host",
+        metavar="HOST",
+        default=DEFAULT_HOST,
+        help="the loopback address to listen on (default: %(default)s)",
     )
     command.add_argument(
         "--port",
         type=_port,
         default=DEFAULT_PORT,
         help="the port to listen on; 0 selects a free one (default: %(default)s)",
+    )
+    command.add_argument(
+        "--secure-port", type=_port, metavar="PORT", help="--port and --tls, as kube-apiserver spells them"
+    )
+    command.add_argument(
+        "--external-hostname",
+        default="",
+        metavar="NAME",
+        help="the name by which clients reach the server: in its certificate and in the kubeconfig",
     )
     storage = command.add_mutually_exclusive_group()
     storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
@@ -74,7 +89,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         help="controllers of kube-controller-manager to run, instead of the profile's: * for all, NAME, -NAME; "
         f"available: {', '.join(manager.AVAILABLE)}",
     )
-    command.add_argument("--tls", action="store_true", help="serve HTTPS (not available yet)")
+    _tls_options(command)
     command.add_argument(
         "--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig to write when the server is ready"
     )
@@ -238,6 +253,53 @@ def _audit(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _tls_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("TLS", "Each of these options, and --secure-port, makes the server serve HTTPS.")
+    group.add_argument(
+        "--tls", action="store_true", help="serve HTTPS, with a CA and a certificate that are made if needed"
+    )
+    group.add_argument(
+        "--tls-cert-file", type=Path, metavar="FILE", help="the certificate, followed by those that certify it, in PEM"
+    )
+    group.add_argument("--tls-private-key-file", type=Path, metavar="FILE", help="its key")
+    group.add_argument(
+        "--cert-dir",
+        type=Path,
+        metavar="DIR",
+        help="the directory of apiserver.crt and apiserver.key, which are made if they do not exist",
+    )
+    group.add_argument(
+        "--tls-sni-cert-key",
+        action="append",
+        default=[],
+        type=_named_certificate,
+        metavar="CERT,KEY[:PATTERN,...]",
+        help="a certificate for the names in it, or for these patterns; can be repeated",
+    )
+    group.add_argument(
+        "--tls-min-version",
+        choices=("VersionTLS12", "VersionTLS13"),
+        help="the oldest version of TLS (default: VersionTLS12)",
+    )
+    group.add_argument(
+        "--client-ca-file", type=Path, metavar="FILE", help="CAs that certify clients, besides the server's own"
+    )
+
+
+def _tls(options: argparse.Namespace) -> Tls | None:
+    """The options of TLS; None if there are none of them."""
+    given = Tls(
+        options.tls_cert_file,
+        options.tls_private_key_file,
+        options.cert_dir,
+        tuple(options.tls_sni_cert_key),
+        options.client_ca_file,
+        options.tls_min_version or Tls().minimum,
+    )
+    is_given = options.tls or options.tls_min_version is not None or options.secure_port is not None
+    return given if is_given or given != Tls() else None
+
+
 def _feature_gates(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--feature-gates",
@@ -396,6 +458,16 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _named_certificate(text: str) -> str:
+    from noxu.apiserver.security.tls import parse_named  # rarely given
+
+    try:
+        parse_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def _ttl(text: str) -> float:
     """A duration in Go's syntax, in seconds."""
     from noxu.apiserver.go.duration import SECOND, parse_duration  # not needed for the default
@@ -464,7 +536,7 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
 def _error_in(options: argparse.Namespace) -> str:
     """What is wrong with the combination of options; empty if it is valid.
 
-    Sets `options.features` and `options.admission_plugins`.
+    Sets `options.features`, `options.admission_plugins`, `options.tls` and `options.port`.
     """
     if "feature_gates" in options:
         try:
@@ -478,6 +550,9 @@ def _error_in(options: argparse.Namespace) -> str:
             options.authorization_mode = authorization_modes.modes(options.authorization_mode)
         except ValueError as error:
             return f"argument --authorization-mode: {error}"
+    if options.command == "serve":
+        options.tls = _tls(options)
+        options.port = options.port if options.secure_port is None else options.secure_port
     if "disable_admission_plugins" in options:
         enable, disable = options.enable_admission_plugins, options.disable_admission_plugins
         try:
@@ -497,10 +572,10 @@ def _error_in(options: argparse.Namespace) -> str:
             return "nothing to validate: give -f or --stored"
         case "explain-write" if options.write and not (options.server or options.kubeconfig):
             return "--write needs a server: give --server or --kubeconfig"
-        case "serve" if options.tls:
-            return "--tls is not available yet: the server speaks plain HTTP, on loopback only"
         case "serve" if options.audit_webhook_config_file is not None:
             return "--audit-webhook-config-file: audit events are not sent to webhooks; use --audit-log-path"
+        case "serve" if (options.tls_cert_file is None) != (options.tls_private_key_file is None):
+            return "--tls-cert-file and --tls-private-key-file need each other"
         case "lint" if options.in_place and not options.fix:
             return "--in-place needs --fix"
         case "lint" if options.in_place and (options.output == "json" or Path("-") in options.files):

@@ -69,6 +69,23 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
+class Tls:
+    """HTTPS. Without files the server makes a CA and its own certificate.
+
+    `certificate` and `key` are files, or else `directory` has them, `apiserver.crt` and `apiserver.key`; what is not there
+    is made there. `named` are values of `--tls-sni-cert-key`. `client_authority` is a file of CAs that certify clients, in
+    addition to the server's own. `minimum` is a version of TLS in upstream's spelling.
+    """
+
+    certificate: Path | None = None
+    key: Path | None = None
+    directory: Path | None = None
+    named: tuple[str, ...] = ()
+    client_authority: Path | None = None
+    minimum: str = "VersionTLS12"
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """`data` None keeps everything in memory. `port` 0 selects a free port.
 
@@ -79,6 +96,7 @@ class Config:
     `controllers`: the list of kube-controller-manager's controllers to run; None: those of the profile.
     `authorization_modes`: those of --authorization-mode; None: RBAC in the profile cluster, else AlwaysAllow.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
+    `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
     """
 
     host: str = DEFAULT_HOST
@@ -98,3 +116,5 @@ class Config:
     authorization_modes: tuple[str, ...] | None = None
     authentication: Authentication = DEFAULT_AUTHENTICATION
     audit: Audit = Audit()
+    tls: Tls | None = None
+    external_hostname: str = ""

@@ -13,10 +13,10 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from aiohttp import web_server
 
@@ -39,7 +39,7 @@ from noxu.apiserver.http.exchange import Backend
 from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.apiserver.kubeconfig import is_own, write_kubeconfig
+from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.observability import health
 from noxu.apiserver.registry.offload import LargeRequests
@@ -49,6 +49,9 @@ from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
 from noxu.storage.types import OpenError, Revision, Unavailable
+
+if TYPE_CHECKING:
+    from noxu.apiserver.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
 STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
@@ -106,6 +109,7 @@ class Server:
         self.clock = clock
         self.identifiers = identifiers
         self.url = ""
+        self.secured: Secured | None = None
         self._closing = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -130,6 +134,7 @@ class Server:
         outgoing = WebhookClient({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
+        self.secured = await self._secure(listener, store)
         plane = assemble(
             store,
             clock=self.clock,
@@ -139,6 +144,7 @@ class Server:
             event_ttl=self.config.event_ttl,
             controllers=controllers,
             facts=Facts(listener.getsockname()[1], socket.gethostname(), self.identifiers.new_uid(), host_address()),
+            root_ca="" if self.secured is None else self.secured.certificate_authority.decode(),
             admission_plugins=self.config.admission_plugins,
             foreign=_foreign_kinds(self.config.kinds),
             modes=_modes_of(self.config),
@@ -156,7 +162,9 @@ class Server:
 
     async def _serve(self, listener: socket.socket) -> None:
         host, port = listener.getsockname()[:2]
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        host = self.config.external_hostname or host
+        authority = f"{f'[{host}]' if ':' in host else host}:{port}"
+        self.url = f"http://{authority}" if self.secured is None else f"https://{authority}"
         plane = self.plane
         live: dict[str, health.Check] = {"ping": health.alive, "storage": plane.store_health}
         ready: dict[str, health.Check] = {"watch-cache": plane.log_health}
@@ -164,7 +172,7 @@ class Server:
         checks = health.Checks(live, ready)
         documents = Documents(
             lambda: plane.catalog.current,
-            f"{host}:{port}",
+            authority,
             own_version,
             checks,
             plane.clock.now,
@@ -187,17 +195,16 @@ class Server:
             traces_=Traces(),  # the listener is on loopback
             authenticator=plane.authenticator,
             audit_log=await self._audit_log(),
+            any_host=self.secured is not None,
         )
         metrics.install(app, plane)
         requests = web_server.Server(app.handle, handler_cancellation=True)
         loop = asyncio.get_running_loop()
         # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.
         at_once = 1 if isinstance(loop, asyncio.SelectorEventLoop) else ACCEPTED_AT_ONCE
-        server = await loop.create_server(
-            lambda: Connection(requests, loop, app.unsent, app.incoming, app.connections),
-            sock=listener,
-            backlog=at_once,
-        )
+        connection = partial(Connection, requests, loop, app.unsent, app.incoming, app.connections)
+        accept = connection if self.secured is None else await self._tls_connection(self.secured, connection)
+        server = await loop.create_server(accept, sock=listener, backlog=at_once)
         listener.listen(BACKLOG)  # asyncio has one number for both
 
         async def stop() -> None:
@@ -222,6 +229,33 @@ class Server:
             raise StartError(f"--audit-policy-file: {error}") from None
         except OSError as error:
             raise StartError(f"cannot write the audit log {config.log_path}: {error.strerror or error}") from None
+
+    async def _secure(self, listener: socket.socket, store: Store) -> Secured | None:
+        """Make or read the certificates. Raises StartError."""
+        if self.config.tls is None:
+            return None
+        from noxu.apiserver import server_tls  # most servers have no TLS, and its libraries are large
+        from noxu.apiserver.security.certificates import TlsError
+
+        try:
+            return server_tls.secure(self.config, self.config.tls, listener.getsockname()[0], own_addresses())
+        except TlsError as error:
+            await store.close()
+            raise StartError(str(error)) from None
+
+    async def _tls_connection(
+        self, secured: Secured, connection: Callable[[], asyncio.Protocol]
+    ) -> Callable[[], asyncio.Protocol]:
+        """The factory of connections that begin with a handshake."""
+        from noxu.apiserver.http.tls import Handshakes, TlsConnection
+
+        await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
+        app = self.app
+        return partial(TlsConnection, connection, secured.tls.context, Handshakes(), app.incoming, app.connections)
+
+    def access(self) -> Access:
+        """What its administrator needs to use the server, for a kubeconfig."""
+        return Access(self.url) if self.secured is None else self.secured.access(self.url)
 
 
 @cache
@@ -262,6 +296,16 @@ def host_address() -> str:
             return ""
         address: str = probe.getsockname()[0]
     return "" if is_loopback(address) else address
+
+
+def own_addresses() -> list[str]:
+    """The name of this host, and its addresses as far as they can be found."""
+    name = socket.gethostname()
+    try:
+        found = [str(each[4][0]) for each in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+    except OSError:
+        found = []
+    return [name, *filter(None, [host_address(), *found])]
 
 
 def _controllers_of(config: Config) -> Sequence[str]:
@@ -391,7 +435,7 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
             gc.set_threshold(*GC_THRESHOLDS)
             gc.freeze()  # objects of the start live until the end: examining them in every collection takes long
             try:
-                write_kubeconfig(path, server.url)
+                write_kubeconfig(path, server.access())
             except OSError as error:
                 raise StartError(
                     f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig"

@@ -23,7 +23,7 @@ from noxu.apiserver.controllers import controller as engine
 from noxu.apiserver.http import connection, unsent
 from noxu.apiserver.http.incoming import Incoming
 from noxu.apiserver.http.open_connections import OpenConnections
-from noxu.apiserver.kubeconfig import text, write_kubeconfig
+from noxu.apiserver.kubeconfig import Access, text, write_kubeconfig
 from noxu.apiserver.server import (
     COMPACT_EVERY,
     Server,
@@ -196,7 +196,7 @@ def test_the_kubeconfig_exists_only_inside(tmp_path: Path) -> None:
     with reserved_kubeconfig(Config(data=tmp_path)) as path:
         assert path == tmp_path / "kubeconfig"
         assert not path.exists()
-        write_kubeconfig(path, "http://127.0.0.1:1")
+        write_kubeconfig(path, Access(URL))
     assert not path.exists()
 
 
@@ -219,11 +219,16 @@ def test_a_kubeconfig_of_another_program_is_not_touched(tmp_path: Path) -> None:
 
 
 URL = "http://127.0.0.1:1"
-OURS = text(URL)
+OURS = text(Access(URL))
+SECURE = text(Access("https://127.0.0.1:1", b"ca", b"certificate", b"key", "token"))
 NOT_OURS = {
     "YAML": "apiVersion: v1\nkind: Config\ncurrent-context: noxu\n",
     "JSON that mentions the context": json.dumps({"current-context": "noxu", "clusters": []}, indent=2),
-    "ours with another user": OURS.replace('"user": {}', '"user": {"token": "t"}'),
+    "ours with another token": SECURE.replace('"token": "token"', '"token": 1'),
+    "ours without a CA": SECURE.replace('"certificate-authority-data"', '"certificate-authority"'),
+    "ours with base64 in lines": SECURE.replace('"client-key-data": "', '"client-key-data": "\\n'),
+    "ours with two users": SECURE.replace('"users": [', '"users": [{"name": "noxu", "user": {}}, '),
+    "ours with another user": OURS.replace('"user": {}', '"user": {"username": "t"}'),
     "ours with another cluster": OURS.replace('"contexts"', '"extensions": [], "contexts"'),
     "ours in another order": json.dumps(json.loads(OURS), indent=2, sort_keys=True),
     "ours and more": OURS + "---\n",
@@ -241,15 +246,16 @@ def test_only_an_unchanged_kubeconfig_of_ours_is_replaced(tmp_path: Path, conten
     with pytest.raises(StartError, match="was not written by Noxu"), reserved_kubeconfig(Config(kubeconfig=path)):
         pass
     assert path.read_text() == content
-    path.write_text(OURS)
-    with reserved_kubeconfig(Config(kubeconfig=path)):
-        assert not path.exists()
+    for own in (OURS, SECURE):
+        path.write_text(own)
+        with reserved_kubeconfig(Config(kubeconfig=path)):
+            assert not path.exists()
 
 
 def test_a_file_that_has_replaced_the_kubeconfig_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "config"
     with reserved_kubeconfig(Config(kubeconfig=path)):
-        write_kubeconfig(path, URL)
+        write_kubeconfig(path, Access(URL))
         path.write_text("current-context: production\n")
     assert path.read_text() == "current-context: production\n"
 

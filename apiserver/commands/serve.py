@@ -36,6 +36,8 @@ def run(options: argparse.Namespace) -> int:
         authorization_modes=options.authorization_mode,
         authentication=_authentication(options),
         audit=_audit(options),
+        tls=options.tls,
+        external_hostname=options.external_hostname,
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module

@@ -46,8 +46,10 @@ class App:
         sinks: Sequence[Sink] = (),
         authenticator: Authenticator | None = None,
         audit_log: AuditLog | None = None,
+        *,
+        any_host: bool = False,
     ) -> None:
-        """`own_names` are names of this server besides loopback. `traces_` None disables tracing.
+        """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
 
         Without an `authenticator` every client is anonymous.
 
@@ -62,6 +64,7 @@ class App:
         self.connections = OpenConnections(max_connections())
         self.filters = filters.chain(
             own_names=frozenset(own_names),
+            any_host=any_host,
             authenticator=authenticator,
             authorize=backend.authorize,
             traces=traces_,

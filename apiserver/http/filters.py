@@ -86,14 +86,23 @@ class Origin(Filter):
     must be loopback (DNS rebinding), and so must an Origin: other programs of this machine, such as kubectl proxy, serve
     web pages and forward their requests. `own_names` are allowed besides loopback, as an Origin only under that Host.
     A browser that calls a request cross-site is believed.
+
+    Over TLS (`any_host`) Host may be any name, as upstream: a certificate says which server this is. The rest applies: a
+    browser may have a client certificate, and would send it for any web page.
     """
 
-    def __init__(self, own_names: frozenset[str]) -> None:
+    def __init__(self, own_names: frozenset[str], *, any_host: bool = False) -> None:
         self._own_names = own_names
+        self._any_host = any_host
 
     def enter(self, exchange: Exchange) -> None:
         headers = exchange.request.headers
-        check_origin(exchange.host, headers.get("Origin"), self._own_names)
+        own_names = self._own_names
+        if self._any_host:
+            if "Origin" not in headers and "Sec-Fetch-Site" not in headers:
+                return
+            own_names |= {split_host(exchange.host)}
+        check_origin(exchange.host, headers.get("Origin"), own_names)
         if headers.get("Sec-Fetch-Site") == "cross-site":
             raise ApiError(403, "web pages of other sites may not use this server", "Forbidden")
 
@@ -282,6 +291,7 @@ class LargeRequestSlot(Filter):
 def chain(
     *,
     own_names: frozenset[str],
+    any_host: bool = False,
     authenticator: Authenticator | None,
     authorize: access.Authorize,
     traces: Traces | None,
@@ -291,7 +301,7 @@ def chain(
     """All filters, in order."""
     return (
         Target(),
-        Origin(own_names),
+        Origin(own_names, any_host=any_host),
         Deadline(),
         Warnings(),
         Authenticate(authenticator),

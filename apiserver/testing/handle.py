@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 from noxu.apiserver import admission_plugins, loading, manifests, server
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile
+from noxu.apiserver.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import write_kubeconfig
@@ -52,12 +52,14 @@ class Noxu:
         enable_admission_plugins: Iterable[str] = (),
         features: Features = Features(),
         authentication: Authentication = DEFAULT_AUTHENTICATION,
+        tls: bool = False,
     ) -> None:
         """`directory` is the directory of the kubeconfig; `disable_admission_plugins` and
         `enable_admission_plugins` as for `noxu serve`.
 
         `profile` and `controllers` are those of `noxu serve`, too; `controllers` None: those of the profile. Raises LoadError
-        for sources that cannot be read, and ValueError for unknown plug-ins.
+        for sources that cannot be read, and ValueError for unknown plug-ins. `tls`: HTTPS; the kubeconfig has the CA and a
+        client certificate.
         """
         self.kubeconfig = directory / "kubeconfig"
         controllers = None if controllers is None else tuple(controllers)
@@ -72,6 +74,7 @@ class Noxu:
             ),
             features=features,
             authentication=authentication,
+            tls=Tls() if tls else None,
         )
         self._clock = clock
         self._documents = documents(*sources)
@@ -89,7 +92,7 @@ class Noxu:
         if self._error is not None:
             self._thread.join()
             raise self._error
-        write_kubeconfig(self.kubeconfig, self.url)
+        write_kubeconfig(self.kubeconfig, self._server.access())
         return self
 
     def stop(self) -> None:

@@ -9,7 +9,7 @@ tests. `@pytest.mark.noxu(disable_admission_plugins=[…])` and the ini option `
 admission plug-ins. `noxu_session` is one server for the whole session, for tests that do not affect each other.
 
 `@pytest.mark.noxu(profile="envtest")` and the ini options `noxu_profile` and `noxu_controllers` select what a server does by
-itself, as the options of `noxu serve`.
+itself, as the options of `noxu serve`. `@pytest.mark.noxu(tls=True)` serves HTTPS.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 _MARKER: Final = (
-    "noxu(*sources, profile='local', controllers=None, disable_admission_plugins=()): manifests that the test's Noxu server "
-    "loads at its start, what it does by itself, and admission plug-ins that it does not run"
+    "noxu(*sources, profile='local', controllers=None, disable_admission_plugins=(), tls=False): manifests that the test's Noxu server "
+    "loads at its start, what it does by itself, and admission plug-ins that it does not run, HTTPS"
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.kubeconfig import write_kubeconfig
+from noxu.apiserver.kubeconfig import Access, write_kubeconfig
 from tests.timing import HANGS_AFTER, eventually
 
 Make = Callable[..., Any]
@@ -58,7 +58,7 @@ def test_invalid_ports(run: Make, port: str) -> None:
 
 
 def test_its_own_kubeconfig_and_an_empty_file_are_replaced(here: Path, write: Make) -> None:
-    write_kubeconfig(here / "old", GONE)
+    write_kubeconfig(here / "old", Access(GONE))
     write("empty", "")
     for name in ("old", "empty"):
         with _serve(here, "--kubeconfig", name) as process:
@@ -88,6 +88,55 @@ def test_files_are_loaded_before_the_server_is_ready(
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=HANGS_AFTER)
     assert process.returncode == 0
+
+
+TLS_REFUSED: list[tuple[str, str, int, str]] = [
+    ("a certificate without its key", "--tls-cert-file a", 2, "noxu serve: error: --tls-cert-file and --tls-private-key-file need each other"),
+    ("a certificate for names without its key", "--tls-sni-cert-key a", 2, "noxu serve: error: argument --tls-sni-cert-key: expected comma separated certificate and key file paths"),
+    ("an old version", "--tls-min-version VersionTLS11", 2, "noxu serve: error: argument --tls-min-version: invalid choice: 'VersionTLS11'"),
+    ("an absent certificate", "--memory --tls-cert-file a --tls-private-key-file b", 1, "noxu: a: No such file or directory"),
+    ("an absent CA of clients", "--memory --client-ca-file a", 1, "noxu: a: No such file or directory"),
+    ("a CA that is none", "--memory --client-ca-file file", 1, "noxu: the CA of clients cannot be used: a part in PEM is missing"),
+    ("a directory of certificates that is a file", "--memory --cert-dir file", 1, "noxu: cannot keep certificates in file: File exists"),
+    ("a name that no certificate can have", "--memory --tls --external-hostname a_b..c", 1, "noxu: a_b..c is neither a DNS name nor an address, so no certificate can have it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "why"), [row[1:] for row in TLS_REFUSED], ids=[row[0] for row in TLS_REFUSED]
+)
+def test_https_is_not_served_with(run: Make, write: Make, arguments: str, status: int, why: str) -> None:
+    write("file", "no certificate")
+    ran = run(f"serve --port 0 {arguments}")
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.splitlines()[-1].startswith(why)
+
+
+HTTPS: list[tuple[str, list[str]]] = [
+    ("--tls", ["--memory", "--port", "0", "--tls"]),
+    ("--secure-port", ["--memory", "--secure-port", "0"]),
+    ("--tls-min-version", ["--memory", "--port", "0", "--tls-min-version", "VersionTLS13"]),
+    ("--cert-dir", ["--memory", "--port", "0", "--cert-dir", "certs"]),
+    ("a data directory", ["--data", "data", "--port", "0", "--tls"]),
+    ("a name", ["--memory", "--port", "0", "--tls", "--external-hostname", "localhost"]),
+]
+
+
+@pytest.mark.parametrize("arguments", [row[1] for row in HTTPS], ids=[row[0] for row in HTTPS])
+def test_https_with(here: Path, run: Make, arguments: list[str]) -> None:
+    """The commands of Noxu verify the server's certificate, and send that of the kubeconfig."""
+    command = [sys.executable, "-m", "noxu", "serve", "--kubeconfig", "k", *arguments]
+    with subprocess.Popen(
+        command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
+    ) as process:
+        text = _until_written(here / "k")
+        assert "https://localhost:" in text or "https://127.0.0.1:" in text
+        assert run("validate --stored --kubeconfig k").out == "0 objects of 0 CRDs: 0 no longer validate\n"
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=HANGS_AFTER)
+    assert (process.returncode, err) == (0, "")
+    assert "PRIVATE" not in out
+    assert not (here / "k").exists()
 
 
 ENDS: list[tuple[str, str, str]] = [

@@ -15,7 +15,7 @@ import pytest
 from noxu.apiserver import server
 from noxu.apiserver.config import Config
 from noxu.apiserver.features import Features
-from noxu.apiserver.kubeconfig import kubeconfig
+from noxu.apiserver.kubeconfig import Access, kubeconfig
 from noxu.apiserver.testing.handle import Noxu, documents
 from noxu.apiserver.values import Object
 
@@ -183,7 +183,7 @@ LOCATIONS: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("arguments", "why"), [row[1:] for row in LOCATIONS], ids=[row[0] for row in LOCATIONS])
 def test_unusable_locations(run: Make, write: Make, arguments: str, why: str) -> None:
-    config = kubeconfig("http://127.0.0.1:1")
+    config = kubeconfig(Access("http://127.0.0.1:1"))
     write("config", config)
     write("broken", "a: [")
     write("list", "- a")
@@ -219,7 +219,7 @@ def test_a_server_that_refuses_requests(run: Make, noxu: Noxu) -> None:
 def test_users_authenticate_with(write: Make, user: Object, header: str) -> None:
     from noxu.apiserver.commands.api_client import endpoint_from_kubeconfig
 
-    config = {**kubeconfig("https://x:1"), "users": [{"name": "noxu", "user": user}]}
+    config = {**kubeconfig(Access("https://x:1")), "users": [{"name": "noxu", "user": user}]}
     assert endpoint_from_kubeconfig(write("config", json.dumps(config))).authorization == header
 
 

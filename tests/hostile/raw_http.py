@@ -7,10 +7,12 @@ import http.client
 import io
 import json
 import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from noxu.apiserver.testing.handle import Noxu
 from tests.timing import HANGS_AFTER
 
 http.client._MAXHEADERS = 100_000  # type: ignore[attr-defined]  # 4 KiB of short warnings are more than its 100
@@ -43,18 +45,34 @@ class Reply(NamedTuple):
 
 
 class Target:
-    """The server under attack."""
+    """The server under attack. `tls`: how to connect to one that serves HTTPS."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(url)
         assert parts.hostname
         assert parts.port
-        self.host, self.port = parts.hostname, parts.port
+        self.host, self.port, self.tls = parts.hostname, parts.port, tls
 
-    def connect(self) -> socket.socket:
-        connection = socket.create_connection((self.host, self.port), HANGS_AFTER)
+    @classmethod
+    def of(cls, noxu: Noxu) -> Target:
+        """A running server, with or without TLS."""
+        access = noxu._server.access()
+        return cls(
+            noxu.url,
+            ssl.create_default_context(cadata=access.certificate_authority.decode())
+            if access.certificate_authority
+            else None,
+        )
+
+    def connect(self, receive_buffer: int = 0) -> socket.socket:
+        """`receive_buffer`: the bytes that the kernel buffers for this client; 0: its default."""
+        connection = socket.socket()
+        if receive_buffer:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        connection.settimeout(HANGS_AFTER)
+        connection.connect((self.host, self.port))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+        return connection if self.tls is None else self.tls.wrap_socket(connection, server_hostname=self.host)
 
     def send(
         self,

@@ -7,9 +7,11 @@ import contextlib
 import json
 import select
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -35,9 +37,15 @@ MAP = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generat
 HOST = b"Host: 127.0.0.1\r\n"
 
 
+@pytest.fixture(params=["http", "https"])
+def noxu(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Noxu]:
+    with Noxu(tmp_path, tls=request.param == "https") as server:
+        yield server
+
+
 @pytest.fixture
 def target(noxu: Noxu) -> Target:
-    return Target(noxu.url)
+    return Target.of(noxu)
 
 
 # -- slow clients (R12). The tests shorten upstream's deadlines and check that no connection is closed early. A busy
@@ -89,7 +97,7 @@ def test_sending_a_head_slowly_does_not_postpone_the_deadline(
     monkeypatch.setattr(connection, "HEAD_DEADLINE", 0.5)
     with target.connect() as peer:
         peer.sendall(b"GET /version HTTP/1.1\r\n" + HOST)
-        with pytest.raises(ConnectionError):
+        with pytest.raises((ConnectionError, ssl.SSLEOFError)):
             drip(peer)
 
 
@@ -159,10 +167,7 @@ PIPELINED = (f"GET {MAPS} HTTP/1.1\r\n".encode() + HOST + b"\r\n") * 20_000
 @contextlib.contextmanager
 def not_reading(target: Target, request: bytes) -> Iterator[socket.socket]:
     """A client that sends a request, reads the start of the answer, and then nothing."""
-    with socket.socket() as peer:
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        peer.settimeout(HANGS_AFTER)
-        peer.connect((target.host, target.port))
+    with target.connect(receive_buffer=4096) as peer:
         with contextlib.suppress(ConnectionError):  # of many requests the server reads only the first
             send_some(peer, request)
         assert peer.recv(12) in (b"HTTP/1.0 200", b"HTTP/1.1 200")
@@ -172,7 +177,7 @@ def not_reading(target: Target, request: bytes) -> Iterator[socket.socket]:
 def send_some(peer: socket.socket, data: bytes) -> None:
     """Send as much as the server takes at once."""
     peer.setblocking(False)
-    with contextlib.suppress(BlockingIOError):
+    with contextlib.suppress(BlockingIOError, ssl.SSLWantWriteError):
         while data:
             data = data[peer.send(data) :]
     peer.settimeout(HANGS_AFTER)
@@ -272,7 +277,7 @@ def test_the_size_of_a_head_that_follows_a_watch_is_limited(target: Target) -> N
         peer.sendall(f"GET {MAPS}?watch=1 HTTP/1.1\r\n".encode() + HOST + b"\r\n")
         assert status_of(receive_head(peer)) == 200
         peer.sendall(b"GET /version HTTP/1.1\r\n")
-        with pytest.raises(ConnectionError):
+        with pytest.raises((ConnectionError, ssl.SSLEOFError)):
             peer.sendall((b"B: " + b"b" * 65536 + b"\r\n") * 1000)
 
 

@@ -1,0 +1,162 @@
+"""The files of a CA and of a server's certificate: made once, kept in a directory, and renewed in time.
+
+    ca.crt  ca.key                  the CA. The file ca.crt is what clients need to trust the server
+    apiserver.crt  apiserver.key    the server's certificate, issued by the CA
+
+What is missing is made: first a key, then its certificate, each file completely or not at all. A certificate is made again
+from its key when it ends soon, the server's also when it lacks a name or an address. Another file is never replaced: one
+that cannot be used, or was not issued by the CA, is an error. Servers that start at the same time wait for each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from noxu.apiserver.security import certificates
+from noxu.apiserver.security.certificates import Authority, Identity, TlsError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+DIRECTORY: Final = "pki"
+"""Its name in the data directory."""
+
+
+class Pki(NamedTuple):
+    """A CA, and the certificate of a server."""
+
+    authority: Authority
+    server: Identity
+
+
+def in_memory(names: Collection[str], now: Callable[[], datetime]) -> Pki:
+    authority = certificates.new_authority(now)
+    return Pki(authority, authority.issue_server(names))
+
+
+def kept(directory: Path, names: Collection[str], now: Callable[[], datetime]) -> Pki:
+    """The files in a directory, made as needed. Raises TlsError."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(directory):
+            authority = _authority(directory, now)
+            return Pki(authority, _server(directory, authority, names, now))
+    except OSError as error:
+        place = error.filename or directory
+        raise TlsError(f"cannot keep certificates in {place}: {error.strerror or error}") from None
+
+
+def written(certificate: Path, key: Path, make: Callable[[], Identity]) -> None:
+    """Make the files of an identity, if neither is there. Raises TlsError if only one is."""
+    try:
+        certificate.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(certificate.parent):
+            there = [path for path in (certificate, key) if path.exists()]
+            if len(there) == 1:
+                raise TlsError(f"{there[0]} is there without its certificate or key; add or remove the other file")
+            if not there:
+                made = make()
+                _write(key, made.key, 0o600)
+                _write(certificate, made.certificate, 0o644)
+    except OSError as error:
+        raise TlsError(f"cannot keep certificates in {certificate.parent}: {error.strerror or error}") from None
+
+
+def _authority(directory: Path, now: Callable[[], datetime]) -> Authority:
+    """Raises TlsError, OSError."""
+    path, key_path = directory / "ca.crt", directory / "ca.key"
+    key = _key(key_path, path)
+    made = _read(path)
+    if made is not None:
+        with _naming(path):
+            authority = Authority(Identity(made, certificates.encode_key(key)), now)
+        if authority.ends - now() > certificates.RENEWED_BEFORE:
+            return authority
+    made = certificates.authority_certificate(key, now())
+    _write(path, made, 0o644)
+    return Authority(Identity(made, certificates.encode_key(key)), now)
+
+
+def _server(directory: Path, authority: Authority, names: Collection[str], now: Callable[[], datetime]) -> Identity:
+    """Raises TlsError, OSError."""
+    path, key_path = directory / "apiserver.crt", directory / "apiserver.key"
+    key = _key(key_path, path)
+    made = _read(path)
+    if made is not None:
+        with _naming(path):
+            found = certificates.parse(made)
+            if not authority.has_issued(found):
+                raise ValueError("it was not issued by ca.crt; --tls-cert-file serves another certificate")
+            has = certificates.names_in(found)
+            if found.public_key() != key.public_key():
+                raise ValueError("its key is not the one in apiserver.key")
+        is_new_enough = found.not_valid_after_utc - now() > certificates.RENEWED_BEFORE
+        if is_new_enough and set(names) <= {*has.dns, *has.addresses}:
+            return Identity(made, certificates.encode_key(key))
+    issued = authority.issue_server(names, key)
+    _write(path, issued.certificate, 0o644)
+    return issued
+
+
+def _key(path: Path, certificate: Path) -> ec.EllipticCurvePrivateKey:
+    """The key in a file, made if there is neither a key nor a certificate. Raises TlsError, OSError."""
+    data = _read(path)
+    if data is not None:
+        with _naming(path):
+            return certificates.parse_key(data)
+    if certificate.exists():
+        raise TlsError(
+            f"{certificate} has no key: {path.name} is missing; remove the certificate to have both made again"
+        )
+    key = certificates.new_key()
+    _write(path, certificates.encode_key(key), 0o600)
+    return key
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file whose content raises ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise TlsError(f"{path} cannot be used: {error}") from None
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)  # noqa: PTH105 - atomic on every platform
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Other processes wait. The lock ends with the process, whatever ends that."""
+    import fcntl
+
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

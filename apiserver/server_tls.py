@@ -1,0 +1,110 @@
+"""The certificates of a server and of its administrator, made or read as its configuration says.
+
+The server has a CA, kept in the data directory or in memory. It issues the server's certificate, unless the configuration
+has another one, and the client certificate in the kubeconfig. Clients are certified by this CA, or by those of
+`--client-ca-file`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from noxu.apiserver.api.hosts import is_loopback
+from noxu.apiserver.config import Config, Tls
+from noxu.apiserver.kubeconfig import Access
+from noxu.apiserver.security import pki
+from noxu.apiserver.security.certificates import Authority, Identity, TlsError, is_dns_name
+from noxu.apiserver.security.tls import VERSIONS, Files, Material, ServerTls, parse_named
+
+LOCAL: Final = ("localhost", "127.0.0.1", "::1")
+SERVICE: Final = (
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    "10.0.0.1",
+)
+"""The names and the address of the Service `kubernetes`."""
+ADMINISTRATOR: Final = ("kubernetes-admin", ("system:masters",))
+
+
+class Secured(NamedTuple):
+    """What a server needs for TLS. `authority` issues certificates of clients."""
+
+    tls: ServerTls
+    authority: Authority
+    certificate_authority: bytes
+    """What clients need to trust the server, in PEM."""
+
+    def access(self, url: str) -> Access:
+        """The access of the administrator, with a new client certificate."""
+        client = self.authority.issue_client(*ADMINISTRATOR)
+        return Access(url, self.certificate_authority, client.certificate, client.key)
+
+
+def secure(config: Config, tls: Tls, address: str, own_addresses: Sequence[str]) -> Secured:
+    """The certificates of a server that listens on this address of the host. Raises TlsError."""
+    names = names_of(config, address, own_addresses)
+    made = pki.in_memory(names, _now) if config.data is None else pki.kept(config.data / pki.DIRECTORY, names, _now)
+    default = _files(tls, made)
+    material = Material(
+        made.server if default is None else default,
+        tuple(map(parse_named, tls.named)),
+        (made.authority.certificate,),
+        tls.client_authority,
+        VERSIONS[tls.minimum],
+    )
+    found = ServerTls(material)
+    # Who has issued another certificate is not known: with the CA in its file, or if it is self-signed, clients trust it.
+    return Secured(found, made.authority, made.authority.certificate if default is None else found.certificate)
+
+
+def names_of(config: Config, address: str, own_addresses: Sequence[str]) -> tuple[str, ...]:
+    """The names and addresses of the server, for its certificate. Raises TlsError."""
+    given = [name for name in (config.host, config.external_hostname) if name]
+    for name in given:
+        if not _is_name(name):
+            raise TlsError(f"{name} is neither a DNS name nor an address, so no certificate can have it")
+    own = [address] if is_loopback(address) else filter(_is_name, own_addresses)
+    names = map(_normal, (*LOCAL, *SERVICE, *given, *own))
+    return tuple(dict.fromkeys(name for name in names if not _is_unspecified(name)))
+
+
+def _files(tls: Tls, made: pki.Pki) -> Files | None:
+    """The files of the server's certificate; None for its own. Raises TlsError."""
+    if tls.certificate is not None and tls.key is not None:
+        return Files(tls.certificate, tls.key)
+    if tls.directory is None:
+        return None
+    files = Files(tls.directory / "apiserver.crt", tls.directory / "apiserver.key")
+    with_authority = Identity(made.server.certificate + made.authority.certificate, made.server.key)
+    pki.written(*files, lambda: with_authority)
+    return files
+
+
+def _normal(name: str) -> str:
+    """A name as certificates have it: addresses in their shortest form."""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name
+
+
+def _is_unspecified(name: str) -> bool:
+    """Whether it is the address for all addresses, by which nothing is reached."""
+    return name in (str(ipaddress.IPv4Address(0)), str(ipaddress.IPv6Address(0)))
+
+
+def _is_name(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return is_dns_name(name)
+    return True
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)  # real time, see certificates

@@ -1,0 +1,130 @@
+"""HTTPS of a running server: its clients, its names, and what handlers learn of a client's certificate."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import ssl
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web_request
+
+from noxu.apiserver.commands.api_client import ApiClient, endpoint_from_kubeconfig
+from noxu.apiserver.http.app import App
+from noxu.apiserver.security.certificates import names_in, parse
+from noxu.apiserver.testing.handle import Noxu
+from tests.hostile.raw_http import Target
+
+
+@pytest.fixture(scope="module")
+def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
+    with Noxu(tmp_path_factory.mktemp("noxu"), tls=True) as server:
+        yield server
+
+
+def test_the_kubeconfig_has_the_ca_and_a_client_certificate(noxu: Noxu) -> None:
+    assert noxu.url.startswith("https://127.0.0.1:")
+    config = json.loads(noxu.kubeconfig.read_text())
+    assert sorted(config["clusters"][0]["cluster"]) == ["certificate-authority-data", "server"]
+    assert sorted(config["users"][0]["user"]) == ["client-certificate-data", "client-key-data"]
+    assert noxu.kubeconfig.stat().st_mode & 0o777 == 0o600
+
+
+def test_commands_use_what_the_kubeconfig_has(noxu: Noxu) -> None:
+    client = ApiClient(endpoint_from_kubeconfig(noxu.kubeconfig))
+    names = [each["metadata"]["name"] for each in client.list("/api/v1/namespaces")]
+    assert "default" in names
+    root = client.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt")["data"]["ca.crt"]
+    client.close()
+    context = ssl.create_default_context(cadata=root)
+    with urllib.request.urlopen(f"{noxu.url}/version", context=context) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_needs_no_insecure_options(noxu: Noxu, tmp_path: Path) -> None:
+    ran = subprocess.run(
+        ["kubectl", "--kubeconfig", noxu.kubeconfig, "get", "namespace", "default", "-o", "name"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin:" + str(Path(sys.executable).parent)},
+    )
+    assert (ran.stdout, ran.stderr) == ("namespace/default\n", "")
+
+
+async def test_the_python_client_needs_no_insecure_options(noxu: Noxu) -> None:
+    kubernetes = pytest.importorskip("kubernetes")
+    configuration = kubernetes.client.Configuration()
+    kubernetes.config.load_kube_config(str(noxu.kubeconfig), client_configuration=configuration)
+    assert configuration.verify_ssl
+    with kubernetes.client.ApiClient(configuration) as client:
+        assert kubernetes.client.VersionApi(client).get_code().git_version.startswith("v1.37")
+
+
+def test_the_names_of_the_server(noxu: Noxu) -> None:
+    assert noxu._server.secured is not None
+    names = names_in(parse(noxu._server.secured.tls.certificate))
+    assert {"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"} <= set(names.dns)
+    assert set(names.addresses) == {"127.0.0.1", "::1", "10.0.0.1"}
+
+
+def test_the_certificate_is_valid_for_the_service_that_a_client_names(noxu: Noxu) -> None:
+    target = Target.of(noxu)
+    target.tls, context = None, target.tls
+    assert context is not None
+    with context.wrap_socket(target.connect(), server_hostname="kubernetes.default.svc") as peer:
+        peer.sendall(b"GET /version HTTP/1.1\r\nHost: kubernetes.default.svc\r\n\r\n")
+        assert peer.recv(12) == b"HTTP/1.1 200"
+
+
+def test_a_client_that_prefers_http_2_gets_http_1_1(noxu: Noxu) -> None:
+    target = Target.of(noxu)
+    assert target.tls is not None
+    target.tls.set_alpn_protocols(["h2", "http/1.1"])
+    with target.connect() as peer:
+        assert isinstance(peer, ssl.SSLSocket)
+        assert peer.selected_alpn_protocol() == "http/1.1"
+    assert target.send("GET", "/version").status == 200
+
+
+@pytest.mark.parametrize("with_certificate", [True, False])
+def test_requests_have_the_certificate_of_their_client(
+    noxu: Noxu, monkeypatch: pytest.MonkeyPatch, with_certificate: bool
+) -> None:
+    found: list[bytes | None] = []
+    handle = App._filtered
+
+    async def recorded(self: App, exchange: object) -> object:
+        request: web_request.BaseRequest = exchange.request  # type: ignore[attr-defined]
+        assert request.transport is not None
+        assert request.secure
+        found.append(request.transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
+        return await handle(self, exchange)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(App, "_filtered", recorded)
+    endpoint = endpoint_from_kubeconfig(noxu.kubeconfig)
+    sent = endpoint.client_certificate
+    client = ApiClient(endpoint if with_certificate else endpoint._replace(client_certificate=b""))
+    client.get("/version")
+    client.close()
+    assert found == [ssl.PEM_cert_to_DER_cert(sent.decode()) if with_certificate else None]
+
+
+HOSTS: list[tuple[str, dict[str, str], int]] = [
+    ("another name of the server", {"Host": "noxu.example.com"}, 200),
+    ("a page of the server itself", {"Host": "noxu.example.com:6440", "Origin": "https://noxu.example.com:6440"}, 200),
+    ("a page on this machine", {"Origin": "http://localhost:3000"}, 200),
+    ("a page elsewhere", {"Origin": "https://example.com"}, 403),
+    ("a page elsewhere, whose name is also that of the server", {"Host": "example.com", "Sec-Fetch-Site": "cross-site"}, 403),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("headers", "status"), [row[1:] for row in HOSTS], ids=[row[0] for row in HOSTS])
+def test_a_request_for(noxu: Noxu, headers: dict[str, str], status: int) -> None:
+    assert Target.of(noxu).send("GET", "/version", headers=headers).status == status
