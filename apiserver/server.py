@@ -28,7 +28,7 @@ from noxu.apiserver.config import Audit, Config
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.controllers.bootstrap import Facts
-from noxu.apiserver.controllers.controller import Controller, Reconciler
+from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.go.structs import raise_recursion_limit
 from noxu.apiserver.http import metrics
@@ -41,7 +41,7 @@ from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.manifests import Document, LoadError
-from noxu.apiserver.observability import health
+from noxu.apiserver.observability.checks import checks_of
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.audit_log import AuditLog
@@ -110,6 +110,7 @@ class Server:
         self.identifiers = identifiers
         self.url = ""
         self.secured: Secured | None = None
+        self.is_stopping = False
         self._closing = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -166,10 +167,7 @@ class Server:
         authority = f"{f'[{host}]' if ':' in host else host}:{port}"
         self.url = f"http://{authority}" if self.secured is None else f"https://{authority}"
         plane = self.plane
-        live: dict[str, health.Check] = {"ping": health.alive, "storage": plane.store_health}
-        ready: dict[str, health.Check] = {"watch-cache": plane.log_health}
-        ready |= {controller.name: _health_of(controller) for controller in plane.all_controllers}
-        checks = health.Checks(live, ready)
+        checks = checks_of(plane.store_health, plane.log_health, plane.all_controllers, lambda: self.is_stopping)
         documents = Documents(
             lambda: plane.catalog.current,
             authority,
@@ -208,6 +206,7 @@ class Server:
         listener.listen(BACKLOG)  # asyncio has one number for both
 
         async def stop() -> None:
+            self.is_stopping = True
             server.close()
             app.end_watches()
             while app.unsent.disconnect_stalled():
@@ -332,13 +331,6 @@ def _authentication_of(config: Config) -> settings.Settings:
         return settings.read(config.authentication, config.data)
     except ValueError as error:
         raise StartError(str(error)) from None
-
-
-def _health_of(controller: Reconciler[Any]) -> health.Check:
-    async def check() -> str:
-        return controller.health()
-
-    return check
 
 
 def _invalid_object_controller(plane: ControlPlane) -> Controller[Any]:

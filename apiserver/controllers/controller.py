@@ -208,19 +208,23 @@ class Reconciler(ABC, Generic[K]):
                 return
         await self.queue.idle(key)
 
-    def health(self) -> str:
-        """What fails, since when, and what to do; empty if nothing does. Failures of webhooks and clients do not count.
+    def sync_fault(self) -> str:
+        """Why it does not follow its objects, and what to do; empty if it does.
 
         A controller that is started in the background does not fail while it lists its objects for the first time.
         """
-        if not self._synchronised.is_set():
-            if self._starting and not self._sync_failure:
-                return ""
-            reason = self._sync_failure or "not listed yet"
-            return (
-                f"cannot list {self.followed}: {reason}; "
-                f"the next attempt is within {LONGEST_RESYNC_DELAY:g} s, see the log of the server"
-            )
+        if self._synchronised.is_set() or (self._starting and not self._sync_failure):
+            return ""
+        reason = self._sync_failure or "not listed yet"
+        return (
+            f"cannot list {self.followed}: {reason}; "
+            f"the next attempt is within {LONGEST_RESYNC_DELAY:g} s, see the log of the server"
+        )
+
+    def health(self) -> str:
+        """What fails, since when, and what to do; empty if nothing does. Failures of webhooks and clients do not count."""
+        if fault := self.sync_fault():
+            return fault
         now = asyncio.get_running_loop().time()
         for key, (since, reason, is_internal) in self._failures.items():
             if is_internal and now - since > UNHEALTHY_AFTER:
