@@ -71,6 +71,10 @@ class Exchange:
     resource: Resource = field(init=False)
     """Set by routing, when `times` has "routed"; requests for documents have none."""
     user: User = ANONYMOUS
+    impersonator: User | None = None
+    """Whose credentials it has, if `user` is another one, whom this one impersonates."""
+    constraint: str = ""
+    """The verb that has allowed the impersonation, "" if it was `impersonate`."""
     decision: Decision | None = None
     """The answer whether the user may do it; None if it was refused before that was asked."""
     deadline: float = math.inf

@@ -13,14 +13,15 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Warnings          warnings of handlers and later filters become headers
     Authenticate      sets the user, or refuses bad credentials
     Audit             records the request, if there is an audit log
+    Impersonate       sets another user, if the user may impersonate it
     InFlight          limits the number of requests that are handled or answered at the same time
     Authorize         refuses what the user may not do
     Tracing           traces a write on request
     LargeRequestSlot  releases the slot that a handler has taken for a large body
 
-To add a filter, write a subclass of `Filter` and insert it into `chain` at its place in upstream's order: impersonation
-after Audit, injected faults after Authorize. What observes requests and refuses none (metrics, an access log) is not a
-filter but a sink, see `exchange`. A bug in a handler or a filter becomes a 500 in `app`.
+To add a filter, write a subclass of `Filter` and insert it into `chain` at its place in upstream's order: injected faults
+after Authorize. What observes requests and refuses none (metrics, an access log) is not a filter but a sink, see
+`exchange`. A bug in a handler or a filter becomes a 500 in `app`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.registry import access
 from noxu.apiserver.registry.access import User
+from noxu.apiserver.security import impersonation
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.apiserver.security.authorization import NOSNIFF, refusal
@@ -138,6 +140,25 @@ class Authenticate(Filter):
             exchange.user = found
             return None
         return _set_user(exchange, found)
+
+
+class Impersonate(Filter):
+    """Make another user that of the request, if its own user may impersonate it."""
+
+    def __init__(self, authorize: access.Authorize) -> None:
+        self._authorize = authorize
+
+    def enter(self, exchange: Exchange) -> None:
+        headers = exchange.request.headers
+        if not any(name[:1] in "Ii" and name[:12].lower() == "impersonate-" for name in headers):
+            return
+        other = impersonation.wanted(headers)
+        if other is None:
+            return
+        found = impersonation.impersonate(self._authorize, attributes_of(exchange), other)
+        exchange.impersonator, exchange.user, exchange.constraint = exchange.user, found.user, found.constraint
+        if exchange.record is not None:
+            exchange.record.impersonated(found.user, found.constraint)
 
 
 async def _set_user(exchange: Exchange, found: Awaitable[User]) -> None:
@@ -306,6 +327,7 @@ def chain(
         Warnings(),
         Authenticate(authenticator),
         *((Audit(audit_log),) if audit_log is not None else ()),
+        Impersonate(authorize),
         InFlight(unsent),
         Authorize(authorize),
         Tracing(traces),

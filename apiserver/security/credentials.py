@@ -19,6 +19,11 @@ UNAUTHENTICATED: Final = "system:unauthenticated"
 INVALID_TOKEN: Final = "invalid bearer token"  # noqa: S105 - upstream's message
 
 
+def valid_text(text: str) -> str:
+    """The text of a header, with U+FFFD in the place of bytes that are no UTF-8, as JSON would show them."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 class Token:
     """A bearer token. `digest` is its SHA-256, by which it is looked up: comparing digests tells nothing about tokens."""
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from noxu.apiserver.go import csv
 from noxu.apiserver.registry.access import User
-from noxu.apiserver.security.credentials import Identity, Token, with_authenticated
+from noxu.apiserver.security.credentials import Identity, Token, valid_text, with_authenticated
 
 _COLUMNS: Final = 3
 
@@ -64,6 +64,6 @@ def parse(text: str, path: str) -> Iterator[tuple[str, User]]:
             raise ValueError(
                 f"token file '{path}' must have at least 3 columns (token, user name, user uid), found {len(record)}"
             )
-        token, name, uid, *more = record
-        groups = tuple(more[0].split(",")) if more and more[0] else ()
-        yield token, User(name, uid, groups)
+        token, *user = record
+        name, uid, *more = map(valid_text, user)
+        yield token, User(name, uid, tuple(more[0].split(",")) if more and more[0] else ())

@@ -53,13 +53,14 @@ class Noxu:
         features: Features = Features(),
         authentication: Authentication = DEFAULT_AUTHENTICATION,
         tls: bool = False,
+        authorization_modes: Iterable[str] | None = None,
     ) -> None:
         """`directory` is the directory of the kubeconfig; `disable_admission_plugins` and
         `enable_admission_plugins` as for `noxu serve`.
 
         `profile` and `controllers` are those of `noxu serve`, too; `controllers` None: those of the profile. Raises LoadError
         for sources that cannot be read, and ValueError for unknown plug-ins. `tls`: HTTPS; the kubeconfig has the CA and a
-        client certificate.
+        client certificate. `authentication` and `authorization_modes` say who users are, and who decides what they may do.
         """
         self.kubeconfig = directory / "kubeconfig"
         controllers = None if controllers is None else tuple(controllers)
@@ -74,6 +75,7 @@ class Noxu:
             ),
             features=features,
             authentication=authentication,
+            authorization_modes=None if authorization_modes is None else tuple(authorization_modes),
             tls=Tls() if tls else None,
         )
         self._clock = clock

@@ -308,3 +308,73 @@ def test_without_anonymous_users_every_request_needs_credentials(tmp_path: Any) 
         assert [api.ask("GET", path).code for path in ("/healthz", "/version", "/api/v1/pods", "/x")] == [401] * 4
         assert api.ask("GET", "/healthz", token=MASTER).code == 200
         assert api.whoami("", Authorization="Basic dTpw") == (401, "Unauthorized")
+
+
+# -- impersonation ------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_as_another_user(api: Asker) -> None:
+    found = api.whoami(
+        MASTER, Impersonate_User="bob", Impersonate_Group="g", Impersonate_Uid="7", Impersonate_Extra_K="v"
+    )
+    assert found == {"username": "bob", "uid": "7", "groups": ["g", "system:authenticated"], "extra": {"k": ["v"]}}
+
+
+def test_a_request_as_a_service_account(api: Asker) -> None:
+    groups = ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
+    user = "system:serviceaccount:ns:sa"
+    assert api.whoami(MASTER, Impersonate_User=user) == {"username": user, "groups": groups}
+
+
+def test_groups_without_a_user_are_refused(api: Asker) -> None:
+    code, message = api.whoami(MASTER, Impersonate_Group="g")
+    assert (code, message) == (
+        400,
+        'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without '
+        "impersonating a user name",
+    )
+
+
+def test_bad_credentials_come_before_impersonation(api: Asker) -> None:
+    assert api.whoami("nope", Impersonate_Group="g") == (401, "Unauthorized")
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    """A server that asks RBAC."""
+    directory = tmp_path_factory.mktemp("rbac")
+    (directory / "tokens").write_text(TOKENS)
+    options = Authentication(token_auth_file=directory / "tokens")
+    with (
+        Noxu(directory, authentication=options, authorization_modes=("RBAC",)) as running,
+        Client(running.url) as client,
+    ):
+        yield Asker(client)
+
+
+def test_without_credentials_a_request_is_forbidden_not_unauthorized(strict: Asker) -> None:
+    reply = strict.ask("GET", "/api/v1/namespaces")
+    assert (reply.code, reply.message) == (
+        403,
+        'namespaces is forbidden: User "system:anonymous" cannot list resource "namespaces" in API group "" at the cluster '
+        "scope",
+    )
+
+
+def test_who_may_not_impersonate_is_refused(strict: Asker) -> None:
+    reply = strict.ask("GET", f"{CORE}/pods", token=DEVELOPER, Impersonate_User="bob")
+    assert (reply.code, reply.message) == (
+        403,
+        'pods is forbidden: User "dev" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace '
+        '"default"',
+    )
+
+
+def test_who_may_impersonate_has_the_rights_of_the_other_user(strict: Asker) -> None:
+    reply = strict.ask("GET", f"{CORE}/pods", token=MASTER, Impersonate_User="bob")
+    assert (reply.code, reply.message.split(" in API")[0]) == (
+        403,
+        'pods is forbidden: User "bob" cannot list resource "pods"',
+    )
+    groups = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
+    assert strict.ask("GET", f"{CORE}/pods", token=MASTER, **groups).code == 200

@@ -73,7 +73,8 @@ def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
 
 def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
-        "Target", "Origin", "Deadline", "Warnings", "Authenticate", "Audit", "InFlight", "Authorize", "Tracing",
+        "Target", "Origin", "Deadline", "Warnings", "Authenticate", "Audit", "Impersonate", "InFlight", "Authorize",
+        "Tracing",
         "LargeRequestSlot",
     ]  # fmt: skip
 
@@ -100,13 +101,14 @@ def refuse(attributes: Attributes) -> Decision:
 
 def test_an_earlier_refusal_hides_the_later_ones() -> None:
     """A request with every fault; each filter is asked, then taken out of its way."""
-    exchange = parsed(target=f"{MAPS}?timeout=x", Host="evil.example", X_Noxu_Trace="1")
+    exchange = parsed(target=f"{MAPS}?timeout=x", Host="evil.example", X_Noxu_Trace="1", Impersonate_Group="g")
     found = []
     for filter_ in chain(authenticator=Deny(), authorize=refuse, audit_log=None):
         refused = refusal(filter_, exchange)
         found.append((type(filter_).__name__, refused[0] if refused else 0))
     assert found == [
-        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Warnings", 0), ("Authenticate", 401), ("InFlight", 0),
+        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Warnings", 0), ("Authenticate", 401), ("Impersonate", 400),
+        ("InFlight", 0),
         ("Authorize", 403), ("Tracing", 400), ("LargeRequestSlot", 0),
     ]  # fmt: skip
 
