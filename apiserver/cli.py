@@ -138,6 +138,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
     )
     _authorization(command)
+    _signing(command)
     _feature_gates(command)
     _authentication_options(command)
     _audit(command)
@@ -298,6 +299,16 @@ def _tls(options: argparse.Namespace) -> Tls | None:
     )
     is_given = options.tls or options.tls_min_version is not None or options.secure_port is not None
     return given if is_given or given != Tls() else None
+
+
+def _signing(command: argparse.ArgumentParser) -> None:
+    for what, name in (("certificate", "cert"), ("key", "key")):
+        command.add_argument(
+            f"--cluster-signing-{name}-file",
+            type=Path,
+            metavar="FILE",
+            help=f"the {what} of the CA that signs approved CertificateSigningRequests, in PEM (default: a CA of the server)",
+        )
 
 
 def _feature_gates(command: argparse.ArgumentParser) -> None:

@@ -95,6 +95,7 @@ class Config:
     `event_ttl`: the seconds for which Events are retained after their last write; 0: until they are deleted.
     `controllers`: the list of kube-controller-manager's controllers to run; None: those of the profile.
     `authorization_modes`: those of --authorization-mode; None: RBAC in the profile cluster, else AlwaysAllow.
+    `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
     """
@@ -118,3 +119,5 @@ class Config:
     audit: Audit = Audit()
     tls: Tls | None = None
     external_hostname: str = ""
+    cluster_signing_cert_file: Path | None = None
+    cluster_signing_key_file: Path | None = None

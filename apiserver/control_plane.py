@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.admission import plugins
 from noxu.apiserver.admission.chain import Chain
@@ -58,6 +58,9 @@ from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Caller, no_caller
 from noxu.storage.store import Store
 from noxu.storage.types import Corrupt
+
+if TYPE_CHECKING:
+    from noxu.apiserver.controllers.certificate_issuing import SigningCA
 
 RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
@@ -135,6 +138,7 @@ def assemble(
     controllers: Sequence[str] = (),
     facts: Facts | None = None,
     root_ca: str = "",
+    signing_ca: Callable[[], SigningCA] | None = None,
     admission_plugins: Collection[str] = DEFAULT,
     foreign: Iterable[Object] = (),
     modes: Sequence[str] = (ALWAYS_ALLOW,),
@@ -146,7 +150,8 @@ def assemble(
     the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
     None: the default of their kind). `admission_plugins` are the admission plug-ins that run. `controllers` is the list of
     kube-controller-manager's controllers, as in `--controllers`. `facts` describe a server; without them the objects that a
-    server creates about itself are missing. `root_ca` is the CA of its certificate in PEM. `foreign` are definitions of
+    server creates about itself are missing. `root_ca` is the CA of its certificate in PEM, `signing_ca` gives the
+    one that signs requests for certificates. `foreign` are definitions of
     further kinds, which are served without being stored themselves. `modes` are the modes of authorization,
     `authentication` says how users are identified.
     """
@@ -203,7 +208,7 @@ def assemble(
     background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
         *_api_services(reader, writer, catalog, clock, facts),
-        *manager.make(controllers, manager.Parts(reader, writer, persistence, catalog, clock, root_ca)),
+        *manager.make(controllers, manager.Parts(reader, writer, persistence, catalog, clock, root_ca, signing_ca)),
     ]
     return ControlPlane(
         store,

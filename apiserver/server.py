@@ -51,6 +51,7 @@ from noxu.storage.store import Store
 from noxu.storage.types import OpenError, Revision, Unavailable
 
 if TYPE_CHECKING:
+    from noxu.apiserver.controllers.certificate_issuing import SigningCA
     from noxu.apiserver.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
@@ -148,6 +149,7 @@ class Server:
             root_ca="" if self.secured is None else self.secured.certificate_authority.decode(),
             admission_plugins=self.config.admission_plugins,
             foreign=_foreign_kinds(self.config.kinds),
+            signing_ca=_signing_ca(self.config, self.secured),
             modes=_modes_of(self.config),
             authentication=authentication,
         )
@@ -361,6 +363,33 @@ def _documents_of(file: Path) -> Iterator[Object]:
             raise ValueError(part.error)
         if part.decoded is not None:
             yield part.decoded.value or {}
+
+
+def _signing_ca(config: Config, secured: Secured | None) -> Callable[[], SigningCA] | None:
+    """The CA that signs requests for certificates: of files, which may be renewed, or the server's. Raises StartError."""
+    certificate, key = config.cluster_signing_cert_file, config.cluster_signing_key_file
+    if certificate is None and key is None:
+        return None if secured is None else partial(_own_signing_ca, secured)
+    if certificate is None or key is None:
+        raise StartError("--cluster-signing-cert-file and --cluster-signing-key-file need each other")
+    from noxu.apiserver.controllers.certificate_issuing import SigningCA, check_authority  # few servers need it
+
+    def read() -> SigningCA:
+        return SigningCA(certificate.read_bytes(), key.read_bytes())
+
+    try:
+        check_authority(read())
+    except OSError as error:
+        raise StartError(f"cannot read {error.filename}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise StartError(f"{certificate}, {key}: {error}") from None
+    return read
+
+
+def _own_signing_ca(secured: Secured) -> SigningCA:
+    from noxu.apiserver.controllers.certificate_issuing import SigningCA
+
+    return SigningCA(secured.authority.identity.certificate, secured.authority.identity.key)
 
 
 def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:

@@ -38,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
         audit=_audit(options),
         tls=options.tls,
         external_hostname=options.external_hostname,
+        cluster_signing_cert_file=options.cluster_signing_cert_file,
+        cluster_signing_key_file=options.cluster_signing_key_file,
     )
     try:
         _stopped = server.run(config)  # kept until the end, see the module

@@ -17,6 +17,7 @@ from noxu.apiserver.config import Profile
 
 if TYPE_CHECKING:
     from noxu.apiserver.clock import Clock
+    from noxu.apiserver.controllers.certificate_issuing import SigningCA
     from noxu.apiserver.controllers.controller import Reconciler
     from noxu.apiserver.registry.catalog import LiveCatalog
     from noxu.apiserver.registry.persistence import Persistence
@@ -30,7 +31,11 @@ PROFILES: Final[dict[Profile, tuple[str, ...]]] = {"local": (ALL,), "cluster": (
 
 
 class Parts(NamedTuple):
-    """What controllers are made of. `root_ca` is the CA of the server's certificate in PEM, "" without TLS."""
+    """What controllers are made of.
+
+    `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
+    for certificates; None: one in memory.
+    """
 
     reader: Reader
     writer: Writer
@@ -38,6 +43,7 @@ class Parts(NamedTuple):
     catalog: LiveCatalog
     clock: Clock
     root_ca: str
+    signing_ca: Callable[[], SigningCA] | None = None
 
     def resource(self, group: str, plural: str) -> Resource:
         """A built-in resource."""
@@ -66,8 +72,8 @@ def _garbage_collector(parts: Parts) -> Reconciler[Any]:
 def _namespaces(parts: Parts) -> Reconciler[Any]:
     from noxu.apiserver.controllers.namespaces import NamespaceController
 
-    reader, writer, _, catalog, clock, _ = parts
-    return NamespaceController(reader, writer, catalog, parts.resource("", "namespaces"), clock)
+    namespaces = parts.resource("", "namespaces")
+    return NamespaceController(parts.reader, parts.writer, parts.catalog, namespaces, parts.clock)
 
 
 def _policy_status(parts: Parts) -> Reconciler[Any]:
@@ -96,6 +102,13 @@ def _service_accounts(parts: Parts) -> Reconciler[Any]:
 
     namespaces, accounts = parts.resource("", "namespaces"), parts.resource("", "serviceaccounts")
     return ServiceAccountController(parts.reader, parts.writer, namespaces, accounts, parts.clock)
+
+
+def _certificate_signing(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.certificate_signing import SigningController
+
+    requests = parts.resource("certificates.k8s.io", "certificatesigningrequests")
+    return SigningController(parts.reader, parts.writer, requests, parts.clock, parts.signing_ca)
 
 
 def _cluster_roles(parts: Parts) -> Reconciler[Any]:
@@ -131,7 +144,7 @@ CONTROLLERS: Final = (
     Known("bootstrap-signer-controller", "bootstrapsigner"),
     Known("certificatesigningrequest-approving-controller", "csrapproving"),
     Known("certificatesigningrequest-cleaner-controller", "csrcleaner"),
-    Known("certificatesigningrequest-signing-controller", "csrsigning"),
+    Known("certificatesigningrequest-signing-controller", "csrsigning", _certificate_signing),
     Known("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
     Known("clusterrole-aggregation-controller", "clusterrole-aggregation", _cluster_roles),
     Known("cronjob-controller", "cronjob"),

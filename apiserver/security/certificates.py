@@ -65,6 +65,7 @@ class Authority:
 
     def __init__(self, identity: Identity, now: Callable[[], datetime] = _now) -> None:
         """Raises ValueError if the certificate and the key are not those of a CA."""
+        self.identity = identity
         self.certificate = identity.certificate
         self._issuer = parse(identity.certificate)
         self._key = parse_key(identity.key)

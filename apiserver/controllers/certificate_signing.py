@@ -1,0 +1,109 @@
+"""Approved CertificateSigningRequests are signed (upstream's certificatesigningrequest-signing-controller).
+
+It signs for the signers of kubernetes.io that issue certificates of the cluster's CA (`certificate_issuing.SIGNERS`), and
+leaves others to their own controllers. A request that its signer does not accept gets the condition `Failed`
+(SignerValidationFailure). Nothing is approved here: `kubectl certificate approve` does that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from noxu.apiserver.api import errors
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.controllers import users
+from noxu.apiserver.controllers.certificate_issuing import SIGNERS, Refused, SigningCA, issue, new_authority
+from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.go import base64
+from noxu.apiserver.go.time import format_time
+from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
+from noxu.apiserver.registry.entry import Entry, object_at
+from noxu.apiserver.registry.reader import Reader
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.values import Object, copy
+from noxu.storage.types import Key
+
+
+class SigningController(Controller[Key]):
+    """Signs what is approved. `authority` gives the CA, which may change; None: one in memory, made by the first request."""
+
+    name = "certificatesigningrequest-signing-controller"
+    user = users.controller("certificate-controller")
+
+    def __init__(
+        self,
+        reader: Reader,
+        writer: Writer,
+        requests: Resource,
+        clock: Clock,
+        authority: Callable[[], SigningCA] | None = None,
+    ) -> None:
+        super().__init__(reader, requests, clock)
+        self.writer = writer
+        self._authority = authority
+        self._made: SigningCA | None = None
+
+    def observe(self, change: Change) -> Iterable[Key]:
+        return [change.key] if change.entry is not None and _may_be_approved(change.entry) else ()
+
+    def resync(self) -> Iterable[Key]:
+        return [key for key, entry in self.collection.entries.items() if _may_be_approved(entry)]
+
+    async def reconcile(self, key: Key) -> None:
+        entry = self.collection.entries.get(key)
+        if entry is None:
+            return
+        value = copy(object_at(entry, self.resource))
+        if not is_to_sign(value):
+            return
+        status: Object = value["status"]
+        try:
+            # in a thread: the first request imports cryptography, and a key may be a large one of RSA
+            status["certificate"] = base64.encode(await asyncio.to_thread(self._issue, value["spec"]))
+        except Refused as refusal:
+            failed = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": str(refusal)}
+            now = format_time(self.clock.now())
+            status.setdefault("conditions", []).append({**failed, "lastUpdateTime": now})
+        except (ValueError, OSError) as error:
+            raise errors.plain_error(f"cannot sign the request: {error}") from None
+        options = Options(field_manager=users.CONTROLLER_MANAGER)
+        request = WriteRequest(
+            Action.REPLACE,
+            self.resource,
+            name=key.name,
+            subresource="status",
+            body=Body(value),
+            options=options,
+            user=self.user,
+        )
+        await self.writer.write(request)
+
+    def _issue(self, spec: Object) -> bytes:
+        now = self.clock.now()
+        if self._authority is not None:
+            authority = self._authority()
+        else:
+            authority = self._made = self._made or new_authority(now)
+        asked = base64.decode(spec.get("request") or "")
+        return issue(asked, spec["signerName"], spec.get("usages") or (), spec.get("expirationSeconds"), authority, now)
+
+
+def _may_be_approved(entry: Entry) -> bool:
+    return b'"Approved"' in entry.stored
+
+
+def is_to_sign(value: Object) -> bool:
+    """Whether a request is approved, is for one of these signers, and has neither a certificate nor failed."""
+    status = value.get("status") or {}
+    conditions = {(each.get("type"), each.get("status")) for each in status.get("conditions") or ()}
+    types = {kind for kind, _ in conditions}
+    is_approved = "Approved" in types and "Denied" not in types
+    return (
+        is_approved
+        and ("Failed", "True") not in conditions
+        and not status.get("certificate")
+        and value["spec"].get("signerName") in SIGNERS
+    )
