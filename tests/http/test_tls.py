@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 import urllib.request
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from noxu.apiserver.commands.api_client import ApiClient, endpoint_from_kubeconf
 from noxu.apiserver.http.app import App
 from noxu.apiserver.security.certificates import names_in, parse
 from noxu.apiserver.testing.handle import Noxu
+from tests.controllers.test_certificate_signing import asked
 from tests.hostile.raw_http import Target
+from tests.timing import eventually
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +68,19 @@ async def test_the_python_client_needs_no_insecure_options(noxu: Noxu) -> None:
     assert configuration.verify_ssl
     with kubernetes.client.ApiClient(configuration) as client:
         assert kubernetes.client.VersionApi(client).get_code().git_version.startswith("v1.37")
+
+
+def test_an_approved_request_is_signed_by_the_ca_of_the_server(noxu: Noxu) -> None:
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    noxu.apply(asked("ann"))
+    client = ApiClient(endpoint_from_kubeconfig(noxu.kubeconfig))
+    value = client.get(f"{path}/ann")
+    value["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "Test"}]}
+    assert client.send("PUT", f"{path}/ann/approval", value=value).status == 200
+    certificate = eventually(lambda: client.get(f"{path}/ann")["status"].get("certificate"))
+    client.close()
+    assert noxu._server.secured is not None
+    assert noxu._server.secured.authority.has_issued(parse(b64decode(certificate)))
 
 
 def test_the_names_of_the_server(noxu: Noxu) -> None:
