@@ -49,6 +49,7 @@ from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.authentication import Authenticators
 from noxu.apiserver.security.authorization import authorizer
+from noxu.apiserver.security.escalation import guards
 from noxu.apiserver.security.keys import Keys
 from noxu.apiserver.security.rbac import Policy
 from noxu.apiserver.security.reviews import Reviews
@@ -186,6 +187,9 @@ def assemble(
         identifiers=identifiers,
         reviewer=Reviews(authenticator),
         actions=ACTIONS,
+        guards={
+            resource_of(catalog, access_rules.GROUP, name).collection: guard for name, guard in guards(policy).items()
+        },
     )
     writer = Writer(environment)
     definitions = resource_of(catalog, crd.GROUP, crd.RESOURCE)
@@ -203,7 +207,7 @@ def assemble(
         DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
         addresses,
         *_expiry(reader, persistence, catalog, clock, event_ttl),
-        *([_access_rules(reader, catalog, policy, clock)] if RBAC in modes else []),
+        *(_rbac(reader, writer, persistence, catalog, policy, clock) if RBAC in modes else []),
     ]
     background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
@@ -230,9 +234,17 @@ def assemble(
     )
 
 
-def _access_rules(reader: Reader, catalog: LiveCatalog, policy: Policy, clock: Clock) -> Reconciler[Any]:
+def _rbac(
+    reader: Reader, writer: Writer, persistence: Persistence, catalog: LiveCatalog, policy: Policy, clock: Clock
+) -> list[Reconciler[Any]]:
+    """Those of the mode RBAC: the rules are complete before the first request."""
+    from noxu.apiserver.controllers.bootstrap_roles import BootstrapRoleController  # only this mode needs it
+
     resources = {plural: resource_of(catalog, access_rules.GROUP, plural) for plural in access_rules.PLURALS}
-    return access_rules.AccessRuleController(reader, resources, policy, clock)
+    return [
+        access_rules.AccessRuleController(reader, resources, policy, clock),
+        BootstrapRoleController(reader, writer, persistence, resources, clock),
+    ]
 
 
 def _api_services(

@@ -28,8 +28,12 @@ _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
 _FLOW_CONTROL_MANAGER: Final = "api-priority-and-fairness-config-producer-v1"
 _AUTO_UPDATED: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
 _MAPS: Final = frozenset({"labels", "annotations"})
-_OWNED: Final = _MAPS | {"data", "distinguisherMethod", "exempt", "limited", "limitResponse", "parentRef", "queuing"}
+_OWNED: Final = _MAPS | {
+    "aggregationRule", "data", "distinguisherMethod", "exempt", "limited", "limitResponse", "parentRef", "queuing",
+}  # fmt: skip
 """The objects that are owned themselves, besides their fields: maps, and those that may be absent."""
+_ATOMIC: Final = frozenset({"roleRef"})
+"""The objects that are owned as a whole."""
 _WITH_STATUS: Final = frozenset({"APIService", "FlowSchema", "PriorityLevelConfiguration"})
 """The kinds whose status a create request cannot set."""
 _WITH_GENERATION: Final = frozenset({"EndpointSlice", "FlowSchema", "PriorityClass", "PriorityLevelConfiguration"})
@@ -274,7 +278,7 @@ def stored(manifest: Object, uid: str, now: str) -> Object:
 def _owned(manifest: Object) -> Object:
     """The fields of a manifest that its manager owns."""
     apart = {"kind", "apiVersion", "metadata"} | ({"status"} if manifest["kind"] in _WITH_STATUS else set())
-    named = {name: item for name, item in manifest.items() if name not in apart}
+    named = {name: item for name, item in manifest.items() if name not in apart and item is not None}
     metadata = {name: item for name, item in manifest["metadata"].items() if name in _MAPS}
     return _fields({"metadata": metadata, **named} if metadata else named)
 
@@ -286,6 +290,6 @@ def _fields(value: Object) -> Object:
 def _field(name: str, value: Json) -> Object:
     if name == "conditions":
         return {".": {}, **{f'k:{{"type":"{one["type"]}"}}': {".": {}, **_fields(one)} for one in value}}
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or name in _ATOMIC:
         return {}
     return {".": {}, **_fields(value)} if name in _OWNED else _fields(value)

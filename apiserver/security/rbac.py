@@ -17,7 +17,7 @@ Expressions of admission may ask from the worker thread, hence the lock.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from sys import intern
 from threading import Lock
@@ -49,6 +49,18 @@ class Rule:
         self.any_verb = ALL in self.verbs
         self.any_group = ALL in self.groups
         self.named = self.names if len(self.names) <= _FEW_NAMES else frozenset(self.names)
+
+    @property
+    def manifest(self) -> Object:
+        """The rule as it was written, without empty fields."""
+        fields = {
+            "verbs": self.verbs,
+            "apiGroups": self.groups,
+            "resources": self.resources,
+            "resourceNames": self.names,
+            "nonResourceURLs": self.urls,
+        }
+        return {name: list(texts) for name, texts in fields.items() if texts}
 
     def allows_object(self, verb: str, group: str, name: str) -> bool:
         """Whether it allows a verb on an object of one of its resources."""
@@ -94,9 +106,17 @@ class RoleKey(NamedTuple):
     @property
     def missing(self) -> str:
         """The error of a binding to this role if it does not exist."""
+        return self._error(self.kind.lower())
+
+    @property
+    def not_found(self) -> str:
+        """The same error, of a write."""
+        return self._error(f"{self.kind.lower()}s")
+
+    def _error(self, resource: str) -> str:
         if self.kind not in ("Role", "ClusterRole"):
             return f"unsupported role reference kind: {quote(self.kind)}"
-        return f"{self.kind.lower()}.rbac.authorization.k8s.io {quote(self.name)} not found"
+        return f"{resource}.rbac.authorization.k8s.io {quote(self.name)} not found"
 
 
 class Subject(NamedTuple):
@@ -350,15 +370,15 @@ class Policy:
         for scope in self._scopes(namespace):
             yield from scope.bindings_of(user)
 
-    def rules_of(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
+    def rules_of(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleKey]]:
         """(The rules that apply to a user in a namespace or the cluster, in the order of the bindings, missing roles)."""
         rules: list[Rule] = []
-        missing: list[str] = []
+        missing: list[RoleKey] = []
         with self._lock:
             for binding in self._bindings_of(user, namespace):
                 role = self._roles.get(binding.role)
                 if role is None:
-                    missing.append(binding.role.missing)
+                    missing.append(binding.role)
                 else:
                     rules += role.rules
         return rules, missing
@@ -372,8 +392,3 @@ NO_OPINION: Final = Decision(allowed=False)
 
 def _role_key(namespace: str, name: str) -> RoleKey:
     return RoleKey("Role" if namespace else "ClusterRole", namespace, name)
-
-
-def compiled(rules: Iterable[Object]) -> list[Rule]:
-    """The rules of an object that is not stored yet."""
-    return [Rule(rule) for rule in rules]

@@ -87,10 +87,6 @@ HIDDEN: list[tuple[str, str, str, int]] = [
     ("a method that it does not have", "PATCH", MAPS, 405),
     ("a subresource that it does not have", "GET", f"{MAPS}/a/scale", 404),
     ("a body of another type", "POST", MAPS, 415),
-    ("a document", "GET", "/version", 200),
-    ("the health", "GET", "/healthz", 200),
-    ("discovery", "GET", "/apis", 200),
-    ("OpenAPI", "GET", "/openapi/v3", 200),
     ("traces of writes", "GET", "/_noxu/traces/1", 404),
     ("the root", "GET", "/", 200),
 ]  # fmt: skip
@@ -104,6 +100,32 @@ async def test_a_refusal_hides_what_exists(app: ServedApp, method: str, path: st
         assert reply.code == 403
         assert f'User "{user or "system:anonymous"}"' in json.loads(reply.text)["message"]
     assert (await send(app, "root", method, path, **kind)).code in (code, 404, 405)
+
+
+DOCUMENTS: list[tuple[str, int, int]] = [
+    ("/version", 200, 200),
+    ("/healthz", 200, 200),
+    ("/readyz", 200, 200),
+    ("/livez?verbose", 200, 200),
+    ("/readyz/ping", 403, 403),
+    ("/api", 200, 403),
+    ("/api/v1", 200, 403),
+    ("/apis", 200, 403),
+    ("/apis/apps/v1", 200, 403),
+    ("/openapi/v2", 200, 403),
+    ("/openapi/v3/api/v1", 200, 403),
+    ("/metrics", 403, 403),
+    ("/", 403, 403),
+    ("/swagger.json", 403, 403),
+]
+
+
+@pytest.mark.parametrize(("path", "authenticated", "anonymous"), DOCUMENTS)
+async def test_the_documents_that_everyone_may_read(
+    app: ServedApp, path: str, authenticated: int, anonymous: int
+) -> None:
+    assert [(await send(app, user, "GET", path)).code for user in ("dev", "")] == [authenticated, anonymous]
+    assert (await send(app, "dev", "POST", path)).code == 403
 
 
 ASKED: list[tuple[str, str, str, str]] = [
@@ -133,7 +155,7 @@ ASKED: list[tuple[str, str, str, str]] = [
     ("exec", "POST", "/api/v1/namespaces/default/pods/p/exec", 'pods "p" is forbidden: User "dev" cannot create resource '
      '"pods/exec" in API group "" in the namespace "default"'),
     ("a path", "POST", "/healthz", 'forbidden: User "dev" cannot post path "/healthz"'),
-    ("a query is no part of a path", "GET", "/version?pretty=1", 'forbidden: User "dev" cannot get path "/version"'),
+    ("a query is no part of a path", "GET", "/metrics?x=1", 'forbidden: User "dev" cannot get path "/metrics"'),
 ]  # fmt: skip
 
 
@@ -189,9 +211,9 @@ async def test_a_missing_role_is_named(app: ServedApp) -> None:
     bound = {"metadata": {"name": "b"}, "subjects": subjects, "roleRef": {"kind": "ClusterRole", "name": "nope"}}
     path = f"{RBAC}/clusterrolebindings"
     assert (await send(app, "root", "POST", path, bound | _typed("ClusterRoleBinding"))).code == 201
-    message = json.loads((await send(app, "dev", "GET", "/version")).text)["message"]
+    message = json.loads((await send(app, "dev", "GET", "/metrics")).text)["message"]
     expected = 'RBAC: clusterrole.rbac.authorization.k8s.io "nope" not found'
-    assert message == f'forbidden: User "dev" cannot get path "/version": {expected}'
+    assert message == f'forbidden: User "dev" cannot get path "/metrics": {expected}'
 
 
 CREATED: list[tuple[str, str, str, str, dict[str, str]]] = [

@@ -257,7 +257,7 @@ def test_rules_come_in_the_order_of_bindings() -> None:
     policy.put_binding("ns", "z", binding("gone", TO_DEV))
     rules, missing = policy.rules_of(DEV, "ns")
     assert [one.resources for one in rules] == [("a",), ("b",), ("c",), ("b",)]
-    assert missing == ['clusterrole.rbac.authorization.k8s.io "gone" not found']
+    assert missing == [RoleKey("ClusterRole", "", "gone")]
     assert [one.resources for one in policy.rules_of(DEV, "")[0]] == [("a",), ("b",), ("c",)]
     found = policy.role(RoleKey("ClusterRole", "", "a"))
     assert found is not None
