@@ -68,7 +68,7 @@ def _rules(old: list[Object] | None, wanted: list[Object] | None) -> list[Object
 class BootstrapRoleController(Controller[str]):
     """Works once, at the start."""
 
-    name = "poststarthook/rbac/bootstrap-roles"
+    name = "rbac-bootstrap-roles"
 
     def __init__(
         self, reader: Reader, writer: Writer, persistence: Persistence, resources: dict[str, Resource], clock: Clock

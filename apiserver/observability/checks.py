@@ -31,7 +31,7 @@ POST_START_HOOKS: Final = (
     ("start-legacy-token-tracking-controller", _OWN_OBJECTS),
     ("start-kubernetes-service-cidr-controller", _OWN_OBJECTS),
     ("start-service-ip-repair-controllers", "start-service-ip-repair-controllers"),
-    ("rbac/bootstrap-roles", "rbac-rules"),
+    ("rbac/bootstrap-roles", "rbac-bootstrap-roles"),
     ("scheduling/bootstrap-system-priority-classes", _OWN_OBJECTS),
     ("priority-and-fairness-config-producer", _OWN_OBJECTS),
     ("bootstrap-controller", _OWN_OBJECTS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -20,6 +20,7 @@ from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.observability import health
 from noxu.apiserver.registry.access import ANONYMOUS, User
 from noxu.apiserver.registry.offload import LargeRequests
+from noxu.apiserver.security.credentials import Credentials
 from noxu.storage.memory import MemoryStore
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -63,9 +64,8 @@ class ServedApp:
 class NamedUsers:
     """Believes what clients say: X-User is the name, X-Groups are the groups. Without X-User a client is anonymous."""
 
-    def authenticate(self, headers: Mapping[str, str]) -> User:
-        name = headers.get("X-User")
-        groups = headers.get("X-Groups")
+    def authenticate(self, given: Credentials, warnings: list[str]) -> User:
+        name, groups = given.headers.get("X-User"), given.headers.get("X-Groups")
         return User(name, "", (*(groups.split(",") if groups else ()), "system:authenticated")) if name else ANONYMOUS
 
 
