@@ -36,6 +36,7 @@ from noxu.apiserver.http.app import App
 from noxu.apiserver.http.connection import Connection
 from noxu.apiserver.http.documents import Documents
 from noxu.apiserver.http.exchange import Backend
+from noxu.apiserver.http.open_connections import raise_file_limit
 from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
@@ -252,7 +253,14 @@ class Server:
 
         await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
         app = self.app
-        return partial(TlsConnection, connection, secured.tls.context, Handshakes(), app.incoming, app.connections)
+        return partial(
+            TlsConnection,
+            connection,
+            secured.tls.context,
+            Handshakes(app.handshake_errors),
+            app.incoming,
+            app.connections,
+        )
 
     def access(self) -> Access:
         """What its administrator needs to use the server, for a kubeconfig."""
@@ -423,6 +431,7 @@ def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> Serv
         documents = loading.ready(manifests.checked(manifests.read_paths(config.files)))
     except LoadError as error:
         raise StartError(str(error)) from None
+    raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
         return runner.run(_main(config, documents, out))
 

@@ -26,6 +26,7 @@ from noxu.apiserver.http.sending import error_answer, send, too_late
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.http.watch_requests import Watches
 from noxu.apiserver.identifiers import new_uuid
+from noxu.apiserver.instruments import Counter
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
@@ -61,6 +62,10 @@ class App:
         self.watches = Watches()
         self.unsent = Unsent()
         self.incoming = Incoming()
+        self.handshake_errors = Counter(
+            "apiserver_tls_handshake_errors_total", "Number of requests dropped with 'TLS handshake error from' error"
+        )
+        self.audit_log = audit_log
         self.connections = OpenConnections(max_connections())
         self.filters = filters.chain(
             own_names=frozenset(own_names),

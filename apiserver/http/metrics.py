@@ -63,6 +63,8 @@ class ServerMetrics:
             *self._plane.admission.metrics.families(),
             *self._plane.conversions.metrics.families(),
             *self._queues(),
+            self._app.handshake_errors.family(),
+            *(self._app.audit_log.families() if self._app.audit_log is not None else ()),
         ]
 
     def _in_flight(self) -> Family:

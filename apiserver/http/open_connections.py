@@ -7,6 +7,7 @@ idle, the new one is.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final, Protocol
 
 MAX_CONNECTIONS: Final = 12_000  # 10,000 watches, and others
@@ -77,3 +78,18 @@ def max_connections() -> int:
     return (
         MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, files - min(RESERVED, files // 2))
     )
+
+
+def raise_file_limit() -> None:
+    """Let this process open as many files as it may: the soft limit becomes the hard one.
+
+    Go's programs do so when they start (its package os): the soft limit, often 1024, is for programs that call select(2).
+    """
+    try:
+        import resource
+    except ImportError:  # not on every platform
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):  # macOS refuses its own hard limit
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -76,6 +76,8 @@ class RequestMetrics:
         self._records: dict[_About, _Record] = {}
         self._known: dict[object, _Record] = {}
         self._decisions = {"allowed": 0, "no-opinion": 0, "error": 0}
+        self._authenticated = {"success": 0, "failure": 0, "error": 0}
+        self._users: dict[str, int] = {}
 
     def __call__(self, exchange: Exchange) -> None:
         request, info = exchange.request, exchange.info
@@ -89,6 +91,11 @@ class RequestMetrics:
         decision = exchange.decision
         if decision is not None:
             self._decisions["allowed" if decision.allowed else "error" if decision.error else "no-opinion"] += 1
+            self._authenticated["success"] += 1
+            user = _user(exchange.user.name)
+            self._users[user] = self._users.get(user, 0) + 1
+        elif exchange.code == 401:
+            self._authenticated["error" if "Authorization" in request.headers else "failure"] += 1
         codes, code = record.codes, exchange.code
         codes[code] = codes.get(code, 0) + 1
         seconds = exchange.times["answered"] - exchange.received
@@ -174,9 +181,27 @@ class RequestMetrics:
                 "authorization_attempts_total", "counter",
                 "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' "
                 "or 'error'.",
-                ("result",), [((result,), float(count)) for result, count in self._decisions.items() if count],
+                ("result",), _counted(self._decisions),
             ),
+            Family("authentication_attempts", "counter", "Counter of authenticated attempts.", ("result",),
+                   _counted(self._authenticated)),
+            Family("authenticated_user_requests", "counter", "Counter of authenticated requests broken out by username.",
+                   ("username",), _counted(self._users)),
         ]  # fmt: skip
+
+
+def _counted(counts: dict[str, int]) -> list[tuple[Labels, float]]:
+    return [((name,), float(count)) for name, count in counts.items() if count]
+
+
+_USERS: Final = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"})
+
+
+def _user(name: str) -> str:
+    """A user's name without saying who it is (compressUsername)."""
+    if name in _USERS:
+        return name
+    return "email_id" if "@" in name else OTHER
 
 
 def _add(sums: dict[Labels, list[float]], values: Labels, numbers: list[float] | None) -> None:

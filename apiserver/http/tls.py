@@ -25,6 +25,7 @@ from typing import Any, Final, cast
 from noxu.apiserver.http import connection
 from noxu.apiserver.http.incoming import Incoming
 from noxu.apiserver.http.open_connections import OpenConnections
+from noxu.apiserver.instruments import Counter
 
 HANDSHAKE: Final = 0x16  # the first byte of TLS: the content type of its first record
 LIKE_HTTP: Final = frozenset(
@@ -41,7 +42,8 @@ log = logging.getLogger("noxu")
 class Handshakes:
     """The handshakes of one server: their steps, a few at a time, and the log of those that fail."""
 
-    def __init__(self) -> None:
+    def __init__(self, errors: Counter | None = None) -> None:
+        self._errors = errors
         self._waiting: deque[Callable[[], None]] = deque()
         self._logged = -LOGGED_EVERY
         self._not_logged = 0
@@ -66,7 +68,9 @@ class Handshakes:
                 asyncio.get_running_loop().call_soon(self._run)
 
     def failed(self, client: object, reason: str) -> None:
-        """Log a failure, unless another one has just been logged."""
+        """Count a failure, and log it unless another one has just been logged."""
+        if self._errors is not None:
+            self._errors.add(())
         now = time.monotonic()
         if now - self._logged < LOGGED_EVERY:
             self._not_logged += 1

@@ -17,15 +17,17 @@ from functools import partial
 from typing import Final, Protocol
 
 from noxu.apiserver.go.duration import format_duration
+from noxu.apiserver.instruments import Counter, Family
 from noxu.apiserver.registry.access import Attributes, Decision, User
 from noxu.apiserver.security import audit
 from noxu.apiserver.security.audit import Body, micro_time
-from noxu.apiserver.security.audit_policy import COMPLETE, PANIC, RECEIVED, STARTED, Level, Policy, Recording
+from noxu.apiserver.security.audit_policy import COMPLETE, LEVELS, PANIC, RECEIVED, STARTED, Level, Policy, Recording
 from noxu.apiserver.values import Object
 
 SLOW: Final = 0.5  # seconds from which on the duration of a request is annotated
 MODES: Final = ("batch", "blocking", "blocking-strict")
 
+_LEVEL_NAMES: Final = {level: name for name, level in LEVELS.items()}
 _CLOSED_EARLY: Final[Object] = {"status": "Success", "message": "Connection closed early"}
 _LINE_WEIGHT: Final = 1024  # bytes, about
 
@@ -55,18 +57,30 @@ class AuditLog:
         self.writer = writer
         self.mode = mode
         self._line = audit.FORMATS[format_]
+        self._events = Counter(
+            "apiserver_audit_event_total", "Counter of audit events generated and sent to the audit backend."
+        )
+        self._levels = Counter(
+            "apiserver_audit_level_total", "Counter of policy levels for audit events (1 per request).", "level"
+        )
 
     def record(
         self, asked: Attributes, audit_id: str, uri: str, source_ips: Sequence[str], user_agent: str, now: datetime
     ) -> Record | None:
         """The record of a request that has arrived, None if the policy says so."""
         recording = self.policy.recording(asked)
+        self._levels.add((_LEVEL_NAMES[recording.level],))
         if recording.level is Level.NONE:
             return None
         event = audit.first_event(recording, audit_id, uri, asked, source_ips, user_agent, micro_time(now))
         return Record(self, recording, asked, event, now)
 
+    def families(self) -> list[Family]:
+        """The metrics of the log (pkg/audit/metrics.go)."""
+        return [self._events.family(), self._levels.family()]
+
     def write(self, event: Object, record: Record) -> None:
+        self._events.add(())
         request, response = record.request, record.response
         bounded = self.mode == "batch"
         if request is None and response is None:

@@ -127,3 +127,23 @@ def test_a_process_that_starts_and_stops_servers_keeps_no_descriptors_and_no_thr
     record_property("threads more", threading.active_count() - threads)
     assert open_files() - files <= LEAKED
     assert threading.active_count() - threads <= LEAKED
+
+
+SOFTLY_LIMITED = f"""
+import resource, runpy, sys
+sys.argv[0] = "noxu"
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, hard))
+runpy.run_module("noxu", run_name="__main__")
+"""
+
+
+@proc
+def test_a_soft_limit_is_raised_to_the_hard_one(tmp_path: Path, port: int) -> None:
+    server = Process(tmp_path, port, ("-c", SOFTLY_LIMITED))
+    try:
+        limits = Path(f"/proc/{server.process.pid}/limits").read_text()
+        soft, hard = next(line.split()[3:5] for line in limits.splitlines() if line.startswith("Max open files"))
+        assert soft == hard != str(LIMIT)
+    finally:
+        server.end(signal.SIGKILL)

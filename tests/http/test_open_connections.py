@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.config import Config
-from noxu.apiserver.http.open_connections import MAX_CONNECTIONS, OpenConnections, max_connections
+from noxu.apiserver.http.open_connections import MAX_CONNECTIONS, OpenConnections, max_connections, raise_file_limit
 from noxu.apiserver.server import ACCEPTED_AT_ONCE, Server
 from tests.timing import eventually_async, hang_guard
 
@@ -83,6 +83,46 @@ def test_the_limit_leaves_files_for_others(monkeypatch: pytest.MonkeyPatch, file
 def test_a_platform_without_limits_on_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resource", None)
     assert max_connections() == MAX_CONNECTIONS
+
+
+# soft and hard limit, what the kernel answers, the limit afterwards
+RAISED = [
+    ("a soft limit", (1024, 4096), None, (4096, 4096)),
+    ("none", (4096, 4096), None, (4096, 4096)),
+    ("an unlimited hard one", (256, -1), None, (-1, -1)),
+    ("one that the kernel refuses", (256, -1), ValueError("current limit exceeds maximum limit"), (256, -1)),
+    ("one that is not permitted", (256, 1024), OSError("Operation not permitted"), (256, 1024)),
+]
+
+
+@pytest.mark.parametrize(("limits", "error", "after"), [row[1:] for row in RAISED], ids=[row[0] for row in RAISED])
+def test_a_server_may_open_as_many_files_as_its_hard_limit_allows(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], error: Exception | None, after: tuple[int, int]
+) -> None:
+    class Limits:
+        RLIMIT_NOFILE, RLIM_INFINITY = 7, -1
+        found = limits
+
+        @classmethod
+        def getrlimit(cls, number: int) -> tuple[int, int]:
+            assert number == 7
+            return cls.found
+
+        @classmethod
+        def setrlimit(cls, number: int, wanted: tuple[int, int]) -> None:
+            assert number == 7
+            if error is not None:
+                raise error
+            cls.found = wanted
+
+    monkeypatch.setitem(sys.modules, "resource", Limits)
+    raise_file_limit()
+    assert Limits.found == after
+
+
+def test_a_platform_without_limits_on_files_has_none_to_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resource", None)
+    raise_file_limit()
 
 
 # -- a server

@@ -14,7 +14,7 @@ from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.filters import InFlight, Target
 from noxu.apiserver.http.request_metrics import DURATIONS, RequestMetrics, about_of
 from noxu.apiserver.http.unsent import Unsent
-from noxu.apiserver.registry.access import ALLOWED, Decision
+from noxu.apiserver.registry.access import ALLOWED, ANONYMOUS, Decision, User
 from noxu.storage.memory import MemoryStore
 from tests.http.exchanges import MAPS
 
@@ -161,6 +161,32 @@ def test_decisions_are_counted() -> None:
         observed(exchange)
     found = [family.numbers for family in observed.families() if family.name == "authorization_attempts_total"]
     assert found == [[(("allowed",), 2), (("no-opinion",), 1), (("error",), 1)]]
+
+
+# the user, the code, the header Authorization → the attempt, the user's name
+ATTEMPTS = [
+    ("anonymous", ANONYMOUS, 200, "", ("success", "other")),
+    ("a person", User("ada@example.com"), 404, "Bearer t", ("success", "email_id")),
+    ("a name of kube-apiserver's list", User("kubelet"), 200, "Bearer t", ("success", "kubelet")),
+    ("an account", User("system:serviceaccount:a:b"), 200, "Bearer t", ("success", "other")),
+    ("no credentials where they are required", ANONYMOUS, 401, "", ("failure", None)),
+    ("a bad token", ANONYMOUS, 401, "Bearer t", ("error", None)),
+]
+
+
+@pytest.mark.parametrize(
+    ("user", "code", "header", "expected"), [row[1:] for row in ATTEMPTS], ids=[row[0] for row in ATTEMPTS]
+)
+def test_the_authentication_of(user: User, code: int, header: str, expected: tuple[str, str | None]) -> None:
+    observed = metrics()
+    exchange = exchange_of("GET", MAPS, **({"Authorization": header} if header else {}))
+    exchange.user, exchange.code = user, code
+    exchange.decision = None if code == 401 else ALLOWED
+    observed(exchange)
+    found = {family.name: family.numbers for family in observed.families()}
+    result, name = expected
+    assert found["authentication_attempts"] == [((result,), 1)]
+    assert found["authenticated_user_requests"] == ([((name,), 1)] if name else [])
 
 
 def test_random_requests_take_no_memory() -> None:
