@@ -46,6 +46,12 @@ class Authentication:
     service_account_max_token_expiration: float = 0.0
     """Seconds; 0: no limit."""
     api_audiences: tuple[str, ...] = ()
+    requestheader_client_ca_file: Path | None = None
+    requestheader_allowed_names: tuple[str, ...] = ()
+    requestheader_username_headers: tuple[str, ...] = ("X-Remote-User",)
+    requestheader_uid_headers: tuple[str, ...] = ("X-Remote-Uid",)
+    requestheader_group_headers: tuple[str, ...] = ("X-Remote-Group",)
+    requestheader_extra_headers_prefix: tuple[str, ...] = ("X-Remote-Extra-",)
 
 
 DEFAULT_AUTHENTICATION: Final = Authentication()

@@ -176,7 +176,11 @@ def assemble(
     )
     static_tokens = StaticTokens(authentication.users, tokens.audiences)
     authenticator = Authenticators(
-        [static_tokens, tokens], reader, tokens.audiences, anonymous=authentication.anonymous
+        [static_tokens, tokens],
+        reader,
+        tokens.audiences,
+        certificates=authentication.certificates,
+        anonymous=authentication.anonymous,
     )
     environment = Environment(
         reader,

@@ -138,6 +138,9 @@ class Server:
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
         self.secured = await self._secure(listener, store)
+        if self.secured is not None:
+            found = self.secured.authenticators(self.config.authentication)
+            authentication = authentication._replace(certificates=found)
         plane = assemble(
             store,
             clock=self.clock,
@@ -338,7 +341,7 @@ def _modes_of(config: Config) -> Sequence[str]:
 def _authentication_of(config: Config) -> settings.Settings:
     """How users are identified. Raises StartError."""
     try:
-        return settings.read(config.authentication, config.data)
+        return settings.read(config, _modes_of(config))
     except ValueError as error:
         raise StartError(str(error)) from None
 

@@ -13,10 +13,13 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api.hosts import is_loopback
-from noxu.apiserver.config import Config, Tls
+from noxu.apiserver.config import Authentication, Config, Tls
 from noxu.apiserver.kubeconfig import Access
 from noxu.apiserver.security import pki
+from noxu.apiserver.security.authentication import CertificateAuthenticator
 from noxu.apiserver.security.certificates import Authority, Identity, TlsError, is_dns_name
+from noxu.apiserver.security.client_certificates import ClientCertificates
+from noxu.apiserver.security.front_proxy import FrontProxy
 from noxu.apiserver.security.tls import VERSIONS, Files, Material, ServerTls, parse_named
 
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")
@@ -39,6 +42,21 @@ class Secured(NamedTuple):
     certificate_authority: bytes
     """What clients need to trust the server, in PEM."""
 
+    def authenticators(self, options: Authentication) -> list[CertificateAuthenticator]:
+        """Those of client certificates, in order."""
+        found: list[CertificateAuthenticator] = [ClientCertificates(lambda: self.tls.client_authorities)]
+        if options.requestheader_client_ca_file is not None:
+            proxy = FrontProxy(
+                lambda: self.tls.proxy_authorities,
+                options.requestheader_allowed_names,
+                options.requestheader_username_headers,
+                options.requestheader_uid_headers,
+                options.requestheader_group_headers,
+                options.requestheader_extra_headers_prefix,
+            )
+            found.insert(0, proxy)
+        return found
+
     def access(self, url: str) -> Access:
         """The access of the administrator, with a new client certificate."""
         client = self.authority.issue_client(*ADMINISTRATOR)
@@ -55,6 +73,7 @@ def secure(config: Config, tls: Tls, address: str, own_addresses: Sequence[str])
         tuple(map(parse_named, tls.named)),
         (made.authority.certificate,),
         tls.client_authority,
+        config.authentication.requestheader_client_ca_file,
         VERSIONS[tls.minimum],
     )
     found = ServerTls(material)

@@ -134,7 +134,8 @@ class Authenticate(Filter):
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         if self._authenticator is None:
             return None
-        given = Credentials(exchange.request.headers)
+        request = exchange.request
+        given = Credentials(request.headers, getattr(request.transport, "client_chain", ()))
         found = self._authenticator.authenticate(given, exchange.outcome.warnings)
         if isinstance(found, User):
             exchange.user = found

@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -92,6 +93,14 @@ class TlsTransport(asyncio.Transport):
         self._outgoing = outgoing
         self._above = above
         self._is_closing = False
+        self._client_chain: tuple[bytes, ...] | None = None
+
+    @property
+    def client_chain(self) -> tuple[bytes, ...]:
+        """The verified certificate of the client, and those of its issuers, in DER; empty without one."""
+        if self._client_chain is None:
+            self._client_chain = _verified_chain(self._tls)
+        return self._client_chain
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         if data and not self.is_closing():
@@ -149,6 +158,16 @@ class TlsTransport(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._below.set_write_buffer_limits(high, low)
+
+
+def _verified_chain(tls: ssl.SSLObject) -> tuple[bytes, ...]:
+    leaf = tls.getpeercert(binary_form=True)
+    if leaf is None:
+        return ()
+    if sys.version_info >= (3, 13):
+        return tuple(tls.get_verified_chain())
+    chain = tls._sslobj.get_verified_chain() or ()  # type: ignore[attr-defined]  # noqa: SLF001 - public since 3.13
+    return (leaf, *(ssl.PEM_cert_to_DER_cert(each.public_bytes()) for each in chain[1:]))
 
 
 class TlsConnection(asyncio.Protocol):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from noxu.apiserver.config import Authentication
+from noxu.apiserver.authorization_modes import ALWAYS_ALLOW
+from noxu.apiserver.config import Config
 from noxu.apiserver.registry.access import User
+from noxu.apiserver.security.authentication import CertificateAuthenticator
 from noxu.apiserver.security.keys import Keys, read_public_keys, read_signing_key
 from noxu.apiserver.security.static_tokens import read_file
 
 T = TypeVar("T")
+
+log = logging.getLogger("noxu")
 
 OWN_KEY: Final = Path("pki", "sa.key")
 """Below the data directory."""
@@ -28,13 +33,20 @@ class Settings(NamedTuple):
     lookup: bool = True
     max_seconds: int = 0
     anonymous: bool = True
+    certificates: Sequence[CertificateAuthenticator] = ()
 
 
 DEFAULT: Final = Settings()
 
 
-def read(options: Authentication, data: Path | None) -> Settings:
-    """The settings that options ask for. Raises ValueError, which says what is wrong with which option."""
+def read(config: Config, modes: Sequence[str]) -> Settings:
+    """The settings that a configuration asks for, but those of certificates. `modes` are those of authorization.
+
+    Raises ValueError, which says what is wrong with which option.
+    """
+    options, data = config.authentication, config.data
+    if options.requestheader_client_ca_file is not None and config.tls is None:
+        raise ValueError("--requestheader-client-ca-file needs --tls: a front proxy is known by its certificate")
     for issuer in options.service_account_issuers:
         _check_issuer(issuer)
     users = {}
@@ -56,8 +68,18 @@ def read(options: Authentication, data: Path | None) -> Settings:
         options.api_audiences,
         options.service_account_lookup,
         int(options.service_account_max_token_expiration),
-        options.anonymous_auth is not False,
+        _allows_anonymous(config, modes),
     )
+
+
+def _allows_anonymous(config: Config, modes: Sequence[str]) -> bool:
+    """Whether requests need no credentials. With TLS, AlwaysAllow does not include the anonymous user, as upstream."""
+    allowed = config.authentication.anonymous_auth
+    if config.tls is None or ALWAYS_ALLOW not in modes:
+        return allowed is not False
+    if allowed:
+        log.warning("AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false.")
+    return False
 
 
 def _read(option: str, path: Path, read: Callable[[Path], T]) -> T:

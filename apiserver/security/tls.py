@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import re
 import ssl
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -30,6 +32,8 @@ from noxu.apiserver.security.certificates import Identity, TlsError
 RELOAD_EVERY: Final = 10.0  # seconds; upstream watches the files, and reads them every minute
 VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 """Values of --tls-min-version. Upstream has older ones, too."""
+
+_CERTIFICATE: Final = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 log = logging.getLogger("noxu")
 
@@ -56,6 +60,8 @@ class Material:
     named: tuple[Named, ...] = ()
     authorities: tuple[bytes, ...] = ()
     authority_file: Path | None = None
+    proxy_authority_file: Path | None = None
+    """The CAs of front proxies, which certify no other clients."""
     minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
 
 
@@ -65,6 +71,7 @@ class _Loaded(NamedTuple):
     default: Identity
     named: tuple[Identity, ...]
     authorities: tuple[bytes, ...]
+    proxy_authorities: tuple[bytes, ...]
 
 
 class ServerTls:
@@ -81,6 +88,16 @@ class ServerTls:
     def certificate(self) -> bytes:
         """The default certificate, with those that certify it, in PEM."""
         return self._loaded.default.certificate
+
+    @property
+    def client_authorities(self) -> frozenset[bytes]:
+        """The CAs of clients, in DER."""
+        return _in_der(self._loaded.authorities)
+
+    @property
+    def proxy_authorities(self) -> frozenset[bytes]:
+        """The CAs of front proxies, in DER."""
+        return _in_der(self._loaded.proxy_authorities)
 
     def context(self, address: str) -> ssl.SSLContext:
         """The context for a new connection to this address of the server."""
@@ -130,7 +147,15 @@ def _load(material: Material) -> _Loaded:
     default = material.default if isinstance(material.default, Identity) else _identity(material.default)
     file = material.authority_file
     authorities = material.authorities + ((_read(file),) if file is not None else ())
-    return _Loaded(default, tuple(_identity(each.files) for each in material.named), authorities)
+    proxies = () if material.proxy_authority_file is None else (_read(material.proxy_authority_file),)
+    return _Loaded(default, tuple(_identity(each.files) for each in material.named), authorities, proxies)
+
+
+@lru_cache(maxsize=8)
+def _in_der(authorities: tuple[bytes, ...]) -> frozenset[bytes]:
+    """The certificates in texts in PEM, all of which ssl has accepted."""
+    texts = [each.decode("ascii", "replace") for each in authorities]
+    return frozenset(ssl.PEM_cert_to_DER_cert(block) for text in texts for block in _CERTIFICATE.findall(text))
 
 
 def _identity(files: Files) -> Identity:
@@ -152,8 +177,9 @@ def _read(path: Path) -> bytes:
 def _contexts(material: Material, loaded: _Loaded) -> tuple[ssl.SSLContext, dict[str, ssl.SSLContext]]:
     """The default context, and others by name or address. Raises TlsError."""
     by_name: dict[str, ssl.SSLContext] = {}
+    authorities = loaded.authorities + loaded.proxy_authorities
     named = [
-        (_context(identity, _shown(each.files), loaded.authorities, material.minimum), identity, each)
+        (_context(identity, _shown(each.files), authorities, material.minimum), identity, each)
         for identity, each in zip(loaded.named, material.named, strict=True)
     ]
     for context, identity, each in reversed(named):
@@ -162,7 +188,7 @@ def _contexts(material: Material, loaded: _Loaded) -> tuple[ssl.SSLContext, dict
     for context, _, each in reversed(named):
         by_name.update(dict.fromkeys(map(_normal, each.patterns), context))
     where = _shown(material.default) if isinstance(material.default, Files) else "the certificate of the server"
-    default = _context(loaded.default, where, loaded.authorities, material.minimum)
+    default = _context(loaded.default, where, authorities, material.minimum)
 
     def select(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
         if name is not None and (found := _find(by_name, name)) is not None:

@@ -1,0 +1,108 @@
+"""Users by client certificate: CN is the name, each O a group (pkg/authentication/request/x509).
+
+TLS has verified the chain. What remains for each request is the time, because a connection may outlive the certificate, and
+which CA has certified it: those of clients and those of front proxies are separate. A certificate is read once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from noxu.apiserver.registry.access import User
+from noxu.apiserver.security.credentials import Credentials, Rejected
+
+CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
+UID: Final = "1.3.6.1.4.1.57683.2"
+"""The attribute of the subject that has the uid."""
+MALFORMED: Final = "x509: malformed certificate"
+MAX_CACHED: Final = 1024  # certificates
+
+Authorities = Callable[[], frozenset[bytes]]
+"""The certificates of CAs in DER, which may change."""
+
+
+class Certificate(NamedTuple):
+    """What is read of a certificate. Times are in seconds since 1970."""
+
+    common_name: str
+    user: User | None
+    """None without a common name."""
+    begins: float
+    ends: float
+    is_for_clients: bool
+
+
+class ClientCertificates:
+    """A `CertificateAuthenticator`."""
+
+    def __init__(self, authorities: Authorities, now: Callable[[], float] = time.time) -> None:
+        """`now` is real time, by which TLS verifies, too."""
+        self._authorities = authorities
+        self._now = now
+
+    def __call__(self, given: Credentials) -> User | None:
+        return verified(given.chain, self._authorities(), self._now()).user
+
+
+def verified(chain: tuple[bytes, ...], authorities: frozenset[bytes], now: float) -> Certificate:
+    """The certificate of a client, which one of these CAs has certified. Raises Rejected."""
+    found = read(chain[0])
+    if authorities.isdisjoint(chain):
+        raise Rejected("x509: certificate signed by unknown authority")
+    if not found.begins <= now <= found.ends:
+        raise Rejected("x509: certificate has expired or is not yet valid")
+    if not found.is_for_clients:
+        raise Rejected("x509: certificate specifies an incompatible key usage")
+    return found
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def read(der: bytes) -> Certificate:
+    """Read a certificate. Raises Rejected."""
+    try:
+        return _read(der)
+    except Rejected:
+        raise
+    except Exception:  # noqa: BLE001 - what cryptography raises about malformed certificates has no common class
+        raise Rejected(MALFORMED) from None
+
+
+def _read(der: bytes) -> Certificate:
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    found = x509.load_der_x509_certificate(der)
+    subject = [(each.oid, each.value) for each in found.subject]
+    common_names = [str(value) for oid, value in subject if oid == NameOID.COMMON_NAME]
+    name = common_names[-1] if common_names else ""
+    groups = tuple(str(value) for oid, value in subject if oid == NameOID.ORGANIZATION_NAME)
+    uid = _uid([value for oid, value in subject if oid.dotted_string == UID])
+    extra = ((CREDENTIAL_ID, (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)),)
+    try:
+        usages = list(found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    except x509.ExtensionNotFound:
+        usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    return Certificate(
+        name,
+        User(name, uid, groups, extra) if name else None,
+        found.not_valid_before_utc.timestamp(),
+        found.not_valid_after_utc.timestamp(),
+        any(one in (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE) for one in usages),
+    )
+
+
+def _uid(values: list[str | bytes]) -> str:
+    """Raises Rejected."""
+    if not values:
+        return ""
+    if len(values) > 1:
+        raise Rejected("expected 1 UID, but found multiple")
+    if not isinstance(values[0], str):
+        raise Rejected("unable to parse UID into a string")
+    if not values[0]:
+        raise Rejected("UID cannot be an empty string")
+    return values[0]
