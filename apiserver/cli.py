@@ -213,6 +213,22 @@ def _authentication_options(command: argparse.ArgumentParser) -> None:
         help="the longest time for which tokens of service accounts are issued; 0: no limit (default: 0s)",
     )
     group.add_argument(
+        "--requestheader-client-ca-file",
+        type=Path,
+        metavar="FILE",
+        help="the CAs of front proxies, which name their users in headers; needs TLS",
+    )
+    for name, what in (
+        ("allowed-names", "the common names of front proxies (default: all that the CAs have certified)"),
+        ("username-headers", "the headers for the user (default: X-Remote-User)"),
+        ("uid-headers", "the headers for its uid (default: X-Remote-Uid)"),
+        ("group-headers", "the headers for its groups (default: X-Remote-Group)"),
+        ("extra-headers-prefix", "the prefixes of headers for extra (default: X-Remote-Extra-)"),
+    ):
+        group.add_argument(
+            f"--requestheader-{name}", action="append", default=[], metavar="NAME,...", help=f"{what}; can be repeated"
+        )
+    group.add_argument(
         "--api-audiences",
         action="append",
         default=[],

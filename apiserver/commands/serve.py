@@ -52,6 +52,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _authentication(options: argparse.Namespace) -> Authentication:
+    headers = {
+        name: given
+        for name in (
+            "requestheader_allowed_names",
+            "requestheader_username_headers",
+            "requestheader_uid_headers",
+            "requestheader_group_headers",
+            "requestheader_extra_headers_prefix",
+        )
+        if (given := _items(getattr(options, name)))
+    }
     return Authentication(
         anonymous_auth=options.anonymous_auth,
         token_auth_file=options.token_auth_file,
@@ -60,8 +71,15 @@ def _authentication(options: argparse.Namespace) -> Authentication:
         service_account_issuers=tuple(options.service_account_issuer),
         service_account_lookup=options.service_account_lookup,
         service_account_max_token_expiration=options.service_account_max_token_expiration,
-        api_audiences=tuple(name for text in options.api_audiences for name in text.split(",") if name),
+        api_audiences=_items(options.api_audiences),
+        requestheader_client_ca_file=options.requestheader_client_ca_file,
+        **headers,
     )
+
+
+def _items(texts: list[str]) -> tuple[str, ...]:
+    """The items of comma-separated lists."""
+    return tuple(item.strip() for text in texts for item in text.split(",") if item.strip())
 
 
 def _audit(options: argparse.Namespace) -> Audit:

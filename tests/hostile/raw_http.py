@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from noxu.apiserver.security.certificates import Identity
 from noxu.apiserver.testing.handle import Noxu
+from tests.security.handshakes import client_context
 from tests.timing import HANGS_AFTER
 
 http.client._MAXHEADERS = 100_000  # type: ignore[attr-defined]  # 4 KiB of short warnings are more than its 100
@@ -57,11 +59,11 @@ class Target:
     def of(cls, noxu: Noxu) -> Target:
         """A running server, with or without TLS."""
         access = noxu._server.access()
+        if not access.certificate_authority:
+            return cls(noxu.url)
         return cls(
             noxu.url,
-            ssl.create_default_context(cadata=access.certificate_authority.decode())
-            if access.certificate_authority
-            else None,
+            client_context(access.certificate_authority, Identity(access.client_certificate, access.client_key)),
         )
 
     def connect(self, receive_buffer: int = 0) -> socket.socket:
