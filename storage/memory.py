@@ -113,6 +113,8 @@ class MemoryStore:
         self._log = Log()
         self._collections: dict[str, _Collection] = {}
         self._compacting = asyncio.Lock()
+        self._keys = 0  # that exist
+        self._bytes = 0  # of their values
 
     @property
     def revision(self) -> Revision:
@@ -177,8 +179,7 @@ class MemoryStore:
 
     async def status(self) -> Status:
         self._log.require_open()
-        sizes = [len(state.value) for state in self._states(EVERYTHING, self.revision, None)]
-        return Status("memory", self.revision, self.compacted, len(sizes), sum(sizes))
+        return Status("memory", self.revision, self.compacted, self._keys, self._bytes)
 
     async def close(self) -> None:
         self._log.close()
@@ -206,6 +207,8 @@ class MemoryStore:
         if collection is None:
             collection = self._collections[key.collection] = _Collection()
         collection.change(key, revision, None if value is None else KeyValue(key, value, revision))
+        self._keys += (value is not None) - (current is not None)
+        self._bytes += len(value or b"") - (len(current.value) if current else 0)
         if self._log.publish((Event(key, revision, value, current),)):
             await asyncio.sleep(0)  # waiting watches get this event before the writer continues
         return revision

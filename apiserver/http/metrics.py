@@ -25,6 +25,7 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.storage.types import Prefix, StoreError
 
 _IN_A_THREAD: Final = LOOP_LIMIT + 1
+_AT_ONCE: Final = 256  # resources whose objects are counted before other tasks run
 
 
 def install(app: App, plane: ControlPlane) -> None:
@@ -95,7 +96,9 @@ class ServerMetrics:
         """The number of stored objects of each resource, -1 if they cannot be counted; and the size of the store."""
         plane = self._plane
         numbers: list[tuple[tuple[str, str], float]] = []
-        for name, resource in _stored(plane.catalog.current).items():
+        for n, (name, resource) in enumerate(_stored(plane.catalog.current).items()):
+            if n % _AT_ONCE == _AT_ONCE - 1:
+                await asyncio.sleep(0)
             loaded = plane.cache.collections.get(name)
             try:
                 count = len(loaded.entries) if loaded else await plane.store.count(Prefix(name))

@@ -52,6 +52,8 @@ class _About(NamedTuple):
     dry_run: str = ""
     body: Labels = ()
     """The labels of its body, if it may have one."""
+    deprecated: bool = False
+    """The version of the resource is deprecated."""
 
 
 class _Record:
@@ -155,6 +157,13 @@ class RequestMetrics:
                 (*REQUEST_LABELS, "dry_run", "code"), total,
             ),
             Family(
+                "apiserver_requested_deprecated_apis", "gauge",
+                "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, "
+                "subresource, and removed_release.",
+                ("group", "version", "resource", "subresource", "removed_release"),
+                [(values, 1.0) for values in dict.fromkeys((*one.about.labels[1:5], "") for one in records if one.about.deprecated)],
+            ),
+            Family(
                 "apiserver_request_duration_seconds", "histogram",
                 "Response latency distribution in seconds for each verb, dry run value, group, version, resource, "
                 "subresource, scope and component.",
@@ -232,6 +241,7 @@ def about_of(exchange: Exchange, catalog: Catalog) -> _About:
         labels,
         _dry_run(exchange.query.get("dryRun")) if exchange.query else "",
         (resource.group, resource.plural, body_verb) if body_verb else (),
+        bool(resource.deprecation_text),
     )
 
 

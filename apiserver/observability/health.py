@@ -82,12 +82,15 @@ async def report(
 ) -> Report:
     """Run the checks of an endpoint, except the excluded ones, and log the reasons of those that fail."""
     results = results or Results()
+    made: dict[Check, str] = {}  # a check may have several names
     lines, healthy = [], True
     for name, check in checks.items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
             continue
-        reason = await check()
+        if check not in made:
+            made[check] = await check()
+        reason = made[check]
         results.add(name, endpoint, passed=not reason)
         if reason:
             healthy = False

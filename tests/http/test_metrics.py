@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import Audit
+from noxu.apiserver.config import Audit, Authentication
 from noxu.apiserver.http.tls import Handshakes
 from noxu.apiserver.testing import functions
 from noxu.storage.types import Prefix, Unavailable
@@ -116,6 +116,22 @@ async def test_the_paths(client: Client, path: str, code: int) -> None:
         assert '"/metrics"' in text
 
 
+# who asks, the answer
+READERS = [("", 403), ("Bearer m", 200), ("Bearer r", 200), ("Bearer u", 403), ("Bearer bad", 401)]
+
+
+async def test_who_may_read_metrics(tmp_path: Path) -> None:
+    """Upstream's ClusterRole system:monitoring allows it to its group."""
+    tokens = tmp_path / "tokens"
+    tokens.write_text("m,admin,1,system:masters\nr,prometheus,2,system:monitoring\nu,user,3\n")
+    authentication = Authentication(token_auth_file=tokens)
+    async with serving(authorization_modes=("RBAC",), authentication=authentication) as client:
+        for header, code in READERS:
+            found, _, _ = await client.send("GET", "/metrics", **({"Authorization": header} if header else {}))
+            assert found == code, header
+        assert (await client.send("GET", "/livez"))[0] == 200
+
+
 def documented() -> list[str]:
     """The names in the tables of the documentation."""
     return re.findall(r"^\| `([a-z0-9_]+)` ", DOCUMENTED.read_text(), re.MULTILINE)
@@ -180,6 +196,7 @@ async def scenario(client: Client) -> None:
     await client.send("POST", MAPS, config_map("scenario"))
     await client.send("GET", MAPS)
     await client.send("GET", "/readyz")
+    await client.send("GET", "/api/v1/endpoints")
     plane = client.server.plane
     plane.admission.local_validating.append(functions.hook(_fail, "configmaps", mutating=False, name="fails"))
     await client.send("POST", MAPS, config_map("refused"))

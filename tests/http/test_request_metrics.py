@@ -189,6 +189,14 @@ def test_the_authentication_of(user: User, code: int, header: str, expected: tup
     assert found["authenticated_user_requests"] == ([((name,), 1)] if name else [])
 
 
+def test_deprecated_versions_are_named_once() -> None:
+    observed = metrics()
+    for method, target in (("GET", "/api/v1/endpoints"), ("POST", "/api/v1/namespaces/a/endpoints"), ("GET", MAPS)):
+        observed(exchange_of(method, target))
+    found = [family.numbers for family in observed.families() if family.name == "apiserver_requested_deprecated_apis"]
+    assert found == [[(("", "v1", "endpoints", "", ""), 1)]]
+
+
 def test_random_requests_take_no_memory() -> None:
     """10,000 of them have a few dozen records."""
     choose = random.Random(7)

@@ -69,3 +69,15 @@ def test_the_version_is_semantic_and_names_this_server() -> None:
     found = version("9.8.7")
     assert found["gitVersion"] == f"v{found['major']}.{found['minor']}.0+noxu.9.8.7"
     assert int(found["minCompatibilityMinor"]) == int(found["minor"]) - 1
+
+
+async def test_a_check_with_several_names_is_made_once() -> None:
+    calls: list[str] = []
+
+    async def counted() -> str:
+        calls.append("")
+        return "no"
+
+    found = await report("readyz", {"a": counted, "b": counted}, verbose=True, excluded=[])
+    assert found.text.count("failed: reason withheld") == 2
+    assert len(calls) == 1
