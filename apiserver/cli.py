@@ -142,6 +142,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
     _feature_gates(command)
     _authentication_options(command)
     _audit(command)
+    _log(command)
     command.add_argument(
         "files",
         nargs="*",
@@ -235,6 +236,15 @@ def _authentication_options(command: argparse.ArgumentParser) -> None:
         metavar="AUDIENCE,...",
         help="the audiences of this server, for which a token must be (default: the issuers); can be repeated",
     )
+
+
+def _log(command: argparse.ArgumentParser) -> None:
+    options = command.add_argument_group("log", "The server's own log, on stderr: see docs/logs.md.")
+    options.add_argument("--log", choices=("text", "json"), default="text", help="its format (default: %(default)s)")
+    options.add_argument("--log-requests", action="store_true", help="write a line for each request")
+    levels = options.add_mutually_exclusive_group()
+    levels.add_argument("--verbose", action="store_true", help="log more, such as why credentials are refused")
+    levels.add_argument("--quiet", action="store_true", help="log warnings and errors only")
 
 
 def _audit(command: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -75,6 +76,15 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
+class Log:
+    """The server's own log. `format`: text or json. `level` is one of `logging`. `requests`: a line for each request."""
+
+    format: str = "text"
+    level: int = logging.INFO
+    requests: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Tls:
     """HTTPS. Without files the server makes a CA and its own certificate.
 
@@ -123,6 +133,7 @@ class Config:
     authorization_modes: tuple[str, ...] | None = None
     authentication: Authentication = DEFAULT_AUTHENTICATION
     audit: Audit = Audit()
+    log: Log = Log()
     tls: Tls | None = None
     external_hostname: str = ""
     cluster_signing_cert_file: Path | None = None

@@ -35,13 +35,14 @@ from noxu.apiserver.http import metrics
 from noxu.apiserver.http.app import App
 from noxu.apiserver.http.connection import Connection
 from noxu.apiserver.http.documents import Documents
-from noxu.apiserver.http.exchange import Backend
+from noxu.apiserver.http.exchange import Backend, Sink
 from noxu.apiserver.http.open_connections import raise_file_limit
 from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.manifests import Document, LoadError
+from noxu.apiserver.observability import logs
 from noxu.apiserver.observability.checks import checks_of
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.security import settings
@@ -198,6 +199,7 @@ class Server:
             documents,
             traces_=Traces(),  # the listener is on loopback
             authenticator=plane.authenticator,
+            sinks=await self._sinks(),
             audit_log=await self._audit_log(),
             any_host=self.secured is not None,
         )
@@ -220,6 +222,18 @@ class Server:
             await requests.shutdown(STOP_WITHIN)
 
         self._closing.push_async_callback(stop)
+
+    async def _sinks(self) -> list[Sink]:
+        """The access log, if there is one."""
+        if not self.config.log.requests:
+            return []
+        from noxu.apiserver.http import access_log  # rarely used
+        from noxu.apiserver.observability.line_writer import LineWriter
+        from noxu.apiserver.observability.log_files import STDERR, StandardOutput
+
+        writer = LineWriter(StandardOutput(STDERR), "the log of requests")
+        self._closing.push_async_callback(writer.close)
+        return [access_log.sink(writer, self.config.log.format)]
 
     async def _audit_log(self) -> AuditLog | None:
         """Open the audit log, which is closed after the last request. Raises StartError."""
@@ -429,7 +443,7 @@ def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
 
 def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    logs.configure(config.log.format, config.log.level)
     try:
         documents = loading.ready(manifests.checked(manifests.read_paths(config.files)))
     except LoadError as error:

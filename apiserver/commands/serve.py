@@ -13,7 +13,7 @@ import sys
 from typing import NoReturn
 
 from noxu.apiserver import server
-from noxu.apiserver.config import DEFAULT_DATA, Audit, Authentication, Config
+from noxu.apiserver.config import DEFAULT_DATA, Audit, Authentication, Config, Log
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
         authorization_modes=options.authorization_mode,
         authentication=_authentication(options),
         audit=_audit(options),
+        log=Log(options.log, _level(options), options.log_requests),
         tls=options.tls,
         external_hostname=options.external_hostname,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
@@ -80,6 +81,12 @@ def _authentication(options: argparse.Namespace) -> Authentication:
 def _items(texts: list[str]) -> tuple[str, ...]:
     """The items of comma-separated lists."""
     return tuple(item.strip() for text in texts for item in text.split(",") if item.strip())
+
+
+def _level(options: argparse.Namespace) -> int:
+    if options.verbose:
+        return logging.DEBUG
+    return logging.WARNING if options.quiet else logging.INFO
 
 
 def _audit(options: argparse.Namespace) -> Audit:

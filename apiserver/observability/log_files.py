@@ -24,6 +24,7 @@ from typing import Final
 
 MEGABYTE: Final = 1024 * 1024
 STDOUT: Final = "-"
+STDERR: Final = 2
 _TIME: Final = "%Y-%m-%dT%H-%M-%S.%f"  # cut to milliseconds
 _TIME_LENGTH: Final = len("2006-01-02T15-04-05.000")
 
@@ -189,7 +190,7 @@ def backups(path: Path) -> list[tuple[datetime, Path]]:
 
 
 class StandardOutput:
-    """Lines to stdout, without rotation. The interface is that of RotatingFile."""
+    """Lines to stdout or stderr, without rotation. The interface is that of RotatingFile."""
 
     def __init__(self, descriptor: int = 1) -> None:
         self._descriptor = descriptor

@@ -107,9 +107,11 @@ def object_reference(asked: Attributes, sent: Object | None = None) -> Object:
 
 def response_status(code: int, status: Object | None = None) -> Object:
     """The responseStatus: of an answer that is a Status its bounded fields, of others the code."""
+    if not status:
+        return {"metadata": {}, "code": code}
     copied: Object = {"metadata": {}}
     for name in ("status", "message", "reason", "details"):
-        if status and status.get(name) is not None:
+        if status.get(name) is not None:
             copied[name] = status[name]
     copied["code"] = code
     return copied

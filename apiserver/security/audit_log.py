@@ -21,13 +21,21 @@ from noxu.apiserver.instruments import Counter, Family
 from noxu.apiserver.registry.access import Attributes, Decision, User
 from noxu.apiserver.security import audit
 from noxu.apiserver.security.audit import Body, micro_time
-from noxu.apiserver.security.audit_policy import COMPLETE, LEVELS, PANIC, RECEIVED, STARTED, Level, Policy, Recording
+from noxu.apiserver.security.audit_policy import (
+    COMPLETE,
+    LEVEL_NAMES,
+    PANIC,
+    RECEIVED,
+    STARTED,
+    Level,
+    Policy,
+    Recording,
+)
 from noxu.apiserver.values import Object
 
 SLOW: Final = 0.5  # seconds from which on the duration of a request is annotated
 MODES: Final = ("batch", "blocking", "blocking-strict")
 
-_LEVEL_NAMES: Final = {level: name for name, level in LEVELS.items()}
 _CLOSED_EARLY: Final[Object] = {"status": "Success", "message": "Connection closed early"}
 _LINE_WEIGHT: Final = 1024  # bytes, about
 
@@ -69,7 +77,7 @@ class AuditLog:
     ) -> Record | None:
         """The record of a request that has arrived, None if the policy says so."""
         recording = self.policy.recording(asked)
-        self._levels.add((_LEVEL_NAMES[recording.level],))
+        self._levels.add((LEVEL_NAMES[recording.level],))
         if recording.level is Level.NONE:
             return None
         event = audit.first_event(recording, audit_id, uri, asked, source_ips, user_agent, micro_time(now))

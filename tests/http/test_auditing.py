@@ -12,8 +12,9 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
-from noxu.apiserver.config import Audit, Config
+from noxu.apiserver.config import Audit, Authentication, Config
 from noxu.apiserver.server import Server, StartError
+from tests.timing import loop_turns
 
 CORE: Final = "/api/v1/namespaces/default"
 MAPS: Final = f"{CORE}/configmaps"
@@ -45,7 +46,7 @@ class Audited:
     async def text(self) -> str:
         """The log when everything is written that has happened until now."""
         filter_ = next(found for found in self.server.app.filters if type(found).__name__ == "Audit")
-        await asyncio.sleep(0.01)  # the server ends the request after its client has the answer
+        await loop_turns()  # the server ends the request after its client has the answer
         await filter_._log.writer.flushed()  # type: ignore[attr-defined]
         return self._log.read_text()
 
@@ -228,6 +229,22 @@ async def test_a_refusal_is_recorded_with_the_decision(tmp_path: Path) -> None:
         assert complete["responseStatus"]["code"] == 403
         assert complete["responseStatus"]["reason"] == "Forbidden"
         assert complete["annotations"] == {"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""}
+
+
+async def test_impersonation_has_both_users(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('canary,ann,1,"system:masters"\n')
+    users = Authentication(token_auth_file=tokens)
+    async with audited(tmp_path, "{level: RequestResponse}", authentication=users) as server:
+        sent = {"Authorization": "Bearer canary", "Impersonate-User": "bob", "Impersonate-Group": "dev"}
+        await server.ask("GET", f"{MAPS}?watch=1&timeoutSeconds=1", **sent)
+        received, started, complete = await server.events()
+        ann = {"username": "ann", "uid": "1", "groups": ["system:masters", "system:authenticated"]}
+        assert [event["user"] for event in (received, started, complete)] == [ann] * 3
+        assert "impersonatedUser" not in received
+        bob = {"username": "bob", "groups": ["dev", "system:authenticated"]}
+        assert [event["impersonatedUser"] for event in (started, complete)] == [bob] * 2
+        assert "canary" not in await server.text()
 
 
 async def test_requests_that_fail_before_authentication_have_one_event_without_a_user(tmp_path: Path) -> None:
