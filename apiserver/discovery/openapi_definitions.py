@@ -33,6 +33,7 @@ LIST_META: Final = META + "ListMeta"
 DELETE_OPTIONS: Final = META + "DeleteOptions"
 STATUS: Final = META + "Status"
 PATCH: Final = META + "Patch"
+WATCH_EVENT: Final = META + "WatchEvent"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 
 _LEAVES: Final[dict[str, Object]] = {
@@ -105,7 +106,7 @@ KNOWN_EVERYWHERE: Final = {
     "storage.k8s.io": "v1 v1alpha1 v1beta1",
     "storagemigration.k8s.io": "v1 v1beta1",
 }
-"""The group versions in client-go's scheme; DeleteOptions is a kind in each of them."""
+"""The group versions in client-go's scheme; DeleteOptions and WatchEvent are kinds in each of them."""
 
 
 def group_version_kind(group: str, version: str, kind: str) -> Object:
@@ -132,11 +133,13 @@ class _Tables:
         """x-kubernetes-group-version-kind of definitions that are kinds, by name."""
         self.add("", "v1", meta.STATUS)
         self.add("", "v1", options.DELETE_OPTIONS)
-        self.kinds[DELETE_OPTIONS] = [
-            group_version_kind(group, version, "DeleteOptions")
-            for group, versions in KNOWN_EVERYWHERE.items()
-            for version in versions.split()
-        ]
+        self.add("", "v1", facts.struct("meta/v1.WatchEvent"))
+        for name in (DELETE_OPTIONS, WATCH_EVENT):
+            self.kinds[name] = [
+                group_version_kind(group, version, name.removeprefix(META))
+                for group, versions in KNOWN_EVERYWHERE.items()
+                for version in versions.split()
+            ]
         self.add("autoscaling", "v1", autoscaling.SCALE)
         for kind in scheme.served():
             self.add(kind.group, kind.version, kind.struct)

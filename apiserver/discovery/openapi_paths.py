@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from noxu.apiserver.api import codec
 from noxu.apiserver.discovery import openapi_definitions as definitions
 from noxu.apiserver.discovery import openapi_schemas as schemas
-from noxu.apiserver.discovery.openapi_definitions import DELETE_OPTIONS, PATCH, STATUS
+from noxu.apiserver.discovery.openapi_definitions import DELETE_OPTIONS, PATCH, STATUS, WATCH_EVENT
 from noxu.apiserver.discovery.openapi_schemas import V2, V3
 from noxu.apiserver.discovery.openapi_texts import PARAMETERS, RESPONSES
 from noxu.apiserver.go.structs import Scalar, Struct, Wire
@@ -37,7 +37,8 @@ class Action(NamedTuple):
     """A verb as documents describe it.
 
     `name` is its x-kubernetes-action; `before` and `after` surround the group version in the operationId; `answer` and
-    `body` are _KIND, _LIST or the name of a definition; `without` are options that are not parameters.
+    `body` are _KIND, _LIST or the name of a definition; `without` are options that are not parameters. `ending` follows the
+    kind in the operationId.
     """
 
     method: str
@@ -50,6 +51,7 @@ class Action(NamedTuple):
     body: str = ""
     after: str = ""
     without: frozenset[str] = frozenset()
+    ending: str = ""
 
 
 CUSTOM: Final = {
@@ -75,8 +77,12 @@ BUILT_IN: Final = CUSTOM | {
     ),
     "get": CUSTOM["get"]._replace(options=()),
     "patch": CUSTOM["patch"]._replace(codes=("200", "201")),
+    "watchlist": Action(
+        "get", "watchlist", "watch", "Watch", (options.LIST_OPTIONS,), ("200",), WATCH_EVENT, ending="List"
+    ),
+    "watch": Action("get", "watch", "watch", "Watch", (options.LIST_OPTIONS,), ("200",), WATCH_EVENT),
 }
-"""The verbs of built-in kinds."""
+"""The verbs of built-in kinds. Only they have paths of watches, which are deprecated."""
 
 _ON_COLLECTIONS: Final = ("list", "create", "deletecollection")
 _ON_OBJECTS: Final = ("get", "update", "delete", "patch")
@@ -169,6 +175,12 @@ def routes(resource: Resource) -> Iterator[Route]:
         for verb in verbs:
             if verb in resource.verbs:
                 yield Route(path, actions[verb], subject, kind)
+    if "watchlist" in actions and "watch" in resource.verbs:
+        watched = collection.replace(root, f"{root}/watch", 1)
+        if resource.namespaced:
+            yield Route(f"{root}/watch/{resource.plural}", actions["watchlist"], subject, kind, everywhere=True)
+        yield Route(watched, actions["watchlist"], subject, kind)
+        yield Route(f"{watched}/{{name}}", actions["watch"], subject, kind)
     for part in _subresources(resource, subject, kind):
         for verb in part.verbs:
             yield Route(f"{collection}/{{name}}/{part.name}", actions[verb], part.subject, part.kind, part.name)
@@ -241,7 +253,10 @@ def operation_id(resource: Resource, route: Route) -> str:
     """`listExampleComV1NamespacedWidget`."""
     scope = "Namespaced" if resource.namespaced and not route.everywhere else ""
     suffix = "ForAllNamespaces" if route.everywhere else ""
-    noun = camel_case(f"{route.action.after}{scope}{resource.kind}{route.subresource.title()}{suffix}", upper=True)
+    noun = camel_case(
+        f"{route.action.after}{scope}{resource.kind}{route.subresource.title()}{route.action.ending}{suffix}",
+        upper=True,
+    )
     version = camel_case(_group(resource), upper=True) + camel_case(resource.version, upper=True)
     return route.action.before + version + noun
 
@@ -252,7 +267,7 @@ def _tag(resource: Resource) -> str:
 
 def _text(resource: Resource, route: Route) -> str:
     of = f"the {route.subresource} of " if route.subresource else ""
-    many = route.action.name in ("list", "deletecollection")
+    many = route.action.name in ("list", "deletecollection", "watchlist")
     return f"{route.action.text} {of}{'objects' if many else 'an object'} of kind {resource.kind}."
 
 
@@ -348,7 +363,7 @@ def _operation_v3(resource: Resource, route: Route, parameters: list[Parameter],
         if action.body != DELETE_OPTIONS:
             body["required"] = True
         operation["requestBody"] = body
-    gives = media.gives + (media.stream if action.answer == _LIST else ())
+    gives = media.gives + (media.stream if action.answer in (_LIST, WATCH_EVENT) else ())
     content = _content(gives, _definition(resource, route, action.answer))
     operation["responses"] = {code: {"description": RESPONSES[code], "content": content} for code in action.codes}
     operation["responses"]["401"] = {"description": RESPONSES["401"]}
@@ -386,7 +401,7 @@ def _operation_v2(resource: Resource, route: Route, parameters: list[Parameter],
     operation: Object = {
         "description": _text(resource, route),
         "consumes": list(media.patches if action.method == "patch" else media.takes),
-        "produces": list(media.gives + (media.stream if action.answer == _LIST else ())),
+        "produces": list(media.gives + (media.stream if action.answer in (_LIST, WATCH_EVENT) else ())),
         "schemes": ["https"],
         "tags": [_tag(resource)],
         "operationId": operation_id(resource, route),

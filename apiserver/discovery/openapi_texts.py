@@ -37,6 +37,7 @@ _CONTENTS: Final = {
 KINDS: Final = {
     # meta/v1
     "DeleteOptions": "Options for deleting an object.",
+    "WatchEvent": "A change of an object, as a watch reports it.",
     "FieldsV1": "A set of fields as a tree: `f:NAME` is a field, `k:KEYS` and `v:VALUE` are items of a list, `.` is the "
     "node itself.",
     "LabelSelector": "Selects objects by their labels. All conditions must hold; an empty selector selects all "
@@ -180,6 +181,11 @@ KINDS: Final = {
 """By type."""
 
 FIELDS: Final[dict[str, dict[str, str]]] = {
+    "WatchEvent": {
+        "object": "The object: after the change, before it if the type is DELETED, with its resourceVersion only if the type "
+        "is BOOKMARK; a Status if the type is ERROR.",
+        "type": "ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.",
+    },
     "DeleteOptions": {
         "dryRun": "`All`: process the request without deleting the object.",
         "gracePeriodSeconds": "The seconds until the object is deleted, for kinds that support it. Not negative.",

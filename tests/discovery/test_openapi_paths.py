@@ -304,6 +304,33 @@ def test_built_in_kinds_take_and_give_protobuf_and_strategic_merge_patches() -> 
     assert "parameters" not in found[object_path, "get"]
 
 
+WATCHES = [
+    ("ConfigMap", "/api/v1/watch/configmaps", "watchlist", "watchCoreV1ConfigMapListForAllNamespaces"),
+    ("ConfigMap", "/api/v1/watch/namespaces/{namespace}/configmaps", "watchlist", "watchCoreV1NamespacedConfigMapList"),
+    ("ConfigMap", "/api/v1/watch/namespaces/{namespace}/configmaps/{name}", "watch", "watchCoreV1NamespacedConfigMap"),
+    ("Node", "/api/v1/watch/nodes", "watchlist", "watchCoreV1NodeList"),
+    ("Node", "/api/v1/watch/nodes/{name}", "watch", "watchCoreV1Node"),
+]
+
+
+@pytest.mark.parametrize(("kind", "path", "action", "operation_id"), WATCHES)
+def test_built_in_kinds_have_paths_of_watches(kind: str, path: str, action: str, operation_id: str) -> None:
+    item = paths.v3(built_in("v1", kind))[path]
+    operation = item["get"]
+    assert (operation["operationId"], operation["x-kubernetes-action"]) == (operation_id, action)
+    assert operation["x-kubernetes-group-version-kind"]["kind"] == kind
+    content = operation["responses"]["200"]["content"]
+    assert "application/json;stream=watch" in content
+    assert content["application/json"]["schema"] == {"$ref": f"{V3}{META}WatchEvent"}
+    assert {*LISTING} <= {*names(item["parameters"])}
+    assert [method for method in item if method != "parameters"] == ["get"]
+
+
+def test_what_cannot_be_watched_and_custom_resources_have_no_paths_of_watches() -> None:
+    for resource in (built_in("v1", "ComponentStatus"), built_in("v1", "Binding"), custom()):
+        assert not [path for path in paths.v3(resource) if "/watch/" in path]
+
+
 def test_deleting_a_collection_of_a_built_in_kind_takes_options_but_does_not_watch() -> None:
     found = operations(paths.v3(built_in("v1", "Secret")))["/api/v1/namespaces/{namespace}/secrets", "delete"]
     without = [name for name in LISTING if name not in ("watch", "allowWatchBookmarks")]
