@@ -40,7 +40,7 @@ PLUGINS: Final = (
 """The plug-ins in the order in which they run: upstream's AllOrderedPlugins."""
 
 OFF: Final = frozenset({"OwnerReferencesPermissionEnforcement"})
-"""The plug-ins that have to be enabled. This one refuses nothing as long as every user may do everything."""
+"""The plug-ins that have to be enabled."""
 
 WITH_CONTROLLERS: Final = frozenset({"ServiceAccount"})
 """The plug-ins that have to be enabled where no controllers run."""

@@ -48,7 +48,7 @@ from noxu.apiserver.registry.subresources import ACTIONS
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.authentication import Authenticators
-from noxu.apiserver.security.authorization import authorizer
+from noxu.apiserver.security.authorization import authorizer, rules_of
 from noxu.apiserver.security.escalation import guards
 from noxu.apiserver.security.keys import Keys
 from noxu.apiserver.security.rbac import Policy
@@ -189,7 +189,7 @@ def assemble(
         chain,
         clock=clock,
         identifiers=identifiers,
-        reviewer=Reviews(authenticator),
+        reviewer=Reviews(authenticator, rules_of(modes, policy)),
         actions=ACTIONS,
         guards={
             resource_of(catalog, access_rules.GROUP, name).collection: guard for name, guard in guards(policy).items()

@@ -1,7 +1,7 @@
 """The admission chain: the plug-ins that check a write, and their order.
 
     NamespaceLifecycle → plug-ins about the kind → MutatingAdmissionPolicy → MutatingAdmissionWebhook
-    plug-ins about the kind → ValidatingAdmissionPolicy → ValidatingAdmissionWebhook → ResourceQuota
+    OwnerReferencesPermissionEnforcement → plug-ins about the kind → ValidatingAdmissionPolicy → ValidatingAdmissionWebhook → ResourceQuota
 
 If a mutating plug-in requests it, all of them are called again (upstream's reinvoker). Policies are not subject to
 admission themselves, webhook configurations not to webhooks. Plug-ins about built-in kinds (`builtin.table`) are only
@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from noxu.apiserver.admission import owner_references
 from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.admission.builtin.rules import Permits
 from noxu.apiserver.admission.builtin.table import Consulted
 from noxu.apiserver.admission.metrics import AdmissionMetrics
 from noxu.apiserver.admission.namespaces import NamespaceLifecycle
@@ -25,7 +25,6 @@ from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.apply.entries import InvalidEntries, decode
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.kinds.admissionregistration import GROUP
-from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.draft import Action, Draft
@@ -77,19 +76,15 @@ class Validating(Plugin, Protocol):
 P = TypeVar("P", bound=Plugin)
 
 
-def _permit_all(user: User, verb: str, resource: Qualified, name: str) -> bool:  # noqa: ARG001
-    """Without an authorizer every user may do everything."""
-    return True
-
-
 class Chain:
     """The `Admission` of a server."""
 
-    def __init__(self, catalog: Catalog, enabled: Container[str], *, permits: Permits = _permit_all) -> None:
+    def __init__(self, catalog: Catalog, enabled: Container[str]) -> None:
         """`enabled` are the plug-ins that run; policies, webhooks and quotas are added to the lists below."""
         lifecycle = "NamespaceLifecycle" in enabled
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
-        self._consulted = Consulted(enabled, permits)
+        self._consulted = Consulted(enabled)
+        self._checks_owners = owner_references.NAME in enabled
         self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
         if "ResourceQuota" in enabled:
             self._kinds.append(_find(catalog, "", "resourcequotas"))
@@ -164,6 +159,9 @@ class Chain:
         return self.metrics.step("validate", draft.operation, partial(self._begin_validating, draft))
 
     def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
+        if self._checks_owners and draft.operation in ("CREATE", "UPDATE"):
+            with self.metrics.plugin(owner_references.NAME, "validate", draft.operation):
+                owner_references.check(draft)
         is_consulted = self._consults(draft)
         if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None

@@ -5,7 +5,7 @@ Upstream's plugin/cel and plugin/webhook/request, which build the same Admission
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Final
 
 from noxu.apiserver import cel
@@ -13,17 +13,42 @@ from noxu.apiserver.admission.attributes import Attributes, is_namespace
 from noxu.apiserver.admission.expressions import Inputs
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import Qualified
+from noxu.apiserver.registry import access
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 
-Authorize = Callable[[User], cel.Authorize]
-"""What answers the questions that expressions ask about a user."""
+
+def authorizer_of(request: Attributes) -> cel.Authorize:
+    """What answers the questions of expressions: about the user of the request, or about a service account."""
+    asking = request.draft.request
+
+    def ask(question: Mapping[str, str]) -> cel.AuthorizerDecision:
+        account = question.get("user", "")
+        user = asking.user if not account else User(account, groups=_groups_of_account(account))
+        given = {name: question.get(name, "") for name in _ATTRIBUTES}
+        selectors = {
+            "field_selector": question.get("fieldSelector", ""),
+            "label_selector": question.get("labelSelector", ""),
+        }
+        asked = access.Attributes(user, version="*", path=question.get("path"), **given, **selectors)
+        decision = asking.authorize(asked)
+        return cel.AuthorizerDecision(decision.allowed, decision.reason, decision.error)
+
+    return ask
 
 
-async def inputs_of(request: Attributes, resource: Resource, namespace: Object | None, authorize: Authorize) -> Inputs:
+_ATTRIBUTES: Final = ("verb", "group", "resource", "subresource", "namespace", "name")
+
+
+def _groups_of_account(name: str) -> tuple[str, ...]:
+    namespace = name.split(":")[2]
+    return "system:serviceaccounts", f"system:serviceaccounts:{namespace}"
+
+
+async def inputs_of(request: Attributes, resource: Resource, namespace: Object | None) -> Inputs:
     """The inputs for a policy whose rules name this version of the request's resource, without params."""
     return Inputs(
         await request.new_at(resource),
@@ -32,7 +57,7 @@ async def inputs_of(request: Attributes, resource: Resource, namespace: Object |
         (request.resource.group, request.resource.plural, request.subresource, request.namespace, request.name),
         namespace,
         None,
-        authorize(request.draft.request.user),
+        authorizer_of(request),
     )
 
 

@@ -29,10 +29,9 @@ from noxu.apiserver.admission.expressions import (
     Evaluation,
     Inputs,
     OutOfBudget,
-    allow_all,
     run_within_budget,
 )
-from noxu.apiserver.admission.inputs import Authorize, for_conditions, inputs_of, namespace_of
+from noxu.apiserver.admission.inputs import for_conditions, inputs_of, namespace_of
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.difference import difference
 from noxu.apiserver.apply.merging import merge
@@ -214,9 +213,8 @@ class _Rounds:
 class MutatingPolicies:
     """The plug-in."""
 
-    def __init__(self, policies: Resource, bindings: Resource, authorize: Authorize = lambda user: allow_all) -> None:  # noqa: ARG005
+    def __init__(self, policies: Resource, bindings: Resource) -> None:
         self._policies = Policies(policies, bindings, MutatingPolicy)
-        self._authorize = authorize
 
     async def admit(self, request: Attributes) -> None:
         """Raises ApiError."""
@@ -259,7 +257,7 @@ class MutatingPolicies:
         rounds: _Rounds,
     ) -> list[_Failure]:
         policy, binding, resource = found.policy, found.binding, found.resource
-        inputs = (await inputs_of(request, resource, namespace, self._authorize))._replace(params=params)
+        inputs = (await inputs_of(request, resource, namespace))._replace(params=params)
         try:
             if not await run_within_budget(policy.weight(request), partial(_meets_conditions, policy, inputs)):
                 return []

@@ -20,10 +20,9 @@ from noxu.apiserver.admission.expressions import (
     Inputs,
     OutOfBudget,
     Result,
-    allow_all,
     run_within_budget,
 )
-from noxu.apiserver.admission.inputs import Authorize, for_conditions, inputs_of, namespace_of
+from noxu.apiserver.admission.inputs import for_conditions, inputs_of, namespace_of
 from noxu.apiserver.cel import PER_CALL_LIMIT, Expression, Purpose
 from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.go.text import compact_json, trim_space
@@ -196,18 +195,17 @@ class _Denial(NamedTuple):
 class _RequestResult:
     """The effects of all policies on one request."""
 
-    def __init__(self, request: Attributes, authorize: Authorize) -> None:
+    def __init__(self, request: Attributes) -> None:
         self.request = request
         self.denials: list[_Denial] = []
         self.audited: list[Object] = []
-        self._authorize = authorize
         self._inputs: dict[Resource, Inputs] = {}
 
     async def inputs_at(self, resource: Resource) -> Inputs:
         """The inputs for policies whose rules name this version."""
         if resource not in self._inputs:
             namespace = await namespace_of(self.request)
-            self._inputs[resource] = await inputs_of(self.request, resource, namespace, self._authorize)
+            self._inputs[resource] = await inputs_of(self.request, resource, namespace)
         return self._inputs[resource]
 
     def add(self, found: Invocation[ValidatingPolicy], result: PolicyResult, seconds: float) -> None:
@@ -266,15 +264,14 @@ class _RequestResult:
 class ValidatingPolicies:
     """The plug-in."""
 
-    def __init__(self, policies: Resource, bindings: Resource, authorize: Authorize = lambda user: allow_all) -> None:  # noqa: ARG005
+    def __init__(self, policies: Resource, bindings: Resource) -> None:
         self._policies = Policies(policies, bindings, ValidatingPolicy)
-        self._authorize = authorize
 
     async def validate(self, request: Attributes) -> None:
         """Raises ApiError."""
         if request.is_review:
             return  # reviews are exempt: they are needed to repair a cluster
-        request_result = _RequestResult(request, self._authorize)
+        request_result = _RequestResult(request)
         for bound in await self._policies.all(request.reader):
             annotations: dict[str, list[str]] = {}
             for found in await matching_invocations(request, bound):

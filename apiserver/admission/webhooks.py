@@ -19,9 +19,9 @@ from typing import Final
 from noxu.apiserver.admission import reviews
 from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.admission.configured import Configured
-from noxu.apiserver.admission.expressions import ConditionError, allow_all
+from noxu.apiserver.admission.expressions import ConditionError
 from noxu.apiserver.admission.hooks import Hook, hooks_of
-from noxu.apiserver.admission.inputs import Authorize, for_conditions, inputs_of
+from noxu.apiserver.admission.inputs import for_conditions, inputs_of
 from noxu.apiserver.admission.matching import matched
 from noxu.apiserver.admission.metrics import CALL_FAILED, INTERNAL, NO_ERROR, WebhookType
 from noxu.apiserver.admission.reviews import Response
@@ -57,12 +57,10 @@ class _Webhooks:
         configurations: Resource,
         caller: Caller,
         local: Sequence[Hook] = (),
-        authorize: Authorize = lambda _: allow_all,
     ) -> None:
         self._caller = caller
         self._configured = Configured(configurations, hooks_of)
         self._local = local
-        self._authorize = authorize
 
     async def _hooks(self, reader: Reader) -> Iterable[Hook]:
         configured = await self._configured.all(reader)
@@ -77,7 +75,7 @@ class _Webhooks:
             raise errors.internal_error(hook.selector_error)
         if resource is None or not hook.conditions:
             return resource
-        inputs = for_conditions(await inputs_of(request, resource, None, self._authorize))
+        inputs = for_conditions(await inputs_of(request, resource, None))
         try:
             return resource if await hook.compiled.met(inputs, request.draft.weight, fail=hook.fails_closed) else None
         except ConditionError as error:

@@ -7,13 +7,14 @@ lock out everyone. (pkg/kubeapiserver/authorizer; apiserver's pkg/authorization/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver.api.errors import ApiError, Qualified, aggregate, forbidden
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.registry.access import ALLOWED, Attributes, Authorize, Decision, allow_everything
+from noxu.apiserver.registry.access import ALLOWED, Attributes, Authorize, Decision, User, allow_everything
 from noxu.apiserver.security.rbac import NO_OPINION, Policy
+from noxu.apiserver.values import Object
 
 MASTERS: Final = "system:masters"
 NOSNIFF: Final = ("X-Content-Type-Options", "nosniff")
@@ -61,6 +62,48 @@ def _union(members: Sequence[Authorize]) -> Authorize:
         return Decision(allowed=False, reason=reasons, error=aggregate(errors) if errors else "")
 
     return authorize
+
+
+class Rules(NamedTuple):
+    """What a user may do in a namespace, as reviews show it. `error` says what could not be found out."""
+
+    resources: list[Object]
+    paths: list[Object]
+    error: str = ""
+
+
+RulesOf: TypeAlias = Callable[[User, str], Rules]
+"""(user, namespace): what the user may do there."""
+
+
+def rules_of(modes: Sequence[str], policy: Policy) -> RulesOf:
+    """The function that lists rules. Those of all modes are listed; that masters may do everything is no rule."""
+
+    def found(user: User, namespace: str) -> Rules:
+        resources: list[Object] = []
+        paths: list[Object] = []
+        error = ""
+        for mode in modes:
+            if mode == "AlwaysAllow":
+                resources.append({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
+                paths.append({"verbs": ["*"], "nonResourceURLs": ["*"]})
+            elif mode == "RBAC":
+                rules, missing = policy.rules_of(user, namespace)
+                manifests = [rule.manifest for rule in rules]
+                resources += [_without(rule, "nonResourceURLs") for rule in manifests if "resources" in rule]
+                paths += [
+                    _without(rule, "apiGroups", "resources", "resourceNames")
+                    for rule in manifests
+                    if "nonResourceURLs" in rule
+                ]
+                error = aggregate([key.missing for key in missing]) if missing else ""
+        return Rules(resources, paths, error)
+
+    return found
+
+
+def _without(rule: Object, *names: str) -> Object:
+    return {name: item for name, item in rule.items() if name not in names}
 
 
 def refusal(asked: Attributes, decision: Decision, target: str = "") -> ApiError:

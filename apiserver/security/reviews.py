@@ -1,6 +1,6 @@
 """Reviews: of access, of rules, of the own user, and of tokens (pkg/registry/authorization and authentication).
 
-Without an authorizer every user may do everything, so access reviews allow everything.
+Access is reviewed by asking what requests ask, so a review says what a request would be answered.
 """
 
 from __future__ import annotations
@@ -11,15 +11,11 @@ from typing import Final
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.security import access_reviews
 from noxu.apiserver.security.authentication import Authenticators
+from noxu.apiserver.security.authorization import RulesOf
 from noxu.apiserver.security.token_reviews import review_token, user_info
 from noxu.apiserver.values import Object
-
-_EVERYTHING: Final[Object] = {
-    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-    "incomplete": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +23,25 @@ class Reviews:
     """The registry's `Reviewer`."""
 
     authenticator: Authenticators
+    rules_of: RulesOf
 
     async def __call__(self, draft: Draft) -> Object:
         """The status of a review. Raises ApiError."""
         status = _METHODS[draft.resource.kind](self, draft, draft.new.get("spec", {}))
         return status if isinstance(status, dict) else await status
 
+    def own_access(self, draft: Draft, spec: Object) -> Object:
+        return access_reviews.review(draft.request.authorize, draft.request.user, spec)
+
     def access(self, draft: Draft, spec: Object) -> Object:
-        return {"allowed": True}
+        return access_reviews.review(draft.request.authorize, access_reviews.user_of(spec), spec)
 
     def rules(self, draft: Draft, spec: Object) -> Object:
         if not spec.get("namespace"):
             raise errors.bad_request("no namespace on request")
-        return _EVERYTHING
+        found = self.rules_of(draft.request.user, spec["namespace"])
+        status: Object = {"resourceRules": found.resources, "nonResourceRules": found.paths, "incomplete": False}
+        return status | ({"evaluationError": found.error} if found.error else {})
 
     def own_user(self, draft: Draft, spec: Object) -> Object:
         return {"userInfo": user_info(draft.request.user)}
@@ -49,7 +51,7 @@ class Reviews:
 
 
 _METHODS: Final[dict[str, Callable[[Reviews, Draft, Object], Object | Awaitable[Object]]]] = {
-    "SelfSubjectAccessReview": Reviews.access,
+    "SelfSubjectAccessReview": Reviews.own_access,
     "SubjectAccessReview": Reviews.access,
     "LocalSubjectAccessReview": Reviews.access,
     "SelfSubjectRulesReview": Reviews.rules,

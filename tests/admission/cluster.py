@@ -8,6 +8,7 @@ from noxu.apiserver.admission.chain import Chain
 from noxu.apiserver.admission.plugins import resource_quotas
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry.access import Authorize, allow_everything
 from noxu.apiserver.registry.draft import Action, Draft, WriteRequest, draft_of
 from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.resource import Resource
@@ -56,6 +57,7 @@ class Cluster:
         subresource: str = "",
         chain: Chain | None = None,
         body: Object | None = None,
+        authorize: Authorize = allow_everything,
     ) -> Draft:
         """Create `new`, or replace `old` by it. `body` is that of a subresource of another kind. Raises ApiError."""
         resource = self.resource(new)
@@ -66,7 +68,8 @@ class Cluster:
         action = Action.CREATE if old is None else Action.REPLACE
         namespace = "default" if resource.namespaced else ""
         name = new["metadata"].get("name", "") if old is not None else ""
-        draft = draft_of(WriteRequest(action, resource, namespace, name, subresource), self.environment)
+        request = WriteRequest(action, resource, namespace, name, subresource, authorize=authorize)
+        draft = draft_of(request, self.environment)
         draft.new, draft.old, draft.now = self.typed(new), old and self.typed(old), NOW
         if body is not None:
             draft.new = body

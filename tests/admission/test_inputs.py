@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.expressions import allow_all
 from noxu.apiserver.admission.inputs import document, for_conditions, inputs_of, namespace_of
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.draft import Environment
@@ -58,7 +57,7 @@ def test_the_document_of(operation: str, about: dict[str, Any], fields: dict[str
 async def test_a_rule_for_another_version_sees_the_object_at_that_version() -> None:
     v2, v1 = versions("v2", "v1")
     request = request_of(None, of=v2)
-    inputs = await inputs_of(request, v1, None, lambda _: allow_all)
+    inputs = await inputs_of(request, v1, None)
     assert inputs.object is not None
     assert inputs.object["apiVersion"] == f"{GROUP}/v1"
     assert inputs.old_object is None
@@ -69,7 +68,7 @@ async def test_a_rule_for_another_version_sees_the_object_at_that_version() -> N
 
 async def test_match_conditions_see_the_resource_of_the_request_and_no_namespace() -> None:
     v2, v1 = versions("v2", "v1")
-    inputs = await inputs_of(request_of(None, of=v2), v1, {"metadata": {}}, lambda _: allow_all)
+    inputs = await inputs_of(request_of(None, of=v2), v1, {"metadata": {}})
     assert inputs.namespace is not None
     found = for_conditions(inputs)
     assert found.namespace is None

@@ -241,3 +241,83 @@ async def test_a_write_that_creates_needs_the_verb_create(
     assert (await send(app, "root", "POST", f"{RBAC}/clusterrolebindings", bound)).code == 201
     assert (await send(app, "dev", method, path, lease, **headers)).code == 201
     assert (await send(app, "dev", "POST", leases, lease)).code == 403
+
+
+# -- reviews, and expressions ----------------------------------------------------------------------------------------------
+
+REVIEWS: Final = "/apis/authorization.k8s.io/v1"
+
+
+def review(kind: str, **spec: Any) -> Object:
+    return {"kind": kind, "apiVersion": "authorization.k8s.io/v1", "spec": spec}
+
+
+async def status_of(app: ServedApp, by: str, kind: str, plural: str, **spec: Any) -> Object:
+    reply = await send(app, by, "POST", f"{REVIEWS}/{plural}", review(kind, **spec))
+    assert reply.code == 201, reply.text
+    status: Object = json.loads(reply.text)["status"]
+    return status
+
+
+async def test_reviews_have_the_answers_of_requests(app: ServedApp) -> None:
+    await grant(app, rule("get", "configmaps"), namespace="default")
+    asked = {"verb": "get", "resource": "configmaps", "namespace": "default", "name": "a"}
+    own = ("SelfSubjectAccessReview", "selfsubjectaccessreviews")
+    reason = 'RBAC: allowed by RoleBinding "dev/default" of Role "dev" to User "dev"'
+    assert await status_of(app, "dev", *own, resourceAttributes=asked) == {"allowed": True, "reason": reason}
+    elsewhere = {**asked, "namespace": "other"}
+    assert await status_of(app, "dev", *own, resourceAttributes=elsewhere) == {"allowed": False}
+    path = {"verb": "get", "path": "/metrics"}
+    assert await status_of(app, "dev", *own, nonResourceAttributes=path) == {"allowed": False}
+    assert await status_of(app, "root", *own, nonResourceAttributes=path) == {"allowed": True}
+    about = ("SubjectAccessReview", "subjectaccessreviews")
+    assert (await status_of(app, "root", *about, user="dev", resourceAttributes=asked))["reason"] == reason
+    denied = await send(app, "dev", "POST", f"{REVIEWS}/subjectaccessreviews", review("SubjectAccessReview", user="x"))
+    assert denied.code == 403
+    local = ("LocalSubjectAccessReview", "namespaces/default/localsubjectaccessreviews")
+    assert (await status_of(app, "root", *local, user="dev", resourceAttributes=asked))["reason"] == reason
+
+
+async def test_the_rules_of_the_own_user(app: ServedApp) -> None:
+    await grant(app, rule("get", "configmaps"), namespace="default")
+    rules = ("SelfSubjectRulesReview", "selfsubjectrulesreviews")
+    status = await status_of(app, "dev", *rules, namespace="default")
+    assert status["resourceRules"][-1] == {"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]}
+    assert {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez", "/readyz", "/version", "/version/"]} in (
+        status["nonResourceRules"]
+    )
+    assert status["incomplete"] is False
+
+
+ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
+EXPRESSIONS: list[tuple[str, str]] = [
+    ("the user of the request", "authorizer.group('').resource('secrets').namespace('default').check('get').allowed()"),
+    ("the resource of the request", "authorizer.requestResource.check('approve').allowed()"),
+    ("a path", "authorizer.path('/metrics').check('get').allowed()"),
+    ("a service account", "authorizer.serviceAccount('default', 'robot').group('').resource('pods').check('get').allowed()"),
+    ("the reason", "authorizer.path('/metrics').check('get').reason().contains('ClusterRoleBinding')"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", [row[1] for row in EXPRESSIONS], ids=[row[0] for row in EXPRESSIONS])
+async def test_expressions_ask_about(app: ServedApp, expression: str) -> None:
+    rules = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    spec = {"matchConstraints": {"resourceRules": [rules]}, "validations": [{"expression": expression}]}
+    typed = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "p"}}
+    policy = typed | {"kind": "ValidatingAdmissionPolicy", "spec": spec}
+    bound = {"policyName": "p", "validationActions": ["Deny"]}
+    binding = typed | {"kind": "ValidatingAdmissionPolicyBinding", "spec": bound}
+    assert (await send(app, "root", "POST", f"{ADMISSION}/validatingadmissionpolicies", policy)).code == 201
+    assert (await send(app, "root", "POST", f"{ADMISSION}/validatingadmissionpolicybindings", binding)).code == 201
+    await grant(app, rule("create", "configmaps"))
+    assert (await send(app, "dev", "POST", MAPS, config_map("a"))).code == 422
+    impersonated = {"Impersonate_User": "dev", "Impersonate_Group": "system:authenticated"}
+    assert (await send(app, "root", "POST", MAPS, config_map("a"), **impersonated)).code == 422
+    more = [rule("get", "secrets"), rule("approve", "configmaps"), {"verbs": ["get"], "nonResourceURLs": ["/metrics"]}]
+    await grant(app, *more, to="more")
+    await grant(app, rule("get", "pods"), to="system:serviceaccount:default:robot")
+    subjects = {"subjects": [{"kind": "User", "name": "dev"}], "roleRef": {"kind": "ClusterRole", "name": "more"}}
+    also = {"metadata": {"name": "also"}, **subjects, **_typed("ClusterRoleBinding")}
+    assert (await send(app, "root", "POST", f"{RBAC}/clusterrolebindings", also)).code == 201
+    assert (await send(app, "dev", "POST", MAPS, config_map("a"))).code == 201
+    assert (await send(app, "root", "POST", MAPS, config_map("b"), **impersonated)).code == 201

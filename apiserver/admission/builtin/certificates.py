@@ -5,44 +5,41 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.admission.attributes import Attributes, refusal
-from noxu.apiserver.admission.builtin.rules import Permits, Rules
-from noxu.apiserver.api.errors import Qualified
+from noxu.apiserver.admission.builtin.rules import Rules
 from noxu.apiserver.go import base64, pem
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.registry import access
 
-_SIGNERS: Final = Qualified("certificates.k8s.io", "signers")
 _CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
 _MASTERS: Final = "system:masters"
 
 
-def approval(permits: Permits) -> Rules:
+async def _check_approval(request: Attributes) -> None:
     """Who approves or denies a request needs the verb `approve` for its signer."""
-
-    async def validate(request: Attributes) -> None:
-        if request.subresource == "approval":
-            _require(request, permits, "approve")
-
-    return Rules(validate=validate)
+    if request.subresource == "approval":
+        _require(request, "approve")
 
 
-def signing(permits: Permits) -> Rules:
+async def _check_signing(request: Attributes) -> None:
     """Who changes the certificate or the conditions in the status needs the verb `sign` for the signer."""
-
-    async def validate(request: Attributes) -> None:
-        if request.subresource != "status" or request.draft.old is None:
-            return
-        new, old = (value.get("status") or {} for value in (request.draft.new, request.draft.old))
-        if any(new.get(name) != old.get(name) for name in ("certificate", "conditions")):
-            _require(request, permits, "sign")
-
-    return Rules(validate=validate)
+    if request.subresource != "status" or request.draft.old is None:
+        return
+    new, old = (value.get("status") or {} for value in (request.draft.new, request.draft.old))
+    if any(new.get(name) != old.get(name) for name in ("certificate", "conditions")):
+        _require(request, "sign")
 
 
-def _require(request: Attributes, permits: Permits, verb: str) -> None:
-    signer, user = request.draft.new["spec"].get("signerName", ""), request.draft.request.user
+def _require(request: Attributes, verb: str) -> None:
+    asking = request.draft.request
+    signer = request.draft.new["spec"].get("signerName", "")
+    asked = access.Attributes(asking.user, verb, "certificates.k8s.io", "*", "signers")
     domain = f"{signer.partition('/')[0]}/*"
-    if not any(permits(user, verb, _SIGNERS, name) for name in (signer, domain)):
+    if not any(asking.authorize(asked._replace(name=name)).allowed for name in (signer, domain)):
         raise refusal(request, f"user not permitted to {verb} requests with signerName {quote(signer)}")
+
+
+APPROVAL: Final = Rules(validate=_check_approval)
+SIGNING: Final = Rules(validate=_check_signing)
 
 
 async def _restrict_subject(request: Attributes) -> None:

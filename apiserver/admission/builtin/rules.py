@@ -6,14 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
 from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.api.errors import Qualified
-from noxu.apiserver.registry.access import User
 
 Check: TypeAlias = Callable[[Attributes], Awaitable[None]]
 """Raises ApiError to refuse. In mutating admission it may change `request.draft.new` in place."""
-
-Permits: TypeAlias = Callable[[User, str, Qualified, str], bool]
-"""(user, verb, resource, name): whether the user may do that to an object of cluster scope."""
 
 
 class Rules(NamedTuple):

@@ -6,11 +6,11 @@ written. ResourceQuota is not in the table: it counts objects of every kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from importlib import import_module
 from typing import Final, NamedTuple
 
-from noxu.apiserver.admission.builtin.rules import Permits, Rules
+from noxu.apiserver.admission.builtin.rules import Rules
 
 _WITH_PODS: Final = (
     "/pods", "/podtemplates", "/replicationcontrollers", "apps/daemonsets", "apps/deployments", "apps/replicasets",
@@ -21,19 +21,16 @@ _REQUESTS: Final = "certificates.k8s.io/certificatesigningrequests"
 
 
 class Listed(NamedTuple):
-    """A plug-in: its name in flags, the collections of its resources, and where in this package its rules are.
-
-    Rules that depend on the rights of users are a function of `Permits`.
-    """
+    """A plug-in: its name in flags, the collections of its resources, and where in this package its rules are."""
 
     name: str
     collections: tuple[str, ...]
     rules: str
 
-    def load(self, permits: Permits) -> Rules:
+    def load(self) -> Rules:
         module, _, name = self.rules.partition(".")
-        found: Rules | Callable[[Permits], Rules] = getattr(import_module(f"{__package__}.{module}"), name)
-        return found if isinstance(found, Rules) else found(permits)
+        found: Rules = getattr(import_module(f"{__package__}.{module}"), name)
+        return found
 
 
 TABLE: Final = (
@@ -51,8 +48,8 @@ TABLE: Final = (
     ),
     Listed("PersistentVolumeClaimResize", (_CLAIMS,), "volumes.RESIZE"),
     Listed("RuntimeClass", ("/pods",), "runtime_classes.RULES"),
-    Listed("CertificateApproval", (_REQUESTS,), "certificates.approval"),
-    Listed("CertificateSigning", (_REQUESTS,), "certificates.signing"),
+    Listed("CertificateApproval", (_REQUESTS,), "certificates.APPROVAL"),
+    Listed("CertificateSigning", (_REQUESTS,), "certificates.SIGNING"),
     Listed("CertificateSubjectRestriction", (_REQUESTS,), "certificates.SUBJECT_RESTRICTION"),
     Listed("DefaultIngressClass", ("networking.k8s.io/ingresses",), "default_classes.INGRESS"),
 )
@@ -62,8 +59,7 @@ TABLE: Final = (
 class Consulted:
     """The plug-ins that are enabled, by collection."""
 
-    def __init__(self, enabled: Container[str], permits: Permits) -> None:
-        self._permits = permits
+    def __init__(self, enabled: Container[str]) -> None:
         self._listed: dict[str, list[Listed]] = {}
         for listed in TABLE:
             if listed.name in enabled:
@@ -77,6 +73,6 @@ class Consulted:
         """(name, rules) of the plug-ins for a collection, in order."""
         found = self._rules.get(collection)
         if found is None:
-            found = tuple((listed.name, listed.load(self._permits)) for listed in self._listed.get(collection, ()))
+            found = tuple((listed.name, listed.load()) for listed in self._listed.get(collection, ()))
             self._rules[collection] = found
         return found
