@@ -214,6 +214,12 @@ def _authentication_options(command: argparse.ArgumentParser) -> None:
         help="the longest time for which tokens of service accounts are issued; 0: no limit (default: 0s)",
     )
     group.add_argument(
+        "--service-account-jwks-uri",
+        default="",
+        metavar="URL",
+        help="the URL of the keys in the document of OpenID Connect (default: this server's)",
+    )
+    group.add_argument(
         "--requestheader-client-ca-file",
         type=Path,
         metavar="FILE",

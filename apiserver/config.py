@@ -46,6 +46,7 @@ class Authentication:
     service_account_lookup: bool = True
     service_account_max_token_expiration: float = 0.0
     """Seconds; 0: no limit."""
+    service_account_jwks_uri: str = ""
     api_audiences: tuple[str, ...] = ()
     requestheader_client_ca_file: Path | None = None
     requestheader_allowed_names: tuple[str, ...] = ()

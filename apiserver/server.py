@@ -31,7 +31,7 @@ from noxu.apiserver.controllers.bootstrap import Facts
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.go.structs import raise_recursion_limit
-from noxu.apiserver.http import metrics
+from noxu.apiserver.http import metrics, openid
 from noxu.apiserver.http.app import App
 from noxu.apiserver.http.connection import Connection
 from noxu.apiserver.http.documents import Documents
@@ -47,6 +47,7 @@ from noxu.apiserver.observability.checks import checks_of
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.audit_log import AuditLog
+from noxu.apiserver.security.credentials import ADMINISTRATOR
 from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
@@ -114,6 +115,7 @@ class Server:
         self.url = ""
         self.secured: Secured | None = None
         self.is_stopping = False
+        self._token = ""  # of the administrator, random
         self._closing = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -194,6 +196,8 @@ class Server:
             LargeRequests(),
             plane.authorize,
         )
+        keys_uri = self.config.authentication.service_account_jwks_uri
+        documents.openid = openid.documents(plane.tokens, self.url, keys_uri)
         self.app = app = App(
             backend,
             documents,
@@ -281,7 +285,13 @@ class Server:
 
     def access(self) -> Access:
         """What its administrator needs to use the server, for a kubeconfig."""
-        return Access(self.url) if self.secured is None else self.secured.access(self.url)
+        if self.secured is not None:
+            return self.secured.access(self.url)
+        if ALWAYS_ALLOW in _modes_of(self.config):
+            return Access(self.url)
+        if not self._token:
+            self._token = self.plane.static_tokens.issue(ADMINISTRATOR)
+        return Access(self.url, token=self._token)
 
 
 @cache

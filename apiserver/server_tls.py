@@ -19,6 +19,7 @@ from noxu.apiserver.security import pki
 from noxu.apiserver.security.authentication import CertificateAuthenticator
 from noxu.apiserver.security.certificates import Authority, Identity, TlsError, is_dns_name
 from noxu.apiserver.security.client_certificates import ClientCertificates
+from noxu.apiserver.security.credentials import ADMINISTRATOR
 from noxu.apiserver.security.front_proxy import FrontProxy
 from noxu.apiserver.security.tls import VERSIONS, Files, Material, ServerTls, parse_named
 
@@ -31,7 +32,6 @@ SERVICE: Final = (
     "10.0.0.1",
 )
 """The names and the address of the Service `kubernetes`."""
-ADMINISTRATOR: Final = ("kubernetes-admin", ("system:masters",))
 
 
 class Secured(NamedTuple):
@@ -59,7 +59,7 @@ class Secured(NamedTuple):
 
     def access(self, url: str) -> Access:
         """The access of the administrator, with a new client certificate."""
-        client = self.authority.issue_client(*ADMINISTRATOR)
+        client = self.authority.issue_client(ADMINISTRATOR.name, ADMINISTRATOR.groups)
         return Access(url, self.certificate_authority, client.certificate, client.key)
 
 

@@ -72,6 +72,7 @@ def _authentication(options: argparse.Namespace) -> Authentication:
         service_account_issuers=tuple(options.service_account_issuer),
         service_account_lookup=options.service_account_lookup,
         service_account_max_token_expiration=options.service_account_max_token_expiration,
+        service_account_jwks_uri=options.service_account_jwks_uri,
         api_audiences=_items(options.api_audiences),
         requestheader_client_ca_file=options.requestheader_client_ca_file,
         **headers,

@@ -49,6 +49,8 @@ class Documents:
         self.health_results = health.Results()
         self.metrics: dict[str, Scrape] = {}
         """By path."""
+        self.openid: Mapping[str, Callable[[], Answer]] = {}
+        """By path."""
         self._openapi: OpenAPI | None = None
         self._made_from: Catalog | None = None
         self._made: dict[object, tuple[Object, str]] = {}
@@ -63,6 +65,8 @@ class Documents:
             return await self._health(parts, query)
         if path in self.metrics:
             return await self.metrics[path](headers.get("Accept", ""))
+        if (document := self.openid.get(trimmed)) is not None:
+            return document()
         if trimmed == "/version":
             negotiation.require_representation(headers.get("Accept", ""), [negotiation.JSON])
             return Answer(codec.pretty(health.version(self.own_version()), sort_keys=False))
@@ -151,7 +155,7 @@ class Documents:
         catalog = self._catalog()
         paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
         paths |= self.metrics.keys()
-        paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS}
+        paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS} | self.openid.keys()
         paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks.of(endpoint)}
         for group, versions in catalog.groups.items():
             if group:

@@ -150,10 +150,12 @@ def methods_of(catalog: Catalog, path: str, info: RequestInfo) -> frozenset[str]
 
 
 def _of_document(catalog: Catalog, path: str) -> frozenset[str] | None:
-    """/version, and the discovery documents of built-in groups."""
+    """/version, the documents of OpenID, and the discovery documents of built-in groups."""
     match path.rstrip("/").split("/"):
         case ["", "version", *rest]:
             return _NO_METHOD if rest else _GET
+        case ["", "openid", "v1", "jwks"] | ["", ".well-known", "openid-configuration"]:
+            return _GET
         case ["", "api", *rest]:
             group = ""
         case ["", "apis", group, *rest] if group:

@@ -16,6 +16,8 @@ from noxu.apiserver.registry.resource import Resource
 
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
+ADMINISTRATOR: Final = User("kubernetes-admin", groups=("system:masters",))
+"""The user of the kubeconfig."""
 INVALID_TOKEN: Final = "invalid bearer token"  # noqa: S105 - upstream's message
 
 

@@ -47,6 +47,10 @@ def read(config: Config, modes: Sequence[str]) -> Settings:
     options, data = config.authentication, config.data
     if options.requestheader_client_ca_file is not None and config.tls is None:
         raise ValueError("--requestheader-client-ca-file needs --tls: a front proxy is known by its certificate")
+    if options.service_account_jwks_uri and urlsplit(options.service_account_jwks_uri).scheme != "https":
+        raise ValueError(
+            "service-account-jwks-uri requires https scheme, parsed as: " + options.service_account_jwks_uri
+        )
     for issuer in options.service_account_issuers:
         _check_issuer(issuer)
     users = {}

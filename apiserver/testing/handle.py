@@ -6,6 +6,7 @@ It runs in a thread of its own, so sync and async tests can use it.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import textwrap
 import threading
 from collections.abc import Callable, Coroutine, Iterable
@@ -21,6 +22,8 @@ from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import Features
 from noxu.apiserver.kubeconfig import write_kubeconfig
 from noxu.apiserver.manifests import Document
+from noxu.apiserver.testing import users
+from noxu.apiserver.testing.users import TestUser
 from noxu.apiserver.values import Object
 
 Source = Path | str | Object
@@ -78,6 +81,7 @@ class Noxu:
             authorization_modes=None if authorization_modes is None else tuple(authorization_modes),
             tls=Tls() if tls else None,
         )
+        self._users = 0
         self._clock = clock
         self._documents = documents(*sources)
         self._loop: asyncio.AbstractEventLoop
@@ -103,6 +107,7 @@ class Noxu:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
         self.kubeconfig.unlink(missing_ok=True)
+        shutil.rmtree(self.kubeconfig.parent / "users", ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -122,6 +127,15 @@ class Noxu:
 
     async def _apply(self, to_apply: list[Document]) -> list[Object]:
         return [await loading.apply(self._server.plane, document.value) for document in to_apply]
+
+    def user(self, name: str, groups: Iterable[str] = (), *, uid: str = "") -> TestUser:
+        """A user of the server, with a kubeconfig: over HTTP with a random token, over TLS with a client certificate.
+
+        `system:authenticated` is added to its groups. It may do what the mode of authorization allows.
+        """
+        self._users += 1
+        directory = self.kubeconfig.parent / "users" / str(self._users)
+        return users.make(self._server, directory, name, groups, uid)
 
     def mutating(
         self,

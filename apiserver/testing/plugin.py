@@ -9,7 +9,8 @@ tests. `@pytest.mark.noxu(disable_admission_plugins=[…])` and the ini option `
 admission plug-ins. `noxu_session` is one server for the whole session, for tests that do not affect each other.
 
 `@pytest.mark.noxu(profile="envtest")` and the ini options `noxu_profile` and `noxu_controllers` select what a server does by
-itself, as the options of `noxu serve`. `@pytest.mark.noxu(tls=True)` serves HTTPS.
+itself, as the options of `noxu serve`. `@pytest.mark.noxu(tls=True)` serves HTTPS;
+`authorization_modes=["RBAC"]` selects who decides what users may do, and `noxu.user("jane")` is one of them.
 """
 
 from __future__ import annotations

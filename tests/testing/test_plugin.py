@@ -51,7 +51,7 @@ def _example(document: str) -> str:
 
 def test_the_example_of_the_documentation_works(project: pytest.Pytester) -> None:
     project.makepyfile(_example("docs/testing.md"))
-    project.runpytest_inprocess().assert_outcomes(passed=3)
+    project.runpytest_inprocess().assert_outcomes(passed=4)
 
 
 def test_the_example_of_the_readme_works(project: pytest.Pytester) -> None:

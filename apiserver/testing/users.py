@@ -1,0 +1,53 @@
+"""Users of a server for a test: what a client needs to be one of them.
+
+Over HTTP a user has a random token, over TLS a client certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from noxu.apiserver.kubeconfig import Access, write_kubeconfig, write_private
+from noxu.apiserver.registry.access import User
+from noxu.apiserver.server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class TestUser:
+    """A user of a running server.
+
+    `kubeconfig` is for kubectl and client libraries. For other clients there are `url`, and `headers` over HTTP or the files
+    `certificate_authority`, `certificate` and `key` (PEM) over TLS, which are None over HTTP.
+    """
+
+    __test__ = False  # pytest would take the class for one of tests
+
+    name: str
+    groups: tuple[str, ...]
+    url: str
+    kubeconfig: Path
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    certificate_authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+def make(running: Server, directory: Path, name: str, groups: Iterable[str], uid: str) -> TestUser:
+    """A user, whose files are written to the directory. Raises ValueError for a name that no certificate can have."""
+    groups = tuple(groups)
+    kubeconfig = directory / "kubeconfig"
+    if running.secured is None:
+        token = running.plane.static_tokens.issue(User(name, uid, groups))
+        write_kubeconfig(kubeconfig, Access(running.url, token=token))
+        return TestUser(name, groups, running.url, kubeconfig, {"Authorization": f"Bearer {token}"})
+    if uid:
+        raise ValueError("the certificates of users have no uid")
+    identity = running.secured.authority.issue_client(name, groups)
+    authority = running.secured.certificate_authority
+    write_kubeconfig(kubeconfig, Access(running.url, authority, identity.certificate, identity.key))
+    files = [directory / file for file in ("ca.crt", "client.crt", "client.key")]
+    for file, content in zip(files, (authority, identity.certificate, identity.key), strict=True):
+        write_private(file, content)
+    return TestUser(name, groups, running.url, kubeconfig, {}, *files)
