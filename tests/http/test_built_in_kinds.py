@@ -202,6 +202,28 @@ async def test_a_pod_as_a_table_and_as_metadata(served: ServedApp) -> None:
     assert "Evicted" in yaml.text
 
 
+async def test_the_metadata_of_every_discovered_kind_can_be_followed(served: ServedApp) -> None:
+    """As metadata informers do: a streamed list that ends with a bookmark."""
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    groups = json.loads((await served.send("GET", "/apis")).text)["groups"]
+    roots = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
+    followed = 0
+    for root in roots:
+        for resource in json.loads((await served.send("GET", root)).text)["resources"]:
+            if not {"list", "watch"} <= set(resource["verbs"]):
+                continue
+            path, headers = f"{root}/{resource['name']}?{query}", {"Accept": METADATA.format("")}
+            async with served.session.get(f"{served.url}{path}", headers=headers) as stream:
+                async for line in stream.content:
+                    event = json.loads(line)
+                    assert event["object"]["kind"] == "PartialObjectMetadata", path
+                    if event["type"] == "BOOKMARK":
+                        break
+            assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+            followed += 1
+    assert followed > 60
+
+
 async def test_events_of_a_watch_as_tables(served: ServedApp) -> None:
     headers = {"Accept": TABLE}
     async with served.session.get(

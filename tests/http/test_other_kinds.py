@@ -102,3 +102,44 @@ def test_a_budget_is_updated_with_its_version(client: Client) -> None:
     assert ask(client, "POST", budgets, budget)[0] == 201
     code, refused = ask(client, "PUT", f"{budgets}/b", budget)
     assert (code, refused["details"]["causes"][0]["field"]) == (422, "metadata.resourceVersion")
+
+
+def test_an_update_creates_a_lease_but_no_pod(client: Client) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    assert ask(client, "PUT", f"{leases}/l", {"metadata": {"name": "l"}})[0] == 201
+    code, refused = ask(client, "PUT", f"{leases}/l", {"metadata": {"name": "l"}})
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "metadata.resourceVersion")
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    code, refused = ask(client, "PUT", "/api/v1/namespaces/default/pods/p", pod)
+    assert (code, refused["message"]) == (404, 'pods "p" not found')
+
+
+def test_a_new_claim_is_pending_and_protected(client: Client) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"metadata": {"name": "c"}, "spec": spec}
+    code, made = ask(client, "POST", "/api/v1/namespaces/default/persistentvolumeclaims", claim)
+    assert (code, made["metadata"]["finalizers"]) == (201, ["kubernetes.io/pvc-protection"])
+    assert (made["status"], made["spec"]["volumeMode"]) == ({"phase": "Pending"}, "Filesystem")
+
+
+def test_a_stateful_set_changes_its_template_and_readiness_but_not_its_service(client: Client) -> None:
+    path = "/apis/apps/v1/namespaces/default/statefulsets"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"serviceName": "s", "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    assert ask(client, "POST", path, {"metadata": {"name": "s"}, "spec": spec})[0] == 201
+    change: dict[str, Any] = {"minReadySeconds": 5, "template": {"spec": {"hostname": "h"}}}
+    code, changed = ask(client, "PATCH", f"{path}/s", {"spec": change}, MERGE)
+    assert (code, changed["metadata"]["generation"]) == (200, 2)
+    code, refused = ask(client, "PATCH", f"{path}/s", {"spec": {"serviceName": "t"}}, MERGE)
+    why = 'StatefulSet.apps "s" is invalid: spec.serviceName: Invalid value: "t": field is immutable'
+    assert (code, refused["message"]) == (422, why)
+
+
+def test_the_pull_policy_follows_from_the_image(client: Client) -> None:
+    images = {"nginx": "Always", "nginx:1": "IfNotPresent", "nginx@sha256:" + "0" * 64: "IfNotPresent"}
+    containers = [{"name": f"c{n}", "image": image} for n, image in enumerate(images)]
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
+    code, made = ask(client, "POST", "/api/v1/namespaces/default/pods", pod)
+    assert (code, [each["imagePullPolicy"] for each in made["spec"]["containers"]]) == (201, list(images.values()))
+    code, deleted = ask(client, "DELETE", "/api/v1/namespaces/default/pods/p")
+    assert (code, deleted["kind"], deleted["metadata"]["uid"]) == (200, "Pod", made["metadata"]["uid"])
