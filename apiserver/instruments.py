@@ -98,14 +98,18 @@ class Histogram:
 
 
 def merged(families: Sequence[Family]) -> Family:
-    """Families of the same metric as one. Numbers with equal label values are added."""
-    sums: dict[Labels, float | list[float]] = {}
+    """Families of the same metric as one. Numbers with equal label values are added: a text must not have them twice."""
+    sums: dict[Labels, float | Sequence[float]] = {}
     for family in families:
         for values, number in family.numbers:
             known = sums.get(values)
-            if isinstance(number, (int, float)):
-                sums[values] = number + (known if isinstance(known, (int, float)) else 0)
-            else:
-                before = known if isinstance(known, list) else [0.0] * len(number)
-                sums[values] = [one + other for one, other in zip(before, number, strict=True)]
+            sums[values] = number if known is None else _sum(known, number)
     return families[0]._replace(numbers=list(sums.items()))
+
+
+def _sum(one: float | Sequence[float], other: float | Sequence[float]) -> float | list[float]:
+    if isinstance(one, (int, float)) or isinstance(other, (int, float)):
+        assert isinstance(one, (int, float))
+        assert isinstance(other, (int, float))
+        return one + other
+    return [a + b for a, b in zip(one, other, strict=True)]

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import is_watch
-from noxu.apiserver.instruments import MAX_SERIES, OTHER, Family, Labels, exponential
+from noxu.apiserver.instruments import MAX_SERIES, OTHER, Family, Labels, exponential, merged
 from noxu.apiserver.registry.catalog import Catalog
 
 COMPONENT: Final = "apiserver"
@@ -57,7 +57,7 @@ class _About(NamedTuple):
 
 
 class _Record:
-    """The numbers of all requests with the same labels."""
+    """The numbers of all requests that are about the same."""
 
     __slots__ = ("about", "bodies", "codes", "durations", "sizes", "slis")
 
@@ -135,7 +135,10 @@ class RequestMetrics:
         return record
 
     def families(self) -> list[Family]:
-        """The numbers until now."""
+        """The numbers until now. Several records may have the same labels in a family: their numbers are added."""
+        return [merged([family]) for family in self._families()]
+
+    def _families(self) -> list[Family]:
         records = list(self._records.values())
         total = [
             ((*one.about.labels, one.about.dry_run, str(code)), float(count))
@@ -144,11 +147,8 @@ class RequestMetrics:
         ]
         with_dry_run = [((*one.about.labels, one.about.dry_run), one.durations.copy()) for one in records]
         slis = [(one.about.labels, one.slis.copy()) for one in records if not one.about.dry_run]
-        sizes: dict[Labels, list[float]] = {}
-        bodies: dict[Labels, list[float]] = {}
-        for one in records:
-            _add(sizes, one.about.labels, one.sizes)
-            _add(bodies, one.about.body, one.bodies)
+        sizes = [(one.about.labels, one.sizes.copy()) for one in records if one.sizes is not None]
+        bodies = [(one.about.body, one.bodies.copy()) for one in records if one.bodies is not None and any(one.bodies)]
         return [
             Family(
                 "apiserver_request_total", "counter",
@@ -179,12 +179,12 @@ class RequestMetrics:
                 "apiserver_response_sizes", "histogram",
                 "Response size distribution in bytes for each group, version, verb, resource, subresource, scope and "
                 "component.",
-                REQUEST_LABELS, list(sizes.items()), SIZES,
+                REQUEST_LABELS, sizes, SIZES,
             ),
             Family(
                 "apiserver_request_body_size_bytes", "histogram",
                 "Apiserver request body size in bytes broken out by resource and verb.",
-                ("group", "resource", "verb"), list(bodies.items()), BODY_SIZES,
+                ("group", "resource", "verb"), bodies, BODY_SIZES,
             ),
             Family(
                 "authorization_attempts_total", "counter",
@@ -211,12 +211,6 @@ def _user(name: str) -> str:
     if name in _USERS:
         return name
     return "email_id" if "@" in name else OTHER
-
-
-def _add(sums: dict[Labels, list[float]], values: Labels, numbers: list[float] | None) -> None:
-    if numbers is not None and any(numbers):
-        before = sums.get(values)
-        sums[values] = numbers.copy() if before is None else [a + b for a, b in zip(before, numbers, strict=True)]
 
 
 def about_of(exchange: Exchange, catalog: Catalog) -> _About:

@@ -197,6 +197,29 @@ def test_deprecated_versions_are_named_once() -> None:
     assert found == [[(("", "v1", "endpoints", "", ""), 1)]]
 
 
+SAME_LABELS = [
+    ("GET", "/api/v1/namespaces/a/pods/b/log"),
+    ("POST", "/api/v1/namespaces/a/pods/b/log"),
+    ("POST", "/api/v1/namespaces/a/pods"),
+    ("POST", "/api/v1/watch/namespaces/a/pods/b"),
+]
+
+
+def test_no_family_has_the_same_labels_twice() -> None:
+    """Prometheus would refuse all metrics."""
+    observed = metrics()
+    for method, target in SAME_LABELS:
+        exchange = exchange_of(method, target)
+        exchange.received_bytes = 10
+        observed(exchange)
+    assert sorted(numbers(observed, "apiserver_request_total")) == [2, 2]
+    assert all_unique(observed)
+
+
+def all_unique(observed: RequestMetrics) -> bool:
+    return all(len({labels for labels, _ in one.numbers}) == len(one.numbers) for one in observed.families())
+
+
 def test_random_requests_take_no_memory() -> None:
     """10,000 of them have a few dozen records."""
     choose = random.Random(7)
@@ -214,6 +237,7 @@ def test_random_requests_take_no_memory() -> None:
         observed(exchange_of(method, path + query or "/"))
     assert sum(numbers(observed, "apiserver_request_total")) == 10_000
     assert len(observed._records) < 200
+    assert all_unique(observed)
     assert len(observed._known) < 200
 
 
