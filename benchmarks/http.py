@@ -1,6 +1,7 @@
-"""Measures requests over HTTP: `python -m benchmarks.http [--against DIRECTORY]`.
+"""Measures requests over HTTP: `python -m benchmarks.http [--against DIRECTORY | --tls]`.
 
-Starts a server of this checkout, and one of the checkout DIRECTORY to compare with in the same interleaved run. Both
+Starts a server of this checkout, and one to compare with in the same interleaved run: of the checkout DIRECTORY, or
+without TLS, while ours has it. Connections are opened before anything is measured, handshakes included. Both
 store durably in SQLite. This process is the client: each connection sends its next request as soon as the last one is
 answered. Prints the server's processor time per request, in all its threads, as Linux reports it, and requests per
 second, the best of several rounds. `floor` is a request that does nothing (`GET /livez/ping`). Other work on the
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import contextlib
 import json
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -64,6 +67,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+
+    def start(self) -> None:
         self._send_next()
 
     def _send_next(self) -> None:
@@ -102,20 +107,22 @@ def _is_complete(head: bytes, body: bytes) -> bool:
 class Server:
     """A server of a checkout, in its own process. `directory` holds its data."""
 
-    def __init__(self, name: str, checkout: Path, directory: Path) -> None:
+    def __init__(self, name: str, checkout: Path, directory: Path, *options: str) -> None:
         self.name = name
         kubeconfig = directory / f"{name}.kubeconfig"
         package = "noxu" if (checkout / "noxu").is_dir() else "apiserver"  # its name in older checkouts
         command = [sys.executable, "-m", package, "serve", "--data", str(directory / name), "--port", "0"]
         self._process = subprocess.Popen(
-            [*command, "--kubeconfig", str(kubeconfig)], stdout=subprocess.DEVNULL, cwd=checkout
+            [*command, *options, "--kubeconfig", str(kubeconfig)], stdout=subprocess.DEVNULL, cwd=checkout
         )
         while not kubeconfig.exists():
             if self._process.poll() is not None:
                 raise SystemExit(f"the server of {checkout} did not start")
             time.sleep(0.01)
-        url: str = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
-        self._port = int(url.rpartition(":")[2])
+        cluster = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]
+        self._port = int(cluster["server"].rpartition(":")[2])
+        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+        self._tls = ssl.create_default_context(cadata=authority) if authority else None
         self.revisions: dict[str, str] = {}
         """The last resourceVersion that the server returned, by the name of the object."""
 
@@ -123,14 +130,20 @@ class Server:
         tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
-    async def load(self, next_request: NextRequest, clients: int) -> None:
+    async def load(self, next_request: NextRequest, clients: int) -> tuple[float, float]:
+        """Send requests over `clients` connections until there are no more. Returns processor time and time, in seconds."""
         loop = asyncio.get_running_loop()
-        """Send requests over `clients` connections until there are no more."""
         created = [
-            await loop.create_connection(lambda: Connection(next_request, self.revisions), "127.0.0.1", self._port)
+            await loop.create_connection(
+                lambda: Connection(next_request, self.revisions), "127.0.0.1", self._port, ssl=self._tls
+            )
             for _ in range(clients)
         ]
+        cpu, start = self.processor_seconds(), time.perf_counter()
+        for _, connection in created:
+            connection.start()
         await asyncio.gather(*(connection.done for _, connection in created))
+        return self.processor_seconds() - cpu, time.perf_counter() - start
 
     async def send(self, request: Request) -> None:
         requests = iter([request])
@@ -206,10 +219,8 @@ async def measure(server: Server, phase: Phase, round_: int) -> tuple[float, flo
         name = f"o-{round_}-{sent}"
         return phase.request(name, server.revisions.get(name, ""))
 
-    cpu, start = server.processor_seconds(), time.perf_counter()
-    await server.load(next_request, min(phase.clients, phase.requests))
-    seconds = time.perf_counter() - start
-    return 1e6 * (server.processor_seconds() - cpu) / phase.requests, phase.requests / seconds
+    cpu, seconds = await server.load(next_request, min(phase.clients, phase.requests))
+    return 1e6 * cpu / phase.requests, phase.requests / seconds
 
 
 async def prepare(server: Server, listed: int) -> None:
@@ -252,18 +263,21 @@ async def run(servers: list[Server], clients: int, requests: int, rounds: int, l
 
 
 @contextlib.contextmanager
-def started(checkouts: dict[str, Path]) -> Iterator[list[Server]]:
+def started(checkouts: dict[str, tuple[Path, tuple[str, ...]]]) -> Iterator[list[Server]]:
+    """Servers by name: their checkouts, and options."""
     with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
         servers = []
-        for name, checkout in checkouts.items():
-            servers.append(Server(name, checkout, Path(directory)))
+        for name, (checkout, options) in checkouts.items():
+            servers.append(Server(name, checkout, Path(directory), *options))
             stack.callback(servers[-1].stop)
         yield servers
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the processor time of requests.")
-    parser.add_argument("--against", type=Path, help="another checkout to compare with")
+    others = parser.add_mutually_exclusive_group()
+    others.add_argument("--against", type=Path, help="another checkout to compare with")
+    others.add_argument("--tls", action="store_true", help="compare HTTPS with HTTP")
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--requests", type=int, default=1500)
     parser.add_argument("--rounds", type=int, default=3)
@@ -271,7 +285,11 @@ def main() -> None:
     options = parser.parse_args()
     if not Path("/proc/self/schedstat").exists():
         raise SystemExit("this needs Linux, which reports the processor time of the threads of another process")
-    checkouts = {"ours": ROOT} | ({"theirs": options.against.resolve()} if options.against else {})
+    checkouts: dict[str, tuple[Path, tuple[str, ...]]] = {"ours": (ROOT, ())}
+    if options.against:
+        checkouts["theirs"] = (options.against.resolve(), ())
+    if options.tls:
+        checkouts = {"https": (ROOT, ("--tls",)), "http": (ROOT, ())}
     with started(checkouts) as servers:
         asyncio.run(run(servers, options.clients, options.requests, options.rounds, options.listed))
 
