@@ -33,7 +33,7 @@ LIKE_HTTP: Final = frozenset(
     (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")
 )  # net/http's tlsRecordHeaderLooksLikeHTTP
 ANSWER_TO_HTTP: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
-READ_AT_ONCE: Final = 256 * 1024  # bytes; what the event loops read at once
+RECORD: Final = 16 * 1024  # bytes; of no record there is more to read. For 256 KiB the memory costs more than the rest
 SLICE: Final = 0.01  # seconds of the event loop for handshakes, before others have their turn
 LOGGED_EVERY: Final = 1.0  # seconds
 
@@ -314,7 +314,7 @@ class TlsConnection(asyncio.Protocol):
         has_ended = False
         try:
             while self._incoming.pending:  # what is left then is an incomplete record
-                record = self._tls.read(READ_AT_ONCE)
+                record = self._tls.read(RECORD)
                 if not record:
                     has_ended = True
                     break
