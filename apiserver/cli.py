@@ -48,7 +48,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         dest="host",
         metavar="HOST",
         default=DEFAULT_HOST,
-        help="the loopback address to listen on (default: %(default)s)",
+        help="the address to listen on; other addresses than loopback imply TLS and RBAC (default: %(default)s)",
     )
     command.add_argument(
         "--port",
@@ -58,6 +58,18 @@ def _serve(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--secure-port", type=_port, metavar="PORT", help="--port and --tls, as kube-apiserver spells them"
+    )
+    command.add_argument(
+        "--listen",
+        action="append",
+        default=[],
+        type=_place,
+        metavar="unix:PATH|fd:N",
+        help="a further socket: a Unix socket to make, or a socket that the process has inherited, the first of which, if it "
+        "is TCP, takes the place of --host and --port; can be repeated",
+    )
+    command.add_argument(
+        "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
     )
     command.add_argument(
         "--external-hostname",
@@ -499,6 +511,15 @@ def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError("must be a number that is not negative")
     return int(text)
+
+
+def _place(text: str) -> str:
+    from noxu.apiserver.listeners import parse  # rarely given
+
+    try:
+        return str(parse(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _named_certificate(text: str) -> str:

@@ -23,6 +23,10 @@ Profile = Literal["local", "cluster", "envtest"]
 """What a server does by itself: see controllers.manager."""
 
 
+class StartError(Exception):
+    """The server cannot start. The message has the reason and what to do."""
+
+
 class ServiceName(NamedTuple):
     """A service reference in the configuration of a webhook."""
 
@@ -115,6 +119,7 @@ class Config:
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
+    `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
     """
 
     host: str = DEFAULT_HOST
@@ -137,5 +142,7 @@ class Config:
     log: Log = Log()
     tls: Tls | None = None
     external_hostname: str = ""
+    listen: tuple[str, ...] = ()
+    exit_with_parent: bool = False
     cluster_signing_cert_file: Path | None = None
     cluster_signing_key_file: Path | None = None

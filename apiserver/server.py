@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import errno
 import gc
 import logging
+import os
 import shutil
 import signal
 import socket
@@ -20,11 +22,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from aiohttp import web_server
 
-from noxu.apiserver import loading, manifests
+from noxu.apiserver import listeners, loading, manifests
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import Audit, Config
+from noxu.apiserver.config import Audit, Config, Tls
+from noxu.apiserver.config import StartError as StartError
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.controllers.bootstrap import Facts
@@ -41,6 +44,7 @@ from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
+from noxu.apiserver.listeners import Listeners
 from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.observability import logs
 from noxu.apiserver.observability.checks import checks_of
@@ -59,7 +63,6 @@ if TYPE_CHECKING:
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
 STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
-BACKLOG: Final = 1024  # connections that the kernel accepts before the server does
 ACCEPTED_AT_ONCE: Final = (
     32  # connections; each takes 80 µs of the event loop, and its first request five times as long
 )
@@ -71,10 +74,6 @@ three times 20,000 at most. One of generation 2, which visits all, waits for fou
 """
 
 log = logging.getLogger("noxu")
-
-
-class StartError(Exception):
-    """The server cannot start. The message has the reason and what to do."""
 
 
 async def open_store(config: Config) -> Store:
@@ -100,6 +99,7 @@ class Server:
 
     plane: ControlPlane
     app: App
+    listeners: Listeners
 
     def __init__(
         self,
@@ -133,14 +133,14 @@ class Server:
 
     async def _start(self) -> None:
         controllers = _controllers_of(self.config)
+        self.listeners = self._closing.enter_context(listeners.opened(self.config))
+        self.config = protected(self.config, on_loopback=self.listeners.on_loopback)
         authentication = _authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
-        listener = listen(self.config.host, self.config.port)
-        self._closing.callback(listener.close)
         outgoing = WebhookClient({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
-        self.secured = await self._secure(listener, store)
+        self.secured = await self._secure(store)
         if self.secured is not None:
             found = self.secured.authenticators(self.config.authentication)
             authentication = authentication._replace(certificates=found)
@@ -152,7 +152,7 @@ class Server:
             caller=outgoing,
             event_ttl=self.config.event_ttl,
             controllers=controllers,
-            facts=Facts(listener.getsockname()[1], socket.gethostname(), self.identifiers.new_uid(), host_address()),
+            facts=self._facts(),
             root_ca="" if self.secured is None else self.secured.certificate_authority.decode(),
             admission_plugins=self.config.admission_plugins,
             foreign=_foreign_kinds(self.config.kinds),
@@ -168,12 +168,11 @@ class Server:
         except LoadError as error:
             raise StartError(str(error)) from None
         await in_background(self._closing, compact_periodically(store), "compaction")
-        await self._serve(listener)
+        await self._serve()
 
-    async def _serve(self, listener: socket.socket) -> None:
-        host, port = listener.getsockname()[:2]
-        host = self.config.external_hostname or host
-        authority = f"{f'[{host}]' if ':' in host else host}:{port}"
+    async def _serve(self) -> None:
+        host = self.config.external_hostname or reachable(self.listeners.address)
+        authority = f"{f'[{host}]' if ':' in host else host}:{self.listeners.port}"
         self.url = f"http://{authority}" if self.secured is None else f"https://{authority}"
         plane = self.plane
         checks = checks_of(plane.store_health, plane.log_health, plane.all_controllers, lambda: self.is_stopping)
@@ -201,7 +200,7 @@ class Server:
         self.app = app = App(
             backend,
             documents,
-            traces_=Traces(),  # the listener is on loopback
+            traces_=Traces() if self.listeners.on_loopback else None,
             authenticator=plane.authenticator,
             sinks=await self._sinks(),
             audit_log=await self._audit_log(),
@@ -214,12 +213,18 @@ class Server:
         at_once = 1 if isinstance(loop, asyncio.SelectorEventLoop) else ACCEPTED_AT_ONCE
         connection = partial(Connection, requests, loop, app.unsent, app.incoming, app.connections)
         accept = connection if self.secured is None else await self._tls_connection(self.secured, connection)
-        server = await loop.create_server(accept, sock=listener, backlog=at_once)
-        listener.listen(BACKLOG)  # asyncio has one number for both
+        servers = []
+        for listener in (self.listeners.main, *self.listeners.others):
+            if listener.family == socket.AF_UNIX:  # without TLS: only its owner can connect
+                servers.append(await loop.create_unix_server(connection, sock=listener, backlog=at_once))
+            else:
+                servers.append(await loop.create_server(accept, sock=listener, backlog=at_once))
+            listener.listen(listeners.BACKLOG)  # asyncio has one number for both
 
         async def stop() -> None:
             self.is_stopping = True
-            server.close()
+            for server in servers:
+                server.close()
             app.end_watches()
             while app.unsent.disconnect_stalled():
                 pass
@@ -253,7 +258,7 @@ class Server:
         except OSError as error:
             raise StartError(f"cannot write the audit log {config.log_path}: {error.strerror or error}") from None
 
-    async def _secure(self, listener: socket.socket, store: Store) -> Secured | None:
+    async def _secure(self, store: Store) -> Secured | None:
         """Make or read the certificates. Raises StartError."""
         if self.config.tls is None:
             return None
@@ -261,7 +266,9 @@ class Server:
         from noxu.apiserver.security.certificates import TlsError
 
         try:
-            return server_tls.secure(self.config, self.config.tls, listener.getsockname()[0], own_addresses())
+            return server_tls.secure(
+                self.config, self.config.tls, [] if self.listeners.on_loopback else listeners.own_names()
+            )
         except TlsError as error:
             await store.close()
             raise StartError(str(error)) from None
@@ -283,6 +290,13 @@ class Server:
             app.connections,
         )
 
+    def _facts(self) -> Facts:
+        """What the server knows about itself. Its address is the one on which it listens, if that is a single one."""
+        address = self.listeners.address
+        if is_loopback(address) or address != reachable(address) or ":" in address:
+            address = listeners.host_address()
+        return Facts(self.listeners.port, socket.gethostname(), self.identifiers.new_uid(), address)
+
     def access(self) -> Access:
         """What its administrator needs to use the server, for a kubeconfig."""
         if self.secured is not None:
@@ -301,47 +315,18 @@ def own_version() -> str:
     return metadata.version("noxu")
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket on a loopback address: the server speaks plain HTTP. Raises StartError."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise StartError(f"--host {host}: {error.strerror or error}") from None
-    family, _, _, _, address = found[0]
-    if not is_loopback(str(address[0])):
-        raise StartError(
-            f"--host {host} is not a loopback address: others could use this server without TLS and authentication, "
-            "which it does not have yet. Use 127.0.0.1, and a tunnel (ssh -L) to reach it from elsewhere"
-        )
-    try:
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except OSError as error:
-        hint = ": another server is using it; choose another --port, or 0 for a free one" if error.errno == 98 else ""
-        raise StartError(f"cannot listen on {host}:{port}{hint or f': {error.strerror}'}") from None
+def reachable(address: str) -> str:
+    """An address by which this machine reaches a server that listens on `address`, which may mean all addresses."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - nothing is bound
 
 
-def host_address() -> str:
-    """The IPv4 address from which this host would send a packet to another network, "" without such a route.
-
-    No packet is sent: the kernel selects the address when a datagram socket is connected.
-    """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # TEST-NET-1, which is for documentation (RFC 5737)
-        except OSError:
-            return ""
-        address: str = probe.getsockname()[0]
-    return "" if is_loopback(address) else address
-
-
-def own_addresses() -> list[str]:
-    """The name of this host, and its addresses as far as they can be found."""
-    name = socket.gethostname()
-    try:
-        found = [str(each[4][0]) for each in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
-    except OSError:
-        found = []
-    return [name, *filter(None, [host_address(), *found])]
+def protected(config: Config, *, on_loopback: bool) -> Config:
+    """The configuration with what others' access requires: TLS in the profile cluster and off loopback, RBAC off loopback."""
+    if config.tls is None and (config.profile == "cluster" or not on_loopback):
+        config = dataclasses.replace(config, tls=Tls())
+    if config.authorization_modes is None and not on_loopback:
+        config = dataclasses.replace(config, authorization_modes=(RBAC,))
+    return config
 
 
 def _controllers_of(config: Config) -> Sequence[str]:
@@ -453,6 +438,7 @@ def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
 
 def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError."""
+    parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
     try:
         documents = loading.ready(manifests.checked(manifests.read_paths(config.files)))
@@ -460,7 +446,7 @@ def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> Serv
         raise StartError(str(error)) from None
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, documents, out))
+        return runner.run(_main(config, documents, out, parent))
 
 
 def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -481,9 +467,11 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-async def _main(config: Config, documents: list[Document], out: Callable[[str], object]) -> Server:
+async def _main(config: Config, documents: list[Document], out: Callable[[str], object], parent: int) -> Server:
+    """`parent`: the process with which the server stops, 0 for none."""
     stop = asyncio.Event()
     asyncio.get_running_loop().set_exception_handler(_report)
+    watching = asyncio.ensure_future(_stop_with(parent, stop)) if parent else None
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with reserved_kubeconfig(config) as path:
@@ -500,7 +488,17 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
             out(banner(config, server.url, path))
             sys.stdout.flush()
             await stop.wait()
+    if watching is not None:
+        watching.cancel()
     return server
+
+
+async def _stop_with(parent: int, stop: asyncio.Event) -> None:
+    from noxu.apiserver.parent import ended
+
+    await ended(parent)
+    log.info("the server stops: the process that has started it has ended")
+    stop.set()
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.config import Authentication, Config, Tls
 from noxu.apiserver.kubeconfig import Access
 from noxu.apiserver.security import pki
@@ -63,9 +62,9 @@ class Secured(NamedTuple):
         return Access(url, self.certificate_authority, client.certificate, client.key)
 
 
-def secure(config: Config, tls: Tls, address: str, own_addresses: Sequence[str]) -> Secured:
-    """The certificates of a server that listens on this address of the host. Raises TlsError."""
-    names = names_of(config, address, own_addresses)
+def secure(config: Config, tls: Tls, own_names: Sequence[str]) -> Secured:
+    """The certificates of a server that is also reached by these names and addresses of its host. Raises TlsError."""
+    names = names_of(config, own_names)
     made = pki.in_memory(names, _now) if config.data is None else pki.kept(config.data / pki.DIRECTORY, names, _now)
     default = _files(tls, made)
     material = Material(
@@ -81,14 +80,13 @@ def secure(config: Config, tls: Tls, address: str, own_addresses: Sequence[str])
     return Secured(found, made.authority, made.authority.certificate if default is None else found.certificate)
 
 
-def names_of(config: Config, address: str, own_addresses: Sequence[str]) -> tuple[str, ...]:
+def names_of(config: Config, own_names: Sequence[str]) -> tuple[str, ...]:
     """The names and addresses of the server, for its certificate. Raises TlsError."""
     given = [name for name in (config.host, config.external_hostname) if name]
     for name in given:
         if not _is_name(name):
             raise TlsError(f"{name} is neither a DNS name nor an address, so no certificate can have it")
-    own = [address] if is_loopback(address) else filter(_is_name, own_addresses)
-    names = map(_normal, (*LOCAL, *SERVICE, *given, *own))
+    names = map(_normal, (*LOCAL, *SERVICE, *given, *filter(_is_name, own_names)))
     return tuple(dict.fromkeys(name for name in names if not _is_unspecified(name)))
 
 

@@ -18,7 +18,7 @@ import pytest
 from aiohttp import web_protocol, web_server
 
 from noxu.apiserver import server as server_module
-from noxu.apiserver.config import Config
+from noxu.apiserver.config import Config, Tls
 from noxu.apiserver.controllers import controller as engine
 from noxu.apiserver.http import connection, unsent
 from noxu.apiserver.http.incoming import Incoming
@@ -30,8 +30,7 @@ from noxu.apiserver.server import (
     StartError,
     banner,
     compact_periodically,
-    host_address,
-    listen,
+    protected,
     reserved_kubeconfig,
 )
 from noxu.storage.memory import MemoryStore
@@ -45,29 +44,6 @@ from tests.timing import eventually_async, hang_guard, loop_turns
 async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     async with serving(monkeypatch) as running:
         yield running
-
-
-# -- the address of the host
-
-
-class _Probe(socket.socket):
-    """A datagram socket of a host with one address; "": it has no route."""
-
-    address = ""
-
-    def connect(self, address: object) -> None:
-        if not self.address:
-            raise OSError("Network is unreachable")
-
-    def getsockname(self) -> tuple[str, int]:
-        return self.address, 50_000
-
-
-@pytest.mark.parametrize(("has", "found"), [("192.0.2.7", "192.0.2.7"), ("127.0.0.1", ""), ("", "")])
-def test_the_address_of_the_host_is_not_on_loopback(monkeypatch: pytest.MonkeyPatch, has: str, found: str) -> None:
-    monkeypatch.setattr(_Probe, "address", has)
-    monkeypatch.setattr(socket, "socket", _Probe)
-    assert host_address() == found
 
 
 # -- readyz
@@ -158,35 +134,24 @@ async def test_compaction_continues_after_a_failure(
     assert await compacting.interval() == first
 
 
-# -- addresses
+# -- what access from elsewhere requires
 
-REFUSED_HOSTS: list[tuple[str, str]] = [
-    ("all addresses", "0.0.0.0"),
-    ("all IPv6 addresses", "::"),
-    ("another machine", "192.0.2.1"),
+
+PROTECTED: list[tuple[str, Config, bool, tuple[Tls | None, tuple[str, ...] | None]]] = [
+    ("on loopback nothing", Config(), True, (None, None)),
+    ("off loopback TLS and RBAC", Config(), False, (Tls(), ("RBAC",))),
+    ("off loopback TLS and the given modes", Config(authorization_modes=("AlwaysAllow",)), False, (Tls(), ("AlwaysAllow",))),
+    ("off loopback the given TLS", Config(tls=Tls(directory=Path("a"))), False, (Tls(directory=Path("a")), ("RBAC",))),
+    ("in the profile cluster TLS", Config(profile="cluster"), True, (Tls(), None)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", [row[1] for row in REFUSED_HOSTS], ids=[row[0] for row in REFUSED_HOSTS])
-def test_other_addresses_than_loopback_are_refused(host: str) -> None:
-    with pytest.raises(StartError, match="is not a loopback address"):
-        listen(host, 0)
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_loopback_addresses(host: str) -> None:
-    with contextlib.closing(listen(host, 0)) as listener:
-        assert listener.getsockname()[1] > 0
-
-
-def test_a_port_that_is_in_use() -> None:
-    with contextlib.closing(listen("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        with pytest.raises(StartError) as raised:
-            listen("127.0.0.1", port)
-    assert str(raised.value) == (
-        f"cannot listen on 127.0.0.1:{port}: another server is using it; choose another --port, or 0 for a free one"
-    )
+@pytest.mark.parametrize(
+    ("config", "on_loopback", "expected"), [row[1:] for row in PROTECTED], ids=[row[0] for row in PROTECTED]
+)
+def test_what_is_required(config: Config, on_loopback: bool, expected: object) -> None:
+    found = protected(config, on_loopback=on_loopback)
+    assert (found.tls, found.authorization_modes) == expected
 
 
 # -- kubeconfig

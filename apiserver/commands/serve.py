@@ -39,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
         log=Log(options.log, _level(options), options.log_requests),
         tls=options.tls,
         external_hostname=options.external_hostname,
+        listen=tuple(options.listen),
+        exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,
     )

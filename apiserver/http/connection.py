@@ -244,8 +244,9 @@ def allow_unsent(request: web_request.BaseRequest, size: int) -> None:
 def _limit_unsent(transport: asyncio.Transport) -> None:
     """Make writers wait while bytes are unsent. Without the second limit the kernel buffers megabytes."""
     transport.set_write_buffer_limits(high=0)
-    if _TCP_NOTSENT_LOWAT is not None:
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, KERNEL_UNSENT)
+    peer = transport.get_extra_info("socket")
+    if _TCP_NOTSENT_LOWAT is not None and peer.family in (socket.AF_INET, socket.AF_INET6):
+        peer.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, KERNEL_UNSENT)
 
 
 def _head_in(data: bytes) -> int:
