@@ -64,9 +64,8 @@ def _serve(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_place,
-        metavar="unix:PATH|fd:N",
-        help="a further socket: a Unix socket to make, or a socket that the process has inherited, the first of which, if it "
-        "is TCP, takes the place of --host and --port; can be repeated",
+        metavar="PLACE",
+        help="a further socket: unix:PATH, a Unix socket to make, or fd:N, one that the process has inherited; can be repeated",
     )
     command.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"

@@ -543,6 +543,7 @@ def banner(config: Config, url: str, path: Path) -> str:
     )
     return (
         f"Noxu serves the Kubernetes API at {url}\n"
+        f"{''.join(f'  also at     {place}{chr(10)}' for place in config.listen)}"
         f"  data        {location}\n"
         f"  kubeconfig  {path}\n\n"
         f"  export KUBECONFIG={path.resolve()}\n"

@@ -28,7 +28,7 @@ REFUSED: list[tuple[str, str, str]] = [
     ("another kubeconfig", "--memory --kubeconfig file", "file exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"),
     ("a kubeconfig in a file", "--memory --kubeconfig file/x", "cannot write the kubeconfig file/x: File exists; choose another --kubeconfig"),
     ("a kubeconfig that is a directory", "--memory --kubeconfig .", "cannot write the kubeconfig .: Is a directory; choose another --kubeconfig"),
-    ("an address that is not loopback", "--memory --host 0.0.0.0", "--host 0.0.0.0 is not a loopback address: others could use this server without TLS and authentication, which it does not have yet. Use 127.0.0.1, and a tunnel (ssh -L) to reach it from elsewhere"),
+
     ("an unknown host name", "--memory --host unknown.invalid", "--host unknown.invalid: "),
 ]  # fmt: skip
 
@@ -137,6 +137,34 @@ def test_https_with(here: Path, run: Make, arguments: list[str]) -> None:
     assert (process.returncode, err) == (0, "")
     assert "PRIVATE" not in out
     assert not (here / "k").exists()
+
+
+def test_a_server_stops_with_the_process_that_has_started_it(here: Path) -> None:
+    program = (
+        "import subprocess, sys, time\n"
+        "subprocess.Popen([sys.executable, '-m', 'noxu', 'serve', '--memory', '--port', '0', '--kubeconfig', 'k', "
+        "'--exit-with-parent'])\ntime.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=_environment(),
+    ) as parent:
+        _until_written(here / "k")
+        parent.kill()
+        out, err = parent.communicate(timeout=HANGS_AFTER)
+    assert out.endswith("Press Ctrl-C to stop the server.\n")
+    assert "the server stops: the process that has started it has ended" in err
+    assert not (here / "k").exists()
+
+
+@pytest.mark.parametrize("place", ["tcp:1", "unix:", "fd:x"])
+def test_a_place_that_is_none(run: Make, place: str) -> None:
+    ran = run(f"serve --listen {place}")
+    assert ran.err.splitlines()[-1] == "noxu serve: error: argument --listen: must be unix:PATH or fd:NUMBER"
 
 
 ENDS: list[tuple[str, str, str]] = [
