@@ -26,16 +26,22 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 class Process:
     """A server that stores below `directory`. `cpu_seconds` is the processor time of its start.
 
-    `command` runs the server; `serve` and its options are appended. The default is `python -m noxu`. In the profile
+    `command` runs the server; `serve` and its options are appended, with further `options`. The default is `python -m noxu`. In the profile
     envtest no controller adds objects to namespaces.
     """
 
     def __init__(
-        self, directory: Path, port: int, command: Sequence[str] = ("-m", "noxu"), *, profile: str = "envtest"
+        self,
+        directory: Path,
+        port: int,
+        command: Sequence[str] = ("-m", "noxu"),
+        *,
+        profile: str = "envtest",
+        options: Sequence[str] = (),
     ) -> None:
         self.directory, self.port = directory, port
         (directory / "tmp").mkdir(exist_ok=True)
-        arguments = ["serve", "--data", str(directory / "data"), "--port", str(port), "--profile", profile]
+        arguments = ["serve", "--data", str(directory / "data"), "--port", str(port), "--profile", profile, *options]
         self.process = subprocess.Popen(
             [sys.executable, *command, *arguments, "--kubeconfig", str(directory / "kubeconfig")],
             cwd=ROOT,
