@@ -1,4 +1,7 @@
-# A small image of the server. Plain HTTP is for loopback only, so run it with the host's network (see docker-compose.yml).
+# A small image of the server. It listens on all addresses of its container, so it serves HTTPS, and RBAC grants rights:
+#   docker run --name noxu -p 127.0.0.1:6440:6440 IMAGE
+#   docker cp noxu:/data/kubeconfig . && kubectl --kubeconfig kubeconfig get namespaces
+# docker-compose.yml gives it a name that other containers reach.
 #
 # Everything that pip installs is pinned with hashes in requirements/. The base image is a tag: a digest is an argument,
 #   docker build --build-arg BASE=python:3.13-slim@sha256:… .
@@ -25,6 +28,7 @@ RUN useradd --create-home noxu && install -d -o noxu /data
 ENV PATH=/opt/noxu/bin:$PATH
 USER noxu
 VOLUME /data
+EXPOSE 6440
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["noxu"]
-CMD ["serve", "--data", "/data"]
+CMD ["serve", "--data", "/data", "--host", "0.0.0.0"]

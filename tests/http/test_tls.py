@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import queue
 import shutil
 import ssl
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from base64 import b64decode
@@ -17,11 +21,16 @@ import pytest
 from aiohttp import web_request
 
 from noxu.apiserver.commands.api_client import ApiClient, endpoint_from_kubeconfig
+from noxu.apiserver.config import Config, Tls
 from noxu.apiserver.http.app import App
-from noxu.apiserver.security.certificates import names_in, parse
+from noxu.apiserver.security import tls
+from noxu.apiserver.security.certificates import names_in, new_authority, parse
+from noxu.apiserver.server import Server
 from noxu.apiserver.testing.handle import Noxu
 from tests.controllers.test_certificate_signing import asked
 from tests.hostile.raw_http import Target
+from tests.security.handshakes import client_context
+from tests.security.test_tls import self_signed, written
 from tests.timing import eventually
 
 
@@ -145,3 +154,97 @@ HOSTS: list[tuple[str, dict[str, str], int]] = [
 @pytest.mark.parametrize(("headers", "status"), [row[1:] for row in HOSTS], ids=[row[0] for row in HOSTS])
 def test_a_request_for(noxu: Noxu, headers: dict[str, str], status: int) -> None:
     assert Target.of(noxu).send("GET", "/version", headers=headers).status == status
+
+
+# -- certificates that are configured
+
+
+def whoami(target: Target) -> tuple[int, str, list[str]]:
+    reply = target.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", b"{}")
+    user = reply.json.get("status", {}).get("userInfo", {})
+    return reply.status, user.get("username", ""), user.get("groups", [])
+
+
+def test_a_self_signed_certificate_without_extensions_that_is_the_ca_of_clients_is_a_user(tmp_path: Path) -> None:
+    identity = self_signed("kubeapitest", "system:masters")
+    written(tmp_path, "client", identity)
+    config = Config(port=0, tls=Tls(client_authority=tmp_path / "client.crt"), authorization_modes=("RBAC",))
+    with serving(config) as server:
+        context = client_context(server.access().certificate_authority, identity)
+        found = whoami(Target(server.url, context))
+    assert found == (201, "kubeapitest", ["system:masters", "system:authenticated"])
+
+
+def test_a_certificate_for_servers_is_no_user(tmp_path: Path) -> None:
+    authority = new_authority()
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    config = Config(port=0, tls=Tls(client_authority=tmp_path / "ca.crt"))
+    with serving(config) as server:
+        trusted = server.access().certificate_authority
+        target = Target(server.url, client_context(trusted, authority.issue_server(["kubernetes-admin"])))
+        with pytest.raises(ssl.SSLError):
+            whoami(target)
+        target.tls = client_context(trusted, authority.issue_client("bob", ["system:masters"]))
+        assert whoami(target)[1] == "bob"
+
+
+def test_a_replaced_certificate_is_used_for_new_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "RELOAD_EVERY", 0.02)
+    first, second = new_authority(), new_authority()
+    written(tmp_path, "apiserver", first.issue_server(["127.0.0.1"]))
+    config = Config(port=0, tls=Tls(directory=tmp_path), authorization_modes=("RBAC",))
+    with serving(config) as server:
+        old = Target(server.url, client_context(first.certificate))
+        new = Target(server.url, client_context(second.certificate))
+        assert old.send("GET", "/livez").status == 200
+        with old.connect() as kept:
+            written(tmp_path, "apiserver", second.issue_server(["127.0.0.1"]))
+            eventually(lambda: is_trusted(new))
+            assert not is_trusted(old)
+            kept.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert kept.recv(12) == b"HTTP/1.1 200"
+
+
+def is_trusted(target: Target) -> bool:
+    try:
+        return target.send("GET", "/livez").status == 200
+    except ssl.SSLCertVerificationError:
+        return False
+
+
+def test_a_certificate_directory_is_filled_once(tmp_path: Path) -> None:
+    seen = set()
+    for _ in range(2):
+        with serving(Config(port=0, tls=Tls(directory=tmp_path), authorization_modes=("RBAC",))) as server:
+            trusted = server.access().certificate_authority
+            assert Target(server.url, client_context(trusted)).send("GET", "/livez").status == 200
+            seen.add(trusted)
+    assert len(seen) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["apiserver.crt", "apiserver.key"]
+
+
+@contextlib.contextmanager
+def serving(config: Config) -> Iterator[Server]:
+    """A server with this configuration, in a thread."""
+    started: queue.Queue[tuple[Server | BaseException, asyncio.AbstractEventLoop, asyncio.Event]] = queue.Queue()
+
+    async def serve() -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            async with Server(config) as server:
+                started.put((server, loop, stop))
+                await stop.wait()
+        except BaseException as error:
+            started.put((error, loop, stop))
+            raise
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    server, loop, stop = started.get()
+    try:
+        assert isinstance(server, Server), server
+        yield server
+    finally:
+        if isinstance(server, Server):
+            loop.call_soon_threadsafe(stop.set)
+        thread.join()
