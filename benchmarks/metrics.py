@@ -18,6 +18,7 @@ from noxu.apiserver.http.request import parse_target
 from noxu.apiserver.http.request_metrics import RequestMetrics
 from noxu.apiserver.instruments import Family
 from noxu.apiserver.observability.metrics import render
+from noxu.apiserver.registry.access import ALLOWED, ANONYMOUS
 from noxu.apiserver.registry.draft import Outcome
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.storage.memory import MemoryStore
@@ -44,6 +45,8 @@ def exchange_of(method: str, target: str) -> Any:
         outcome=Outcome(),
         sent_bytes=3000,
         received_bytes=3000,
+        user=ANONYMOUS,
+        decision=ALLOWED,
     )
 
 
