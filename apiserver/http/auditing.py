@@ -60,7 +60,7 @@ def begin(log: AuditLog, exchange: Exchange, user: User) -> Record | None:
 
 
 def _complete(exchange: Exchange, record: Record) -> None:
-    found = _annotations(exchange)
+    found = _annotations(exchange, record)
     if record.status is None:
         record.status = _status_of(exchange.error)
     if is_long_running(exchange):
@@ -68,9 +68,10 @@ def _complete(exchange: Exchange, record: Record) -> None:
     record.completed(exchange.code, exchange.now(), found, exchange.outcome.sent, panicked=exchange.panicked)
 
 
-def _annotations(exchange: Exchange) -> Object:
+def _annotations(exchange: Exchange, record: Record) -> Object:
     deprecated = "routed" in exchange.times and bool(exchange.resource.deprecation_text)
-    return annotations_of(exchange.decision, exchange.outcome.audit_annotations, deprecated=deprecated)
+    level, admission = record.recording.level, exchange.outcome.audit_annotations
+    return annotations_of(level, exchange.decision, admission, deprecated=deprecated)
 
 
 def _status_of(error: ApiError | None) -> Object | None:
@@ -89,7 +90,7 @@ def is_long_running(exchange: Exchange) -> bool:
 
 def observe_start(exchange: Exchange, record: Record) -> None:
     """The head of the answer to a watch has been sent."""
-    record.started(exchange.code, exchange.now(), _annotations(exchange))
+    record.started(exchange.code, exchange.now(), _annotations(exchange, record))
 
 
 def observe_body(exchange: Exchange, record: Record, body: bytes) -> None:

@@ -38,7 +38,7 @@ def first_event(
     asked: Attributes,
     source_ips: Iterable[str],
     user_agent: str,
-    received: str,
+    received: datetime,
 ) -> Object:
     """An event with what is known when the request arrives. Each stage is a copy with `stage`, `stageTimestamp` and more."""
     event: Object = {
@@ -62,16 +62,6 @@ def first_event(
     event["requestReceivedTimestamp"] = event["stageTimestamp"] = received
     event["annotations"] = None
     return event
-
-
-_OPTIONAL: Final = (
-    "impersonatedUser",
-    "authenticationMetadata",
-    "responseStatus",
-    "requestObject",
-    "responseObject",
-    "annotations",
-)
 
 
 @lru_cache(maxsize=256)
@@ -132,13 +122,20 @@ def micro_time(moment: datetime) -> str:
 # -- lines ------------------------------------------------------------------------------------------------------------
 
 
+_TIMES: Final = ("requestReceivedTimestamp", "stageTimestamp")
+_JSON: Final = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+
+
 def json_line(event: Object) -> bytes:
     """The event as encoding/json writes it: without empty fields, HTML characters escaped, a line end at the end."""
-    present = {name: value for name, value in event.items() if value is not None or name not in _OPTIONAL}
+    present = {name: value for name, value in event.items() if value is not None}
+    for name in _TIMES:
+        if name in present and not present[name].microsecond:
+            present[name] = micro_time(present[name])  # orjson would leave out the zeros
     try:
-        line = orjson.dumps(present, option=orjson.OPT_APPEND_NEWLINE)
+        line = orjson.dumps(present, option=_JSON)
     except TypeError:  # bytes of the client that are no UTF-8
-        line = orjson.dumps(_in_utf8(present), option=orjson.OPT_APPEND_NEWLINE)
+        line = orjson.dumps(_in_utf8(present), option=_JSON)
     return codec.escape_html(line)
 
 
@@ -174,7 +171,7 @@ def legacy_line(event: Object) -> bytes:
         ("uri", event["requestURI"]),
         ("response", str(status["code"]) if status else "<deferred>"),
     )
-    received = event["requestReceivedTimestamp"][:-1].rstrip("0").rstrip(".")
+    received = micro_time(event["requestReceivedTimestamp"])[:-1].rstrip("0").rstrip(".")
     text = f"{received}Z AUDIT: {' '.join(f'{name}={quote(value)}' for name, value in pairs)}\n"
     return text.encode("utf-8", "backslashreplace")
 

@@ -20,7 +20,7 @@ from noxu.apiserver.go.duration import format_duration
 from noxu.apiserver.instruments import Counter, Family
 from noxu.apiserver.registry.access import Attributes, Decision, User
 from noxu.apiserver.security import audit
-from noxu.apiserver.security.audit import Body, micro_time
+from noxu.apiserver.security.audit import Body
 from noxu.apiserver.security.audit_policy import (
     COMPLETE,
     LEVEL_NAMES,
@@ -37,6 +37,7 @@ SLOW: Final = 0.5  # seconds from which on the duration of a request is annotate
 MODES: Final = ("batch", "blocking", "blocking-strict")
 
 _CLOSED_EARLY: Final[Object] = {"status": "Success", "message": "Connection closed early"}
+_PATCHES: Final = "patch.webhook.admission.k8s.io/"
 _LINE_WEIGHT: Final = 1024  # bytes, about
 
 
@@ -80,7 +81,7 @@ class AuditLog:
         self._levels.add((LEVEL_NAMES[recording.level],))
         if recording.level is Level.NONE:
             return None
-        event = audit.first_event(recording, audit_id, uri, asked, source_ips, user_agent, micro_time(now))
+        event = audit.first_event(recording, audit_id, uri, asked, source_ips, user_agent, now)
         return Record(self, recording, asked, event, now)
 
     def families(self) -> list[Family]:
@@ -185,16 +186,21 @@ class Record:
         more: Object = {
             "stage": stage,
             "responseStatus": audit.response_status(code, status),
-            "stageTimestamp": micro_time(now),
+            "stageTimestamp": now,
         }
         if annotations:
             more["annotations"] = dict(sorted(annotations.items()))
         self._log.write(self._event | more, self)
 
 
-def annotations_of(decision: Decision | None, admission: dict[str, str], *, deprecated: bool) -> Object:
-    """The annotations of an event: of authorization, of admission, of deprecated versions."""
+def annotations_of(level: Level, decision: Decision | None, admission: dict[str, str], *, deprecated: bool) -> Object:
+    """The annotations of an event: of authorization, of admission, of deprecated versions.
+
+    The patches of webhooks are content, so they need the level Request (the dispatcher's AddAnnotationWithLevel).
+    """
     found: Object = dict(admission)
+    if level < Level.REQUEST and admission:
+        found = {key: value for key, value in admission.items() if not key.startswith(_PATCHES)}
     if decision is not None:
         failed = bool(decision.error) and not decision.allowed  # then nothing was decided
         found["authorization.k8s.io/reason"] = "internal error" if failed else decision.reason

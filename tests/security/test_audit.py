@@ -64,6 +64,16 @@ def test_an_event_has_the_fields_of_upstream_in_their_order() -> None:
     ]
 
 
+def test_times_have_microseconds_even_if_they_are_zero() -> None:
+    log, lines = log_of()
+    record = log.record(PODS, "id", "/", [], "", NOW.replace(microsecond=0))
+    assert record is not None
+    record.completed(200, NOW, {})
+    [event] = lines.events
+    assert event["requestReceivedTimestamp"] == "2026-01-02T03:04:05.000000Z"
+    assert event["stageTimestamp"] == "2026-01-02T03:04:05.000678Z"
+
+
 def test_the_stages_of_a_watch() -> None:
     log, lines = log_of()
     record = record_of(log)
@@ -158,7 +168,19 @@ def test_a_request_without_a_user_has_an_empty_one() -> None:
 def test_annotations(
     decision: Decision | None, admission: dict[str, str], deprecated: bool, expected: dict[str, str]
 ) -> None:
-    assert annotations_of(decision, admission, deprecated=deprecated) == expected
+    assert annotations_of(Level.METADATA, decision, admission, deprecated=deprecated) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"), [(Level.METADATA, False), (Level.REQUEST, True), (Level.REQUEST_RESPONSE, True)]
+)
+def test_the_patch_of_a_webhook_is_content(level: Level, shown: bool) -> None:
+    patch, mutation = (
+        "patch.webhook.admission.k8s.io/round_0_index_0",
+        "mutation.webhook.admission.k8s.io/round_0_index_0",
+    )
+    found = annotations_of(level, None, {patch: "canary", mutation: "yes"}, deprecated=False)
+    assert (patch in found, mutation in found) == (shown, True)
 
 
 @pytest.mark.parametrize(
