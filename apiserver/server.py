@@ -59,6 +59,7 @@ from noxu.storage.types import OpenError, Revision, Unavailable
 
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
+    from noxu.apiserver.http.tls import Handshakes
     from noxu.apiserver.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
@@ -114,6 +115,7 @@ class Server:
         self.identifiers = identifiers
         self.url = ""
         self.secured: Secured | None = None
+        self._handshakes: Handshakes | None = None
         self.is_stopping = False
         self._token = ""  # of the administrator, random
         self._closing = contextlib.AsyncExitStack()
@@ -225,6 +227,8 @@ class Server:
             self.is_stopping = True
             for server in servers:
                 server.close()
+            if self._handshakes is not None:
+                self._handshakes.abort()
             app.end_watches()
             while app.unsent.disconnect_stalled():
                 pass
@@ -281,14 +285,8 @@ class Server:
 
         await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
         app = self.app
-        return partial(
-            TlsConnection,
-            connection,
-            secured.tls.context,
-            Handshakes(app.handshake_errors),
-            app.incoming,
-            app.connections,
-        )
+        self._handshakes = handshakes = Handshakes(app.handshake_errors)
+        return partial(TlsConnection, connection, secured.tls.context, handshakes, app.incoming, app.connections)
 
     def _facts(self) -> Facts:
         """What the server knows about itself. Its address is the one on which it listens, if that is a single one."""

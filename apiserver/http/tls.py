@@ -46,8 +46,21 @@ class Handshakes:
     def __init__(self, errors: Counter | None = None) -> None:
         self._errors = errors
         self._waiting: deque[Callable[[], None]] = deque()
+        self._connections: set[TlsConnection] = set()
         self._logged = -LOGGED_EVERY
         self._not_logged = 0
+
+    def begin(self, client: TlsConnection) -> None:
+        self._connections.add(client)
+
+    def end(self, client: TlsConnection) -> None:
+        """The handshake is complete, or the client is gone."""
+        self._connections.discard(client)
+
+    def abort(self) -> None:
+        """Disconnect all clients whose handshakes are incomplete."""
+        for client in list(self._connections):
+            client.abort()
 
     def soon(self, step: Callable[[], None]) -> None:
         """Take a step when those before it have been taken."""
@@ -195,17 +208,19 @@ class TlsConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._above_transport: TlsTransport
         self._timer: asyncio.TimerHandle | None = None
+        self._has_half_a_record = False
 
     # -- the socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self._timer = self._loop.call_later(connection.HEAD_DEADLINE, self.abort)
+        self._handshakes.begin(self)
         self._connections.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._end_handshake()
+        self._end_handshake()  # if it is not complete; if it is, nothing is left of it but perhaps half a record
         if self._above is not None:
             self._above.connection_lost(exc)
 
@@ -223,7 +238,12 @@ class TlsConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._above is not None:
             self._incoming.write(data)
-            self._decrypt(self._above)
+            if not self._decrypt(self._above):
+                self._counted.add(self, len(data))
+                self._has_half_a_record = True
+            elif self._has_half_a_record:
+                self._counted.end(self)
+                self._has_half_a_record = False
             return
         if self._transport is None or self._transport.is_closing():
             return
@@ -297,6 +317,7 @@ class TlsConnection(asyncio.Protocol):
     def _end_handshake(self) -> None:
         self._begin = b""
         self._counted.end(self)
+        self._handshakes.end(self)
         self._connections.lost(self)
         if self._timer is not None:
             self._timer.cancel()
@@ -308,7 +329,8 @@ class TlsConnection(asyncio.Protocol):
 
     # -- data
 
-    def _decrypt(self, above: asyncio.Protocol) -> None:
+    def _decrypt(self, above: asyncio.Protocol) -> bool:
+        """Pass on what has arrived. Returns whether that was a complete record."""
         assert self._tls is not None
         records: list[bytes] = []
         has_ended = False
@@ -324,13 +346,14 @@ class TlsConnection(asyncio.Protocol):
         except ssl.SSLError:  # a forged or damaged record
             self._flush()
             self.abort()
-            return
+            return True
         if self._outgoing.pending:
             self._flush()
         if records:
             above.data_received(records[0] if len(records) == 1 else b"".join(records))
         if has_ended and self._transport is not None and not above.eof_received():
             self._above_transport.close()
+        return bool(records)
 
 
 def reason_of(error: ssl.SSLError) -> str:

@@ -18,6 +18,7 @@ import ipaddress
 import logging
 import re
 import ssl
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,6 +80,8 @@ class ServerTls:
 
     def __init__(self, material: Material) -> None:
         """Raises TlsError."""
+        if material.named:
+            _discard_malformed_names()
         self._material = material
         self._loaded = _load(material)
         self._default, self._by_name = _contexts(material, self._loaded)
@@ -204,6 +207,23 @@ def _find(by_name: dict[str, ssl.SSLContext], name: str) -> ssl.SSLContext | Non
     """The context for a name in a handshake. A wildcard stands for the first label."""
     name = _normal(name)
     return by_name.get(name) or by_name.get(f"*.{name.partition('.')[2]}")
+
+
+def _discard_malformed_names() -> None:
+    """Do not print a traceback for a name beyond ASCII in a handshake: that ends the handshake, and is not `select`'s.
+
+    ssl decodes the name before it calls `select`, and reports a failure to sys.unraisablehook.
+    """
+    before = sys.unraisablehook
+    if getattr(before, "discards_malformed_names", False):
+        return
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if not isinstance(unraisable.exc_value, UnicodeDecodeError) or not isinstance(unraisable.object, bytes):
+            before(unraisable)
+
+    hook.discards_malformed_names = True  # type: ignore[attr-defined]
+    sys.unraisablehook = hook
 
 
 def _normal(name: str) -> str:

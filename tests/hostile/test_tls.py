@@ -14,10 +14,12 @@ import pytest
 
 from noxu.apiserver.http import connection, tls
 from noxu.apiserver.security.certificates import new_authority
+from noxu.apiserver.security.tls import Material, Named, ServerTls
 from noxu.apiserver.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import Target, receive, status_of
 from tests.security.handshakes import client_context
+from tests.security.test_tls import SERVER, written
 from tests.timing import eventually
 
 GET = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -216,6 +218,41 @@ def target_in_memory(target: Target) -> Iterator[tuple[socket.socket, ssl.SSLObj
                 incoming.write(peer.recv(65536))
         peer.sendall(outgoing.read())
         yield peer, client, outgoing
+
+
+def test_half_a_record_counts_as_incoming_bytes(noxu: Noxu, secure: Target) -> None:
+    incoming = noxu._server.app.incoming
+    with target_in_memory(secure) as (peer, client, outgoing):
+        client.write(GET + b"x" * 10_000)
+        record = outgoing.read()
+        peer.sendall(record[:9000])
+        eventually(lambda: incoming.total >= 9000)
+        peer.sendall(record[9000:])
+        eventually(lambda: not any(isinstance(each, tls.TlsConnection) for each in incoming._sizes))
+
+
+def test_handshakes_end_with_the_server(tmp_path: Path) -> None:
+    with Noxu(tmp_path, tls=True) as server:
+        peer = Target(server.url).connect()
+        peer.sendall(hello())
+        assert peer.recv(1) == b"\x16"
+    with peer:
+        receive(peer)
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> ServerTls:
+    return ServerTls(Material(SERVER, (Named(written(tmp_path, "a", SERVER)),)))
+
+
+def test_a_name_beyond_ascii_in_a_handshake_gives_no_traceback(
+    named: ServerTls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    incoming.write(hello().replace(b"localhost", b"\xff\xfe\xfdalhost"))
+    with pytest.raises(ssl.SSLError, match=r"(?i)callback.failed"):
+        named.context("").wrap_bio(incoming, outgoing, server_side=True).do_handshake()
+    assert capsys.readouterr().err == ""
 
 
 DAMAGED = {
