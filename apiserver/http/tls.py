@@ -1,6 +1,7 @@
 """TLS in front of a connection: the handshake, and what the connection reads and writes, decrypted and encrypted.
 
-A client that does not complete the handshake within HEAD_DEADLINE is disconnected. Until then it is idle for
+A client that does not complete the handshake within HEAD_DEADLINE is disconnected, and beyond MAX_HANDSHAKES the one that
+began first. Until then it is idle for
 `OpenConnections`, and what it sends counts in `Incoming`. Handshakes cost more than most requests, so that those of many
 clients at once are made in slices (`Handshakes`). A failed one is a line in the log, one a second at most.
 
@@ -34,6 +35,7 @@ LIKE_HTTP: Final = frozenset(
 )  # net/http's tlsRecordHeaderLooksLikeHTTP
 ANSWER_TO_HTTP: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 RECORD: Final = 16 * 1024  # bytes; of no record there is more to read. For 256 KiB the memory costs more than the rest
+MAX_HANDSHAKES: Final = 1000  # incomplete ones, of 50 KB each; an honest client completes its within milliseconds
 SLICE: Final = 0.01  # seconds of the event loop for handshakes, before others have their turn
 LOGGED_EVERY: Final = 1.0  # seconds
 
@@ -46,16 +48,21 @@ class Handshakes:
     def __init__(self, errors: Counter | None = None) -> None:
         self._errors = errors
         self._waiting: deque[Callable[[], None]] = deque()
-        self._connections: set[TlsConnection] = set()
+        self._connections: dict[TlsConnection, None] = {}  # those that began first, first
         self._logged = -LOGGED_EVERY
         self._not_logged = 0
 
     def begin(self, client: TlsConnection) -> None:
-        self._connections.add(client)
+        """Add a handshake, and end the first one if there are too many."""
+        self._connections[client] = None
+        if len(self._connections) > MAX_HANDSHAKES:
+            first = next(iter(self._connections))
+            self.end(first)
+            first.abort()
 
     def end(self, client: TlsConnection) -> None:
         """The handshake is complete, or the client is gone."""
-        self._connections.discard(client)
+        self._connections.pop(client, None)
 
     def abort(self) -> None:
         """Disconnect all clients whose handshakes are incomplete."""

@@ -164,6 +164,24 @@ def test_incomplete_handshakes_count_as_idle_connections(
         eventually(lambda: len(noxu._server.app.connections) <= 20)
 
 
+def test_the_first_of_too_many_incomplete_handshakes_makes_room(
+    target: Target, secure: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls, "MAX_HANDSHAKES", 3)
+    with target.connect() as first, target.connect() as second, target.connect() as third:
+        for peer in (first, second, third):
+            peer.sendall(hello())
+            assert peer.recv(1) == b"\x16"
+        assert secure.send("GET", "/livez").status == 200
+        receive(first)
+        second.setblocking(False)
+        while True:
+            try:
+                assert second.recv(65536), "it is still connected"
+            except BlockingIOError:
+                break
+
+
 def test_incomplete_handshakes_count_as_incoming_bytes(noxu: Noxu, target: Target) -> None:
     """A record says how long it is: the server keeps what it has until it is complete."""
     with target.connect() as peer:
