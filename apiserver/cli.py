@@ -19,6 +19,7 @@ from noxu.apiserver.config import (
     DEFAULT_ISSUER,
     DEFAULT_PORT,
     HTTPS_PORT,
+    Etcd,
     ServiceName,
     Tls,
 )
@@ -89,7 +90,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         "--profile",
         choices=tuple(manager.PROFILES),
         default="local",
-        help="local: with controllers, every user may do everything; cluster: with controllers, TLS and RBAC; envtest: without "
+        help="local: with controllers, without authentication; cluster: with both (not available yet); envtest: without "
         "kube-controller-manager's controllers, as kube-apiserver by itself (default: %(default)s)",
     )
     command.add_argument(
@@ -100,6 +101,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         help="controllers of kube-controller-manager to run, instead of the profile's: * for all, NAME, -NAME; "
         f"available: {', '.join(manager.AVAILABLE)}",
     )
+    _etcd_options(command)
     _tls_options(command)
     command.add_argument(
         "--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig to write when the server is ready"
@@ -295,6 +297,39 @@ def _audit(command: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--audit-webhook-config-file", metavar="FILE", help="not supported: the audit log is a file, or stdout"
     )
+
+
+def _etcd_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group(
+        "etcd", "Keep objects in etcd, which several servers may share: see docs/etcd.md."
+    )
+    group.add_argument(
+        "--etcd-servers",
+        action="append",
+        default=[],
+        metavar="URL[,URL...]",
+        help="the servers of etcd, like http://127.0.0.1:2379; can be repeated",
+    )
+    group.add_argument(
+        "--etcd-prefix",
+        default=Etcd(()).prefix,
+        metavar="PREFIX",
+        help="the beginning of all keys (default: %(default)s)",
+    )
+    for name, what in (
+        ("cafile", "CAs that certify etcd"),
+        ("certfile", "the certificate for etcd"),
+        ("keyfile", "its key"),
+    ):
+        group.add_argument(f"--etcd-{name}", type=Path, metavar="FILE", help=f"{what}, in PEM")
+
+
+def _etcd(options: argparse.Namespace) -> Etcd | None:
+    """The options of etcd; None without --etcd-servers."""
+    servers = tuple(url for text in options.etcd_servers for url in text.split(",") if url)
+    if not servers:
+        return None
+    return Etcd(servers, options.etcd_prefix, options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile)
 
 
 def _tls_options(command: argparse.ArgumentParser) -> None:
@@ -615,6 +650,7 @@ def _error_in(options: argparse.Namespace) -> str:
             return f"argument --authorization-mode: {error}"
     if options.command == "serve":
         options.tls = _tls(options)
+        options.etcd = _etcd(options)
         options.port = options.port if options.secure_port is None else options.secure_port
     if "disable_admission_plugins" in options:
         enable, disable = options.enable_admission_plugins, options.disable_admission_plugins
@@ -637,6 +673,12 @@ def _error_in(options: argparse.Namespace) -> str:
             return "--write needs a server: give --server or --kubeconfig"
         case "serve" if options.audit_webhook_config_file is not None:
             return "--audit-webhook-config-file: audit events are not sent to webhooks; use --audit-log-path"
+        case "serve" if options.memory and options.etcd is not None:
+            return "--memory and --etcd-servers exclude each other"
+        case "serve" if options.etcd is None and (options.etcd_cafile or options.etcd_certfile or options.etcd_keyfile):
+            return "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"
+        case "serve" if (options.etcd_certfile is None) != (options.etcd_keyfile is None):
+            return "--etcd-certfile and --etcd-keyfile need each other"
         case "serve" if (options.tls_cert_file is None) != (options.tls_private_key_file is None):
             return "--tls-cert-file and --tls-private-key-file need each other"
         case "lint" if options.in_place and not options.fix:

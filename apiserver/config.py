@@ -107,6 +107,17 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Etcd:
+    """Objects are in etcd instead of a file. `servers` are URLs; the files are in PEM."""
+
+    servers: tuple[str, ...]
+    prefix: str = "/registry/noxu"
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """`data` None keeps everything in memory. `port` 0 selects a free port.
 
@@ -118,6 +129,7 @@ class Config:
     `authorization_modes`: those of --authorization-mode; None: RBAC in the profile cluster, else AlwaysAllow.
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
+    `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
     """
@@ -140,6 +152,7 @@ class Config:
     authentication: Authentication = DEFAULT_AUTHENTICATION
     audit: Audit = Audit()
     log: Log = Log()
+    etcd: Etcd | None = None
     tls: Tls | None = None
     external_hostname: str = ""
     listen: tuple[str, ...] = ()

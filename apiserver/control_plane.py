@@ -216,10 +216,7 @@ def assemble(
     background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
         *_api_services(reader, writer, catalog, clock, facts),
-        *manager.make(
-            controllers,
-            manager.Parts(reader, writer, persistence, catalog, clock, root_ca, signing_ca, tokens.issue_legacy),
-        ),
+        *manager.make(controllers, manager.Parts(reader, writer, persistence, catalog, clock, root_ca, signing_ca)),
     ]
     return ControlPlane(
         store,

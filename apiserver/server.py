@@ -26,7 +26,7 @@ from noxu.apiserver import listeners, loading, manifests
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import Audit, Config, Tls
+from noxu.apiserver.config import Audit, Config, Etcd, Tls
 from noxu.apiserver.config import StartError as StartError
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
 from noxu.apiserver.controllers import manager
@@ -48,6 +48,7 @@ from noxu.apiserver.listeners import Listeners
 from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.observability import logs
 from noxu.apiserver.observability.checks import checks_of
+from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.audit_log import AuditLog
@@ -79,6 +80,8 @@ log = logging.getLogger("noxu")
 
 async def open_store(config: Config) -> Store:
     """Raises StartError."""
+    if config.etcd is not None:
+        return await _open_etcd(config.etcd)
     if config.data is None:
         from noxu.storage.memory import MemoryStore
 
@@ -93,6 +96,26 @@ async def open_store(config: Config) -> Store:
         raise StartError(str(error)) from None
     except OSError as error:
         raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
+
+
+async def _open_etcd(options: Etcd) -> Store:
+    """Raises StartError."""
+    try:
+        from noxu.storage.etcd import EtcdStore
+        from noxu.storage.etcd_client import Tls
+    except ImportError as error:
+        raise StartError(
+            f"--etcd-servers needs the package {error.name}: install noxu with the extra etcd, noxu[etcd]"
+        ) from None
+    from noxu.apiserver.registry.etcd_layout import KubernetesLayout
+
+    layout = KubernetesLayout(options.prefix, [versions.collection for versions in built_in_versions()])
+    try:
+        return await EtcdStore.open(
+            options.servers, layout, Tls(options.ca_file, options.certificate_file, options.key_file)
+        )
+    except OpenError as error:
+        raise StartError(str(error)) from None
 
 
 class Server:
@@ -368,7 +391,7 @@ async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> Non
         await clock.sleep(COMPACT_EVERY)
         if old > store.compacted:
             try:
-                await store.compact(old)
+                await store.compact_in_turn(old)
             except Unavailable as error:
                 log.warning("the history is not compacted: %s; the next attempt is in %g s", error, COMPACT_EVERY)
         old = store.revision
@@ -535,7 +558,9 @@ def reserved_kubeconfig(config: Config) -> Iterator[Path]:
 def banner(config: Config, url: str, path: Path) -> str:
     """What `noxu serve` prints when the server is ready."""
     location = (
-        f"{config.data / 'noxu.db'} ({config.durability} durability)"
+        f"etcd at {', '.join(config.etcd.servers)} under {config.etcd.prefix}"
+        if config.etcd
+        else f"{config.data / 'noxu.db'} ({config.durability} durability)"
         if config.data
         else "in memory, discarded when the server stops"
     )

@@ -109,6 +109,8 @@ class _Collection:
 class MemoryStore:
     """See store.py for its promises. `MemoryStore()` is ready for use."""
 
+    shared = False
+
     def __init__(self) -> None:
         self._log = Log()
         self._collections: dict[str, _Collection] = {}
@@ -153,6 +155,9 @@ class MemoryStore:
                 yield [state for state in states if state and any(text in state.value for text in texts)]
                 await asyncio.sleep(0)
 
+    async def catch_up(self) -> None:
+        self._log.require_open()
+
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
         return await self._write(key, value, expected)
 
@@ -176,6 +181,9 @@ class MemoryStore:
                 log.compacted = upto
                 await asyncio.sleep(0)
             log.trim(log.compacted)
+
+    async def compact_in_turn(self, revision: Revision) -> None:
+        await self.compact(revision)
 
     async def status(self) -> Status:
         self._log.require_open()

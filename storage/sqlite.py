@@ -78,6 +78,8 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 class SqliteStore:
     """See store.py for its promises. Created by `open`."""
 
+    shared = False
+
     def __init__(
         self, path: Path, durability: Durability, connection: aiosqlite.Connection, watermarks: Watermarks
     ) -> None:
@@ -184,6 +186,9 @@ class SqliteStore:
                     found += await self._fetch(sql, [revision, revision, *texts, self._log.revision])
         return [row for row in found if intact(row)]
 
+    async def catch_up(self) -> None:
+        self._require_open()
+
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
         return await self._write(key, value, expected)
 
@@ -204,6 +209,9 @@ class SqliteStore:
                 await self._between_commits(partial(self._mark_compacted, revision))
             while self._swept < self._log.compacted:
                 await self._between_commits(partial(self._sweep, min(self._swept + SWEEP_SPAN, self._log.compacted)))
+
+    async def compact_in_turn(self, revision: Revision) -> None:
+        await self.compact(revision)
 
     async def status(self) -> Status:
         keys, fault = 0, ""

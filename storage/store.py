@@ -1,7 +1,8 @@
 """The Store protocol: the part of etcd that the API needs, and what every back end promises.
 
 1. **Revisions.** Every successful put or delete gets the next revision of the whole store. Revisions only grow, also
-   across restarts. `revision` is the newest one that reads and watches show.
+   across restarts. `revision` is the newest one that reads and watches show. Where others write to the back end, too,
+   revisions have gaps, and a transaction of theirs may change several keys at one revision.
 2. **Compare and set.** `expected` is the revision at which the caller saw the key (0: it must not exist). Of several
    writers with the same `expected` exactly one succeeds; the others get `Conflict` with the current state.
 3. **Durable when answered.** When `put` or `delete` returns, the change survives kill -9 (SQLite with durability
@@ -31,6 +32,9 @@ from noxu.storage.types import EVERYTHING, Batch, Key, KeyValue, Page, Prefix, R
 
 class Store(Protocol):
     """See the module for the promises. All methods may be called concurrently from one event loop."""
+
+    shared: bool
+    """Whether other servers may use the same back end at the same time."""
 
     @property
     def revision(self) -> Revision:
@@ -66,8 +70,15 @@ class Store(Protocol):
         """
         ...
 
+    async def catch_up(self) -> None:
+        """Return when reads and watches show every write that was answered before this call, by whatever server.
+
+        At once, unless several servers share the back end. Raises Unavailable.
+        """
+        ...
+
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
-        """Write if the key is at `expected` (0: does not exist). Raises Conflict, OutcomeUnknown, Unavailable.
+        """Write if the key is at `expected` (0: does not exist). Raises Conflict, OutcomeUnknown, Unavailable, TooLarge.
 
         Waits while too many writes are queued.
         """
@@ -91,6 +102,10 @@ class Store(Protocol):
 
     async def compact(self, revision: Revision) -> None:
         """Remove what was superseded at or before `revision`. Raises FutureRevision, Unavailable."""
+        ...
+
+    async def compact_in_turn(self, revision: Revision) -> None:
+        """Like `compact`, unless another server with the same back end has done it since the last call."""
         ...
 
     async def status(self) -> Status: ...

@@ -126,6 +126,10 @@ class Unavailable(StoreError):
     """The back end cannot do this now: no space, no connection. A write that raises it did not happen; try again."""
 
 
+class TooLarge(StoreError):
+    """The back end takes no value of this size. The write did not happen; the message is the back end's."""
+
+
 class Corrupt(StoreError):
     """Stored values do not match their checksums, or cannot be read. Other values are not affected.
 

@@ -37,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
         authentication=_authentication(options),
         audit=_audit(options),
         log=Log(options.log, _level(options), options.log_requests),
+        etcd=options.etcd,
         tls=options.tls,
         external_hostname=options.external_hostname,
         listen=tuple(options.listen),

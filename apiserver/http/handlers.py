@@ -74,6 +74,8 @@ async def stored_entry(exchange: Exchange) -> Entry:
     revision = options.parse_revision(first(exchange.query, "resourceVersion"), errors.plain_error)
     if revision:
         await reader.reached(revision)
+    elif first(exchange.query, "resourceVersion") != "0":
+        await reader.be_fresh()
     return await reader.get(exchange.resource, namespace_of(exchange), name)
 
 
@@ -89,9 +91,7 @@ async def list_(exchange: Exchange) -> Answer:
 async def list_options(exchange: Exchange, *, watch: bool) -> ListOptions:
     """Raises ApiError."""
     info, resource = exchange.info, exchange.resource
-    # a resource may have the plural `namespaces`: then the path of a namespace is that of an object in it
-    is_namespaced = info.in_namespace or (resource.namespaced and info.namespace)
-    namespace = info.namespace if is_namespaced else None
+    namespace = info.namespace if info.in_namespace else None
     weight = len(exchange.request.raw_path)  # a selector may be long
     return await offload(weight, options.list_options, resource, namespace, info.name, exchange.query, watch=watch)
 

@@ -19,7 +19,7 @@ from noxu.storage.types import Key, Revision
 MAX_ERRORS: Final = 100  # upstream's maximum of errors of one list
 
 
-_PREFIXES: Final = {
+BUILT_IN_PATHS: Final = {
     "/replicationcontrollers": "controllers",
     "/endpoints": "services/endpoints",
     "/nodes": "minions",
@@ -32,7 +32,9 @@ _PREFIXES: Final = {
 def storage_key(resource: Resource, key: Key, *, dry_run: bool = False) -> str:
     """The key of an object in etcd, for error messages. A dry run does not know the prefix of all keys."""
     built_in = resource.type is BUILT_IN
-    name = _PREFIXES.get(resource.collection, resource.plural) if built_in else f"{resource.group}/{resource.plural}"
+    name = (
+        BUILT_IN_PATHS.get(resource.collection, resource.plural) if built_in else f"{resource.group}/{resource.plural}"
+    )
     collection, prefix = f"/{name}", "/registry" if built_in else "/registry/apiextensions.kubernetes.io"
     return f"{'' if dry_run else prefix}{collection}/{key.partition}{key.name}"
 

@@ -205,12 +205,12 @@ def is_rendered(entry: Entry, resource: Resource) -> bool:
 def render(entry: Entry, versions: Versions) -> Rendering:
     """The rendering of an entry under the current schema of its version, which is kept in the entry.
 
-    Raises ApiError if that version no longer exists.
+    Raises ApiError if that version no longer exists, or the entry cannot be decoded.
     """
     rendering = entry.rendering
     if versions.has(rendering.resource):
         return rendering
-    value: Object = codec.decode_stored(entry.stored)
+    value = _stored_value(entry)
     own = versions.of(value)
     if own.is_custom and value.get("apiVersion") != own.api_version:
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value.get('apiVersion')}")
@@ -220,6 +220,15 @@ def render(entry: Entry, versions: Versions) -> Rendering:
         body = entry.stored  # one copy in memory instead of two
     rendering = entry.rendering = Rendering(own, body, offset)
     return rendering
+
+
+def _stored_value(entry: Entry) -> Object:
+    """The stored object. Raises ApiError: other programs that use the same etcd may store anything."""
+    try:
+        value: Object = codec.decode_stored(entry.stored)
+    except ValueError as error:
+        raise errors.plain_error(str(error)) from None
+    return value
 
 
 _UID: Final = re.compile(rb'"uid":"[^"\\]*"')
@@ -257,7 +266,7 @@ def _is_of(value: Object, resource: Resource) -> bool:
 def labels_of(entry: Entry) -> dict[str, str]:
     """The labels of an object, {} if it has none or they are malformed."""
     if entry.labels is None:
-        metadata = codec.decode_stored(entry.stored).get("metadata")
+        metadata = _stored_value(entry).get("metadata")
         labels = metadata.get("labels") if isinstance(metadata, dict) else None
         entry.labels = labels if isinstance(labels, dict) else {}
     return entry.labels

@@ -7,7 +7,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.entry import Entry
 from noxu.storage.store import Store
-from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision
+from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision, TooLarge
 
 
 class Persistence:
@@ -42,6 +42,8 @@ class Persistence:
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
             raise unknown_outcome() from None
+        except TooLarge as refused:
+            raise errors.plain_error(str(refused)) from None
         finally:
             if entries.get(entry.key) is entry:
                 del entries[entry.key]

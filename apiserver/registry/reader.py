@@ -65,12 +65,22 @@ class Reader:
         entry = collection.entries.get(key_of(resource, namespace, name)) if collection else None
         return len(entry.stored) if entry else 0
 
+    async def be_fresh(self) -> None:
+        """Wait for what other servers with the same store have answered: reads without a resourceVersion show it.
+
+        Raises StoreError.
+        """
+        if self.store.shared:
+            await self.store.catch_up()
+            await self.cache.reached(self.store.revision)
+
     async def reached(self, revision: Revision) -> None:
-        """Wait up to FRESHNESS_DEADLINE for a future revision. Raises ApiError Timeout."""
+        """Wait up to FRESHNESS_DEADLINE for a future revision. Raises ApiError Timeout, StoreError."""
         if revision <= self.cache.revision:
             return
         try:
             async with asyncio.timeout(FRESHNESS_DEADLINE):
+                await self.store.catch_up()  # the revision may be one of another server, without an event here
                 await self.cache.reached(revision)
         except TimeoutError:
             raise too_large(revision, self.cache.revision) from None

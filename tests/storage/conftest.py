@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -12,9 +13,13 @@ from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.store import Store
 from noxu.storage.types import EVERYTHING, Event, Prefix, Revision
+from tests import etcd_server
+from tests.etcd_server import EtcdServer
+from tests.storage.rebased import RebasedStore
 from tests.timing import HANGS_AFTER, hang_guard
 
 Collect = Callable[..., Awaitable[list[Event]]]
+OpenEtcd = Callable[[], Awaitable[Store]]
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +27,8 @@ def _no_thread_remains() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:
+        if "_poll_wrapper" in thread.name:  # gRPC's, one for the process
+            continue
         thread.join(HANGS_AFTER)  # it may still be ending
         assert not thread.is_alive()
 
@@ -31,11 +38,38 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "noxu.db"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "etcd"])
 async def store(request: pytest.FixtureRequest, file: Path) -> AsyncIterator[Store]:
-    store: Store = MemoryStore() if request.param == "memory" else await SqliteStore.open(file)
+    store: Store
+    if request.param == "memory":
+        store = MemoryStore()
+    elif request.param == "sqlite":
+        store = await SqliteStore.open(file)
+    else:
+        store = await request.getfixturevalue("open_etcd")()
     yield store
     await store.close()
+
+
+@pytest.fixture(scope="session")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
+    """One etcd for all tests of a process. Each test has a prefix of its own."""
+    if reason := etcd_server.lacking():
+        pytest.skip(reason)
+    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
+        yield server
+
+
+@pytest.fixture
+def open_etcd(etcd: EtcdServer) -> OpenEtcd:
+    """Open a store under a new prefix of etcd, whose revisions are shown from 1 on."""
+    from noxu.storage.etcd import EtcdStore
+    from noxu.storage.etcd_layout import PlainLayout
+
+    async def open_etcd() -> Store:
+        return RebasedStore(await EtcdStore.open([etcd.url], PlainLayout(f"/tests/{uuid4()}/")))
+
+    return open_etcd
 
 
 @pytest.fixture

@@ -373,7 +373,7 @@ async def test_names_are_not_interpreted(store: Store, name: str) -> None:
     assert await store.count(EVERYTHING) == 0
 
 
-@pytest.mark.parametrize("value", [b"", b"\0", b"\xff\xfe", b'{"a":1}', bytes(range(256)) * 12_288])
+@pytest.mark.parametrize("value", [b"", b"\0", b"\xff\xfe", b'{"a":1}', bytes(range(256)) * 4_096])
 async def test_values_are_returned_unchanged(store: Store, value: bytes, collect: Collect) -> None:
     await store.put(A, value, expected=0)
     await store.put(A, b"next", expected=2)
@@ -381,6 +381,13 @@ async def test_values_are_returned_unchanged(store: Store, value: bytes, collect
     assert first.value == value
     assert second.previous == KeyValue(A, value, 2)
     assert (await store.list(THINGS, revision=2)).items[0].value == value
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"], indirect=True)
+async def test_a_value_may_be_as_large_as_a_request(store: Store) -> None:
+    value = bytes(range(256)) * 12_288
+    await store.put(A, value, expected=0)
+    assert await store.get(A) == KeyValue(A, value, 2)
 
 
 async def test_a_future_revision_cannot_be_listed(store: Store) -> None:
@@ -594,6 +601,7 @@ CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "put": lambda store: store.put(A, b"v", expected=0),
     "delete": lambda store: store.delete(A, expected=2),
     "watch": lambda store: anext(store.watch(after=1)),
+    "catch up": lambda store: store.catch_up(),
     "compact": lambda store: store.compact(1),
     "status": lambda store: store.status(),
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,8 @@ from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.store import Store
 from noxu.storage.types import EVERYTHING, Compacted, Conflict, Event, FutureRevision, Key, KeyValue, Prefix, Revision
+from tests.etcd_server import EtcdServer
+from tests.storage.rebased import RebasedStore
 from tests.timing import hang_guard
 
 T = TypeVar("T")
@@ -39,10 +42,16 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.runner = asyncio.Runner()
+        self.runner = self.new_runner()
         self.events: list[Event] = []
         self.compacted = 0
         self.watches: list[tuple[Any, Prefix, Revision]] = []
+
+    def new_runner(self) -> asyncio.Runner:
+        return asyncio.Runner()
+
+    def leave(self) -> None:
+        self.runner.close()
 
     def run(self, call: Awaitable[T]) -> T:
         async def within() -> T:
@@ -213,7 +222,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.run(self.store.close())
-        self.runner.close()
+        self.leave()
 
 
 def list_of(items: Any) -> list[Any]:
@@ -245,6 +254,26 @@ class SqliteMachine(Machine):
         shutil.rmtree(self.directory)
 
 
+class EtcdMachine(Machine):
+    """Every example has a prefix of its own in one etcd. They share a loop: gRPC still uses one that was left."""
+
+    url: str
+    shared: asyncio.Runner
+
+    def new_runner(self) -> asyncio.Runner:
+        return self.shared
+
+    def leave(self) -> None:
+        """The loop stays open."""
+
+    @initialize()
+    def open(self) -> None:
+        from noxu.storage.etcd import EtcdStore
+        from noxu.storage.etcd_layout import PlainLayout
+
+        self.store = RebasedStore(self.run(EtcdStore.open([self.url], PlainLayout(f"/machine/{uuid4()}/"))))
+
+
 SETTINGS = settings(
     max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -265,3 +294,15 @@ class TestMemory(MemoryMachine.TestCase):  # type: ignore[misc]
 
 class TestSqlite(SqliteMachine.TestCase):  # type: ignore[misc]
     settings = SETTINGS
+
+
+@pytest.fixture
+def _etcd_of_the_machine(etcd: EtcdServer) -> Iterator[None]:
+    EtcdMachine.url = etcd.url
+    with asyncio.Runner() as EtcdMachine.shared:
+        yield
+
+
+@pytest.mark.usefixtures("_etcd_of_the_machine")
+class TestEtcd(EtcdMachine.TestCase):  # type: ignore[misc]
+    settings = settings(SETTINGS, max_examples=15)  # etcd takes 0.1 s before it sends older events

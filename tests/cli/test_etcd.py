@@ -1,0 +1,68 @@
+"""`noxu serve --etcd-servers`: the options, and what is wrong with them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from noxu.apiserver import cli, server
+from noxu.apiserver.config import Config, Etcd
+from tests.etcd_server import free_ports
+
+URL = "http://127.0.0.1:2379"
+VALID: list[tuple[str, list[str], Etcd | None]] = [
+    ("none", [], None),
+    ("one server", [f"--etcd-servers={URL}"], Etcd((URL,))),
+    ("several servers", [f"--etcd-servers={URL},http://b:1", "--etcd-servers=http://c:2"], Etcd((URL, "http://b:1", "http://c:2"))),
+    ("a prefix", [f"--etcd-servers={URL}", "--etcd-prefix=/registry"], Etcd((URL,), "/registry")),
+    (
+        "files",
+        [f"--etcd-servers={URL}", "--etcd-cafile=a", "--etcd-certfile=b", "--etcd-keyfile=c"],
+        Etcd((URL,), ca_file=Path("a"), certificate_file=Path("b"), key_file=Path("c")),
+    ),
+]  # fmt: skip
+INVALID: list[tuple[str, list[str], str]] = [
+    ("memory", ["--memory", f"--etcd-servers={URL}"], "--memory and --etcd-servers exclude each other"),
+    ("files alone", ["--etcd-cafile=a"], "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"),
+    ("no key", [f"--etcd-servers={URL}", "--etcd-certfile=a"], "--etcd-certfile and --etcd-keyfile need each other"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "etcd"), [row[1:] for row in VALID], ids=[row[0] for row in VALID])
+def test_valid_options(arguments: list[str], etcd: Etcd | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    configs: list[Config] = []
+    monkeypatch.setattr(sys, "argv", ["noxu", "serve", *arguments])
+    monkeypatch.setattr(server, "run", configs.append)
+    assert cli.main(["serve", *arguments]) == 0
+    assert [config.etcd for config in configs] == [etcd]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
+def test_invalid_options(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["serve", *arguments])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--etcd-servers=127.0.0.1"], "noxu: etcd: '127.0.0.1' is not a URL of etcd, like http://127.0.0.1:2379"),
+        (
+            ["--etcd-servers=https://127.0.0.1:1", "--etcd-cafile=/none"],
+            "noxu: etcd: [Errno 2] No such file or directory",
+        ),
+        (["--etcd-servers={url}"], "noxu: cannot read from etcd at {url}: "),
+    ],
+)
+def test_a_server_without_etcd_does_not_start(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("grpc", reason="package: grpc")
+    url = f"http://127.0.0.1:{free_ports(1)[0]}"
+    given = [argument.format(url=url) for argument in arguments]
+    assert cli.main(["serve", "--port=0", f"--data={tmp_path}", *given]) == 1
+    assert capsys.readouterr().err.startswith(message.format(url=url))

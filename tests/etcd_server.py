@@ -1,0 +1,96 @@
+"""etcd itself, as a process of the tests: in a directory of its own, on free ports, ended with everything it started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.timing import eventually
+
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # tests start processes, and none of them uses gRPC from here
+
+
+def lacking() -> str:
+    """What etcd in tests lacks on this machine, in the form of `optional`; empty: nothing."""
+    if shutil.which("etcd") is None:
+        return "program: etcd"
+    missing = [name for name in ("grpc", "google.protobuf") if _find(name) is None]
+    return f"package: {missing[0]}" if missing else ""
+
+
+def _find(name: str) -> object:
+    try:
+        return find_spec(name)
+    except ModuleNotFoundError:
+        return None
+
+
+def free_ports(number: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
+    return ports
+
+
+class EtcdServer:
+    """One member. `kill`, `pause` and `start` again keep its data and its address."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        client, peer = free_ports(2)
+        self.url, self._peer = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with (self.directory / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    "etcd", "--name", "test", "--data-dir", str(self.directory / "data"), "--unsafe-no-fsync",
+                    "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
+                    "--listen-peer-urls", self._peer, "--initial-advertise-peer-urls", self._peer,
+                    "--initial-cluster", f"test={self._peer}", "--log-level", "error",
+                ],
+                stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        eventually(self._is_healthy)
+
+    def _is_healthy(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, (self.directory / "log").read_text()
+        try:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def signal(self, number: signal.Signals) -> None:
+        """To the process and what it started: on some machines `etcd` is a script that starts etcd."""
+        assert self.process is not None
+        os.killpg(self.process.pid, number)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.signal(signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+
+@contextmanager
+def running_etcd(directory: Path) -> Iterator[EtcdServer]:
+    server = EtcdServer(directory)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()

@@ -1,0 +1,79 @@
+"""Keys and values in etcd are those of kube-apiserver."""
+
+from __future__ import annotations
+
+import pytest
+
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.etcd_layout import KubernetesLayout
+from noxu.storage.types import Key, Prefix
+
+COLLECTIONS = [versions.collection for versions in built_in_versions()]
+LAYOUT = KubernetesLayout("/registry", COLLECTIONS)
+
+PLACES = [
+    (Key("example.com/widgets", "default/", "a"), "/registry/example.com/widgets/default/a"),
+    (Key("example.com/zones", "", "a"), "/registry/example.com/zones/a"),
+    (
+        Key("apiextensions.k8s.io/customresourcedefinitions", "", "widgets.example.com"),
+        "/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com",
+    ),
+    (Key("apiregistration.k8s.io/apiservices", "", "v1.apps"), "/registry/apiregistration.k8s.io/apiservices/v1.apps"),
+    (Key("/pods", "default/", "a"), "/registry/pods/default/a"),
+    (Key("/namespaces", "", "default"), "/registry/namespaces/default"),
+    (Key("/events", "default/", "a.1"), "/registry/events/default/a.1"),
+    (Key("apps/deployments", "default/", "a"), "/registry/deployments/default/a"),
+    (Key("rbac.authorization.k8s.io/clusterroles", "", "system:node"), "/registry/clusterroles/system:node"),
+    (Key("coordination.k8s.io/leases", "kube-system/", "a"), "/registry/leases/kube-system/a"),
+    (Key("/services", "default/", "a"), "/registry/services/specs/default/a"),
+    (Key("/endpoints", "default/", "a"), "/registry/services/endpoints/default/a"),
+    (Key("/nodes", "", "a"), "/registry/minions/a"),
+    (Key("/replicationcontrollers", "default/", "a"), "/registry/controllers/default/a"),
+    (Key("networking.k8s.io/ingresses", "default/", "a"), "/registry/ingress/default/a"),
+]
+
+
+@pytest.mark.parametrize(("key", "place"), PLACES, ids=[place for _, place in PLACES])
+def test_an_object_is_where_kube_apiserver_has_it(key: Key, place: str) -> None:
+    assert LAYOUT.key(key) == place.encode()
+    assert LAYOUT.key_of(place.encode()) == key
+
+
+def test_every_built_in_kind_has_a_place_of_its_own() -> None:
+    for partition in ("", "default/"):
+        keys = [Key(collection, partition, "a") for collection in COLLECTIONS]
+        assert [LAYOUT.key_of(LAYOUT.key(key)) for key in keys] == keys
+
+
+@pytest.mark.parametrize(
+    ("prefix", "first"),
+    [
+        (Prefix("example.com/widgets"), "/registry/example.com/widgets/"),
+        (Prefix("example.com/widgets", "default/"), "/registry/example.com/widgets/default/"),
+        (Prefix("example.com/zones", ""), "/registry/example.com/zones/"),
+        (Prefix("/services"), "/registry/services/specs/"),
+    ],
+)
+def test_a_collection_is_a_range_of_keys(prefix: Prefix, first: str) -> None:
+    bounds = LAYOUT.range(prefix)
+    assert bounds is not None
+    assert bounds[0] == first.encode()
+
+
+@pytest.mark.parametrize("prefix", ["/registry", "registry", "/registry/"])
+def test_the_slashes_around_a_prefix_do_not_matter(prefix: str) -> None:
+    assert KubernetesLayout(prefix, ()).prefix == b"/registry/"
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [(b'{"a":1}', b'{"a":1}\n'), (b"\xd9\xd9\xf7\xa0", b"\xd9\xd9\xf7\xa0"), (b"garbage\n", b"garbage\n"), (b"", b"")],
+)
+def test_json_ends_with_a_newline(value: bytes, stored: bytes) -> None:
+    key = Key("example.com/widgets", "default/", "a")
+    assert LAYOUT.to_etcd(key, value) == stored
+    assert LAYOUT.from_etcd(key, stored) == value
+
+
+def test_json_of_others_may_lack_the_newline() -> None:
+    assert LAYOUT.from_etcd(Key("example.com/widgets", "default/", "a"), b'{"a":1}') == b'{"a":1}'

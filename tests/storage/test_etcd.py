@@ -1,0 +1,506 @@
+"""What is particular to etcd: other writers, gaps, interruptions, compaction by others, unknown outcomes, the layout.
+
+The contract of every store is in test_contract.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from noxu.storage.types import (
+    EVERYTHING,
+    Batch,
+    Compacted,
+    Conflict,
+    Event,
+    Key,
+    KeyValue,
+    OpenError,
+    OutcomeUnknown,
+    Prefix,
+    Revision,
+    TooLarge,
+    Unavailable,
+)
+from tests import etcd_server
+from tests.etcd_server import EtcdServer
+from tests.timing import eventually_async, hang_guard
+
+pytest.importorskip("grpc", reason="package: grpc")
+
+from noxu.storage import etcd as module
+from noxu.storage import etcd_client
+from noxu.storage.etcd import COMPACTION_KEY, EtcdStore, has_correct_progress
+from noxu.storage.etcd_client import Client, Lost
+from noxu.storage.etcd_layout import PlainLayout
+from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Message
+
+Collect = Callable[..., Awaitable[list[Event]]]
+
+
+def thing(name: str) -> Key:
+    return Key("example.com/things", "default/", name)
+
+
+A, B = thing("a"), thing("b")
+THINGS = Prefix("example.com/things", "default/")
+
+
+@pytest.fixture
+def prefix() -> str:
+    return f"/tests/{uuid4()}/"
+
+
+@pytest.fixture
+async def raw(etcd: EtcdServer) -> AsyncIterator[Client]:
+    """Another program that uses etcd."""
+    client = Client([etcd.url])
+    yield client
+    await client.close()
+
+
+@asynccontextmanager
+async def opened(url: str, prefix: str) -> AsyncIterator[EtcdStore]:
+    store = await EtcdStore.open([url], PlainLayout(prefix))
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.fixture
+async def store(etcd: EtcdServer, prefix: str) -> AsyncIterator[EtcdStore]:
+    async with opened(etcd.url, prefix) as store:
+        yield store
+
+
+@pytest.fixture
+def own_etcd(tmp_path: Path) -> Iterator[EtcdServer]:
+    """An etcd that the test may stop."""
+    if reason := etcd_server.lacking():
+        pytest.skip(reason)
+    with etcd_server.running_etcd(tmp_path / "etcd") as server:
+        yield server
+
+
+async def put_raw(client: Client, *items: tuple[str, bytes]) -> Revision:
+    """Put keys in one transaction."""
+    puts = [
+        Message["RequestOp"](request_put=Message["PutRequest"](key=key.encode(), value=value)) for key, value in items
+    ]
+    return int((await client.call(TXN, Message["TxnRequest"](success=puts))).header.revision)
+
+
+async def get_raw(client: Client, key: str) -> bytes | None:
+    found = (await client.call(RANGE, Message["RangeRequest"](key=key.encode()))).kvs
+    return found[0].value if found else None
+
+
+async def compact_raw(client: Client, revision: Revision) -> None:
+    await client.call(COMPACT, Message["CompactionRequest"](revision=revision))
+
+
+# Several stores with one etcd.
+
+
+async def test_what_one_store_has_answered_another_shows_after_catching_up(
+    etcd: EtcdServer, prefix: str, store: EtcdStore
+) -> None:
+    async with opened(etcd.url, prefix) as other:
+        for number in range(20):
+            revision = await store.put(thing(f"n{number}"), b"v", expected=0)
+            await other.catch_up()
+            assert other.revision >= revision
+            assert await other.get(thing(f"n{number}")) == KeyValue(thing(f"n{number}"), b"v", revision)
+
+
+async def test_increments_in_two_stores_add_up(etcd: EtcdServer, prefix: str, store: EtcdStore) -> None:
+    async with opened(etcd.url, prefix) as other:
+
+        async def increment(own: EtcdStore, times: int) -> None:
+            for _ in range(times):
+                while True:
+                    current = await own.get(A)
+                    value = b"%d" % (int(current.value) + 1 if current else 1)
+                    try:
+                        await own.put(A, value, expected=current.revision if current else 0)
+                        break
+                    except Conflict:
+                        pass
+
+        await asyncio.gather(*(increment(own, 10) for own in (store, other) for _ in range(3)))
+        for own in (store, other):
+            await own.catch_up()
+            current = await own.get(A)
+            assert current is not None
+            assert current.value == b"60"
+
+
+async def test_both_stores_have_the_same_history(
+    etcd: EtcdServer, prefix: str, store: EtcdStore, collect: Collect
+) -> None:
+    async with opened(etcd.url, prefix) as other:
+        start = store.revision
+
+        async def write(own: EtcdStore, name: str) -> None:
+            for number in range(20):
+                revision = await own.put(thing(f"{name}{number}"), b"v", expected=0)
+                if number % 3 == 0:
+                    await own.delete(thing(f"{name}{number}"), expected=revision)
+
+        await asyncio.gather(*(write(own, name) for own, name in ((store, "a"), (store, "b"), (other, "c"))))
+        await asyncio.gather(store.catch_up(), other.catch_up())
+        histories = [await collect(own, after=start, upto=own.revision) for own in (store, other)]
+        assert histories[0] == histories[1]
+        assert len(histories[0]) == 81
+
+
+# Gaps, and transactions of others.
+
+
+async def test_writes_of_others_in_etcd_are_gaps(raw: Client, store: EtcdStore, collect: Collect) -> None:
+    start = store.revision
+    first = await store.put(A, b"1", expected=0)
+    for _ in range(5):
+        elsewhere = await put_raw(raw, ("/elsewhere", b"v"))
+    second = await store.put(B, b"1", expected=0)
+    assert (first, elsewhere, second) == (start + 1, start + 6, start + 7)
+    events = [Event(A, first, b"1", None), Event(B, second, b"1", None)]
+    for after in range(start, second):
+        expected = [event for event in events if event.revision > after]
+        assert await collect(store, after=after, upto=second) == expected
+        assert await collect(store, after=after, upto=second, prefix=THINGS) == expected
+
+
+async def test_catching_up_reaches_revisions_without_events(raw: Client, store: EtcdStore) -> None:
+    elsewhere = await put_raw(raw, ("/elsewhere", b"v"))
+    watch = store.watch(after=store.revision)
+    await asyncio.gather(*(store.catch_up() for _ in range(10)))
+    assert store.revision >= elsewhere
+    batch = await anext(watch)
+    assert list(batch.events) == []
+    assert batch.revision >= elsewhere
+    assert await store.count(EVERYTHING) == 0
+
+
+async def test_a_transaction_of_several_keys_is_one_batch(raw: Client, store: EtcdStore, prefix: str) -> None:
+    watch = store.watch(after=store.revision)
+    keys = [f"{prefix}example.com/things/default/{name}" for name in "ab"]
+    revision = await put_raw(raw, (keys[0], b"1"), (keys[1], b"2"))
+    batch = await anext(watch)
+    assert batch == Batch([Event(A, revision, b"1", None), Event(B, revision, b"2", None)], revision)
+    assert (await store.list(THINGS)).items == [KeyValue(A, b"1", revision), KeyValue(B, b"2", revision)]
+
+
+@pytest.mark.parametrize(
+    "name", ["things", "example.com/things", "example.com/things/a/b/c", "example.com/things/default/"]
+)
+async def test_keys_that_are_not_of_the_store_are_left_out(
+    raw: Client, store: EtcdStore, prefix: str, name: str
+) -> None:
+    revision = await put_raw(raw, (prefix + name, b"v"))
+    await eventually_async(lambda: store.revision >= revision)
+    assert await store.count(EVERYTHING) == 0
+
+
+# Opening again, and older history.
+
+
+async def test_a_store_opened_again_has_states_and_history(etcd: EtcdServer, prefix: str, collect: Collect) -> None:
+    async with opened(etcd.url, prefix) as store:
+        start = store.revision
+        events = [Event(A, await store.put(A, b"1", expected=0), b"1", None)]
+        state = KeyValue(A, b"1", events[0].revision)
+        events.append(Event(A, await store.put(A, b"2", expected=state.revision), b"2", state))
+        state = KeyValue(A, b"2", events[1].revision)
+        events.append(Event(A, await store.delete(A, expected=state.revision), None, state))
+        events.append(Event(B, await store.put(B, b"1", expected=0), b"1", None))
+    async with opened(etcd.url, prefix) as store:
+        assert await store.get(A) is None
+        assert await store.get(B) == KeyValue(B, b"1", events[3].revision)
+        for after in range(start, start + 4):
+            found = await collect(store, after=after, upto=events[3].revision)
+            assert found == [event for event in events if event.revision > after]
+        assert (await store.list(THINGS, revision=events[0].revision)).items == [KeyValue(A, b"1", events[0].revision)]
+
+
+async def test_a_store_reads_all_keys_of_a_large_prefix(
+    etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PAGE", 7)
+    async with opened(etcd.url, prefix) as store:
+        await asyncio.gather(*(store.put(thing(f"{number:03}"), b"v", expected=0) for number in range(50)))
+        revision = store.revision
+        await store.put(A, b"v", expected=0)
+        old = await store.list(THINGS, revision=revision)
+        assert [item.key.name for item in old.items] == [f"{number:03}" for number in range(50)]
+        page = await store.list(THINGS, revision=revision, limit=20, after=thing("009"))
+        assert ([page.items[0].key.name, page.items[-1].key.name], page.remaining) == (["010", "029"], 20)
+    async with opened(etcd.url, prefix) as store:
+        assert await store.count(THINGS) == 51
+
+
+async def test_history_that_others_have_compacted_is_gone(
+    etcd: EtcdServer, raw: Client, prefix: str, store: EtcdStore
+) -> None:
+    start = store.revision
+    first = await store.put(A, b"1", expected=0)
+    second = await store.put(A, b"2", expected=first)
+    await store.put(B, b"1", expected=0)
+    await compact_raw(raw, second)
+    with pytest.raises(Compacted):
+        await store.list(THINGS, revision=first)
+    async with opened(etcd.url, prefix) as again:
+        with pytest.raises(Compacted):
+            async with hang_guard():
+                await anext(again.watch(after=start))
+        assert again.compacted == second
+
+
+# Compaction in turns.
+
+
+async def test_servers_take_turns_in_compacting(etcd: EtcdServer, raw: Client, prefix: str, store: EtcdStore) -> None:
+    async with opened(etcd.url, prefix) as other:
+        for own in (store, other):  # they learn the turn
+            await own.compact_in_turn(own.revision)
+        revision = await store.put(A, b"1", expected=0)
+        await other.catch_up()
+        await store.compact_in_turn(revision)
+        assert store.compacted == revision
+        assert await get_raw(raw, COMPACTION_KEY.decode()) == b"%d" % revision
+        await other.compact_in_turn(revision - 1)  # it is not its turn: it learns what has been done
+        assert other.compacted == revision
+
+
+# Sizes.
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (1_600_000, "etcdserver: request is too large"),
+        (2_500_000, "rpc error: code = ResourceExhausted desc = trying to send message larger than max (25"),
+    ],
+)
+async def test_a_value_that_etcd_does_not_take_is_refused_with_its_text(
+    store: EtcdStore, size: int, message: str
+) -> None:
+    with pytest.raises(TooLarge) as refused:
+        await store.put(A, b"x" * size, expected=0)
+    assert str(refused.value).startswith(message)
+    assert await store.get(A) is None
+
+
+# Calls without an answer.
+
+
+class Failing:
+    """A client whose transactions are lost `times` times, before or after etcd has executed them."""
+
+    def __init__(self, client: Client, times: int, *, executed: bool) -> None:
+        self._client = client
+        self._times = times
+        self._executed = executed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def call(self, call: Any, request: Any, **options: Any) -> Any:
+        if call is not TXN or not self._times:
+            return await self._client.call(call, request, **options)
+        self._times -= 1
+        if self._executed:
+            await self._client.call(call, request, **options)
+        raise Lost("lost", sent=True)
+
+
+@pytest.mark.parametrize("executed", [False, True], ids=["before etcd", "after etcd"])
+@pytest.mark.parametrize("kind", ["create", "update", "delete"])
+async def test_a_write_whose_answer_is_lost_happens_once(store: EtcdStore, kind: str, executed: bool) -> None:
+    expected = 0 if kind == "create" else await store.put(A, b"1", expected=0)
+    start = store.revision
+    store._client = Failing(store._client, 1, executed=executed)  # type: ignore[assignment]
+    if kind == "delete":
+        revision = await store.delete(A, expected=expected)
+    else:
+        revision = await store.put(A, b"2", expected=expected)
+    assert (revision, store.revision) == (start + 1, start + 1)
+    assert await store.get(A) == (None if kind == "delete" else KeyValue(A, b"2", revision))
+
+
+async def test_a_write_whose_answer_is_lost_and_that_another_came_before_conflicts(
+    raw: Client, store: EtcdStore, prefix: str
+) -> None:
+    revision = await put_raw(raw, (f"{prefix}example.com/things/default/a", b"other"))
+    store._client = Failing(store._client, 1, executed=False)  # type: ignore[assignment]
+    with pytest.raises(Conflict) as refused:
+        await store.put(A, b"own", expected=0)
+    assert refused.value.current == KeyValue(A, b"other", revision)
+
+
+async def test_a_write_that_is_lost_for_long_has_an_unknown_outcome(
+    store: EtcdStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RESOLVE_WITHIN", 0.2)
+    store._client = Failing(store._client, 1_000, executed=False)  # type: ignore[assignment]
+    with pytest.raises(OutcomeUnknown):
+        await store.put(A, b"1", expected=0)
+
+
+async def test_cancelled_writes_happen_once_or_not_at_all(store: EtcdStore) -> None:
+    start = store.revision
+    writes = [asyncio.create_task(store.put(thing(f"n{number}"), b"v", expected=0)) for number in range(200)]
+    for number, write in enumerate(writes):
+        if number % 2:
+            write.cancel()
+        if number % 20 == 0:
+            await asyncio.sleep(0)
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    await store.catch_up()
+    found = store._log.since(start)
+    assert found is not None
+    events = {event.key.name: event for event in found}
+    assert len(events) == len(found)
+    for number, outcome in enumerate(outcomes):
+        if not isinstance(outcome, BaseException):
+            assert events[f"n{number}"].revision == outcome
+
+
+# Interruptions.
+
+
+async def test_a_store_continues_after_etcd_was_killed(own_etcd: EtcdServer, prefix: str, collect: Collect) -> None:
+    async with opened(own_etcd.url, prefix) as store:
+        start = store.revision
+        first = await store.put(A, b"1", expected=0)
+        own_etcd.kill()
+        await eventually_async(lambda: store._fault)
+        assert await store.get(A) == KeyValue(A, b"1", first)
+        assert (await store.status()).fault
+        with pytest.raises(Unavailable):
+            await store.catch_up()
+        writing = asyncio.create_task(store.put(B, b"1", expected=0))
+        own_etcd.start()
+        async with hang_guard():
+            second = await writing
+        await eventually_async(lambda: not store._fault)
+        events = [Event(A, first, b"1", None), Event(B, second, b"1", None)]
+        assert await collect(store, after=start, upto=second) == events
+
+
+async def test_a_write_without_a_connection_is_refused(
+    own_etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CONNECT_WITHIN", 0.1)
+    async with opened(own_etcd.url, prefix) as store:
+        own_etcd.kill()
+        await eventually_async(lambda: store._fault)
+        with pytest.raises(Unavailable):
+            await store.put(A, b"1", expected=0)
+
+
+async def test_a_store_that_compaction_overtakes_while_it_is_cut_off_begins_again(
+    etcd: EtcdServer, raw: Client, prefix: str, store: EtcdStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its watches end, and its states are those of etcd."""
+    await store.put(A, b"1", expected=0)
+    start = store.revision
+    watch = store.watch(after=start)
+    assert store._follower is not None
+    store._follower.cancel()
+    await asyncio.wait([store._follower])
+    first, second = f"{prefix}example.com/things/default/a", f"{prefix}example.com/things/default/b"
+    await put_raw(raw, (first, b"2"))
+    compacted = await put_raw(raw, (second, b"1"))
+    await compact_raw(raw, compacted)
+    store._follower = asyncio.create_task(store._follow(asyncio.Event()))
+    await eventually_async(lambda: store.revision >= compacted)
+    with pytest.raises(Compacted):
+        await anext(watch)
+    assert [(item.key, item.value) for item in (await store.list(THINGS)).items] == [(A, b"2"), (B, b"1")]
+    assert await store.put(thing("c"), b"1", expected=0) > compacted
+
+
+async def test_etcd_that_stops_for_a_while_delays_writes(own_etcd: EtcdServer, prefix: str) -> None:
+    async with opened(own_etcd.url, prefix) as store:
+        await store.put(A, b"1", expected=0)
+        own_etcd.signal(signal.SIGSTOP)
+        try:
+            writing = asyncio.create_task(store.put(B, b"1", expected=0))
+            await asyncio.sleep(0.2)
+            assert not writing.done()
+        finally:
+            own_etcd.signal(signal.SIGCONT)
+        async with hang_guard():
+            revision = await writing
+        assert await store.get(B) == KeyValue(B, b"1", revision)
+
+
+async def test_a_store_without_etcd_does_not_open(prefix: str) -> None:
+    [port] = etcd_server.free_ports(1)
+    with pytest.raises(OpenError, match=f"cannot read from etcd at http://127.0.0.1:{port}: "):
+        await EtcdStore.open([f"http://127.0.0.1:{port}"], PlainLayout(prefix))
+
+
+async def test_a_store_uses_the_servers_that_answer(etcd: EtcdServer, prefix: str) -> None:
+    [port] = etcd_server.free_ports(1)
+    store = await EtcdStore.open([f"http://127.0.0.1:{port}", etcd.url], PlainLayout(prefix))
+    revision = await store.put(A, b"1", expected=0)
+    assert store.revision == revision
+    await store.close()
+
+
+# Rules.
+
+
+@pytest.mark.parametrize(
+    ("version", "correct"),
+    [
+        ("3.4.23", False), ("3.4.30", False), ("3.4.31", True), ("3.5.1", False), ("3.5.12", False), ("3.5.13", True),
+        ("3.5.21", True), ("3.6.0", True), ("3.6.0-rc.1", True), ("3.7.2", True), ("3.3.99", False), ("", False),
+        ("unknown", False), ("4.0.0", True),
+    ],
+)  # fmt: skip
+def test_progress_is_used_from_the_versions_on_that_send_it_correctly(version: str, correct: bool) -> None:
+    assert has_correct_progress(version) == correct
+
+
+async def test_progress_of_an_older_version_is_not_used(store: EtcdStore, raw: Client) -> None:
+    """etcd 3.5.1 may send progress before events that precede it."""
+    await eventually_async(lambda: store._stream is not None)
+    assert store._trusted == has_correct_progress((await store._client.versions())[0])
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("http://127.0.0.1:2379", ("127.0.0.1:2379", False)),
+        ("https://etcd.example.com", ("etcd.example.com:2379", True)),
+        ("http://[::1]:4001/", ("[::1]:4001", False)),
+        ("127.0.0.1:2379", None),
+        ("ftp://127.0.0.1", None),
+        ("http://", None),
+        ("http://127.0.0.1:2379/v3", None),
+    ],
+)
+def test_the_url_of_a_server(url: str, found: tuple[str, bool] | None) -> None:
+    if found is not None:
+        assert etcd_client.target(url) == found
+    else:
+        with pytest.raises(ValueError, match="is not a URL of etcd"):
+            etcd_client.target(url)
+
+
+async def test_a_barrier_is_no_key_of_the_store(store: EtcdStore, raw: Client, prefix: str) -> None:
+    await raw.call(PUT, Message["PutRequest"](key=f"{prefix}\0barrier".encode()))
+    await store.catch_up()
+    assert await store.count(EVERYTHING) == 0

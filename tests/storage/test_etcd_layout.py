@@ -1,0 +1,68 @@
+"""Keys in etcd: where they are, and that every key is found again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noxu.storage.etcd_layout import PlainLayout, end_of, is_regular
+from noxu.storage.types import Key, Prefix
+
+LAYOUT = PlainLayout("/p/")
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        (Key("g/things", "default/", "a"), b"/p/g/things/default/a"),
+        (Key("g/things", "", "a"), b"/p/g/things/a"),
+        (Key("g/things", "", "a:b"), b"/p/g/things/a:b"),
+        (Key("g/things", "default", "a"), b"/p/\0g%2Fthings/default/a"),
+        (Key("g/things", "", "a/b"), b"/p/\0g%2Fthings//a%2Fb"),
+        (Key("things", "", ""), b"/p/\0things//"),
+    ],
+)
+def test_the_place_of_a_key(key: Key, place: bytes) -> None:
+    assert LAYOUT.key(key) == place
+
+
+texts = st.text(alphabet="ab/\0%é", max_size=4)
+
+
+@given(st.builds(Key, texts | st.just("g/a"), texts | st.just("p/"), texts))
+def test_every_key_is_found_again(key: Key) -> None:
+    assert LAYOUT.key_of(LAYOUT.key(key)) == key
+
+
+@given(st.lists(st.builds(Key, st.just("g/a"), st.sampled_from(["p/", "p-/", "q/"]), st.text("ab-.", min_size=1))))
+def test_regular_keys_have_the_same_order(keys: list[Key]) -> None:
+    assert all(map(is_regular, keys))
+    assert sorted(keys) == sorted(keys, key=LAYOUT.key)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "bounds"),
+    [
+        (Prefix("g/a", "p/"), (b"/p/g/a/p/", b"/p/g/a/p0")),
+        (Prefix("g/a"), None),
+        (Prefix("g/a", ""), None),
+        (Prefix(None, "p/"), None),
+        (Prefix("g", "p/"), None),
+        (Prefix(), None),
+    ],
+)
+def test_a_prefix_is_a_range_if_the_order_is_the_same(prefix: Prefix, bounds: tuple[bytes, bytes] | None) -> None:
+    assert LAYOUT.range(prefix) == bounds
+
+
+@pytest.mark.parametrize(("prefix", "end"), [(b"a/", b"a0"), (b"a\xff", b"b"), (b"\xff", b"\0"), (b"a\xfe", b"a\xff")])
+def test_the_end_of_a_prefix(prefix: bytes, end: bytes) -> None:
+    assert end_of(prefix) == end
+
+
+@pytest.mark.parametrize(
+    "key", [b"/p/a", b"/p/a/b", b"/p/a/b/c/d/e", b"/p/a//b", b"/p/a/b/", b"/p/\xff/a/b", b"/p/\0x"]
+)
+def test_other_keys_are_not_of_the_store(key: bytes) -> None:
+    assert LAYOUT.key_of(key) is None

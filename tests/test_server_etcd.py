@@ -1,0 +1,190 @@
+"""Servers that share one etcd."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+import pytest
+
+from noxu.apiserver.config import Config, Etcd
+from noxu.apiserver.server import Server
+from tests import etcd_server
+from tests.etcd_server import EtcdServer
+from tests.timing import eventually_async, hang_guard
+
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
+    if reason := etcd_server.lacking():
+        pytest.skip(reason)
+    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
+        yield server
+
+
+class Clients:
+    """Two servers, and a session for requests to them."""
+
+    def __init__(self, servers: list[Server], session: aiohttp.ClientSession, prefix: str) -> None:
+        self.servers = servers
+        self.session = session
+        self.prefix = prefix
+
+    async def ask(self, which: int, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        data = None if body is None else io.BytesIO(json.dumps(body).encode())
+        headers = {"Content-Type": "application/json"}
+        async with self.session.request(method, self.servers[which].url + path, data=data, headers=headers) as answer:
+            is_json = answer.content_type == "application/json"
+            return answer.status, json.loads(await answer.text()) if is_json else await answer.text()
+
+    async def define(self) -> None:
+        """Create the definition with the first server, and wait until the other one serves it."""
+        assert (await self.ask(0, "POST", DEFINITIONS, CRD))[0] == 201
+
+        async def is_served() -> bool:
+            return (await self.ask(1, "GET", WIDGETS))[0] == 200
+
+        await eventually_async(is_served)
+
+
+@pytest.fixture
+async def both(etcd: EtcdServer) -> AsyncIterator[Clients]:
+    prefix = f"/registry/{uuid4()}"
+    async with contextlib.AsyncExitStack() as stack:
+        options = Etcd((etcd.url,), prefix)
+        servers = [
+            await stack.enter_async_context(Server(Config(port=0, etcd=options, profile=profile)))
+            for profile in ("local", "envtest")
+        ]
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        yield Clients(servers, session, prefix)
+
+
+def named(name: str, **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, **fields}
+
+
+async def raw(clients: Clients, name: str, value: bytes | None = None) -> bytes:
+    """The value in etcd; with a value: put it, as another program does."""
+    from noxu.storage.etcd_client import Client
+    from noxu.storage.etcd_messages import PUT, RANGE, Message
+
+    options = clients.servers[0].config.etcd
+    assert options is not None
+    client = Client(options.servers)
+    key = f"{clients.prefix}/example.com/widgets/default/{name}".encode()
+    try:
+        if value is not None:
+            await client.call(PUT, Message["PutRequest"](key=key, value=value))
+            return value
+        return bytes((await client.call(RANGE, Message["RangeRequest"](key=key))).kvs[0].value)
+    finally:
+        await client.close()
+
+
+async def test_each_server_shows_what_the_other_has_answered(both: Clients) -> None:
+    await both.define()
+    for number in range(10):
+        which = number % 2
+        code, created = await both.ask(which, "POST", WIDGETS, named(f"n{number}"))
+        assert code == 201
+        assert await both.ask(1 - which, "GET", f"{WIDGETS}/n{number}") == (200, created)
+        listed = (await both.ask(1 - which, "GET", WIDGETS))[1]
+        assert len(listed["items"]) == number + 1
+        code, _ = await both.ask(1 - which, "GET", f"{WIDGETS}?resourceVersion={listed['metadata']['resourceVersion']}")
+        assert code == 200
+
+
+async def test_only_one_of_the_writers_of_both_servers_succeeds(both: Clients) -> None:
+    await both.define()
+    answers = await asyncio.gather(
+        *(both.ask(number % 2, "POST", WIDGETS, named("same", number=number)) for number in range(10))
+    )
+    assert sorted(code for code, _ in answers) == [201] + [409] * 9
+    _, current = await both.ask(0, "GET", f"{WIDGETS}/same")
+    answers = await asyncio.gather(
+        *(both.ask(number % 2, "PUT", f"{WIDGETS}/same", current | {"number": 100 + number}) for number in range(10))
+    )
+    assert sorted(code for code, _ in answers) == [200] + [409] * 9
+
+
+async def test_a_watch_shows_the_writes_of_the_other_server(both: Clients) -> None:
+    await both.define()
+    start = (await both.ask(1, "GET", WIDGETS))[1]["metadata"]["resourceVersion"]
+    url = f"{both.servers[1].url}{WIDGETS}?watch=1&resourceVersion={start}"
+    async with hang_guard(), both.session.get(url) as stream:
+        _, created = await both.ask(0, "POST", WIDGETS, named("a"))
+        event = json.loads(await stream.content.readline())
+        assert event == {"type": "ADDED", "object": created}
+
+
+async def test_a_future_version_is_too_large(both: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noxu.apiserver.registry.reader.FRESHNESS_DEADLINE", 0.2)
+    current = int((await both.ask(0, "GET", "/api/v1/namespaces"))[1]["metadata"]["resourceVersion"])
+    code, status = await both.ask(1, "GET", f"/api/v1/namespaces?resourceVersion={current + 1000}")
+    assert code == 504
+    assert status["message"].startswith(f"Timeout: Too large resource version: {current + 1000}, current: ")
+
+
+async def test_etcd_has_the_bytes_that_the_reference_writes(both: Clients) -> None:
+    await both.define()
+    _, created = await both.ask(0, "POST", WIDGETS, named("a", text="<ü>&", number=1.0))
+    del created["metadata"]["resourceVersion"]
+    text = json.dumps(created, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    for character, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(character, escaped)
+    assert await raw(both, "a") == f"{text}\n".encode()
+
+
+async def test_what_others_write_is_served(both: Clients) -> None:
+    await both.define()
+    by_hand = {
+        "metadata": {"name": "b", "namespace": "default", "uid": "u", "resourceVersion": "7"},
+        "kind": "Widget",
+        "apiVersion": "example.com/v1",
+    }
+    await raw(both, "b", json.dumps(by_hand, indent=2).encode())
+    code, found = await both.ask(0, "GET", f"{WIDGETS}/b")
+    assert (code, found["metadata"]["name"]) == (200, "b")
+    assert int(found["metadata"]["resourceVersion"]) > 7
+
+
+async def test_what_is_not_json_fails_with_its_own_message(both: Clients) -> None:
+    await both.define()
+    await raw(both, "bad", b"not json")
+    for path in (f"{WIDGETS}/bad", WIDGETS, f"{WIDGETS}?labelSelector=a"):
+        code, status = await both.ask(0, "GET", path)
+        assert (code, status["message"]) == (500, "invalid character 'o' in literal null (expecting 'u')")
+
+
+async def test_an_object_that_etcd_does_not_take_is_refused(both: Clients) -> None:
+    await both.define()
+    code, status = await both.ask(0, "POST", WIDGETS, named("large", text="x" * 1_600_000))
+    assert (code, status["message"]) == (500, "etcdserver: request is too large")
