@@ -938,10 +938,9 @@ async def answer(draft: Draft) -> None:
 
 def read_options(draft: Draft) -> None:
     """Complete the options of a connection, which the query has."""
-    content = draft.request.body.content
-    assert isinstance(content, dict)
+    read_body(draft)
     resource = draft.resource
-    options = {"kind": resource.kind, "apiVersion": resource.api_version, **content}
+    options = {"kind": resource.kind, "apiVersion": resource.api_version, **draft.new}
     draft.new = resource.behaviour.written(options)
 
 

@@ -77,6 +77,7 @@ def test_operations() -> None:
         Action.DELETE: "DELETE",
         Action.REVIEW: "CREATE",
         Action.ACT: "CREATE",
+        Action.CONNECT: "CONNECT",
     }
 
 

@@ -48,8 +48,9 @@ REQUESTS: Final[dict[Action, Request]] = {
     Action.DELETE: Request(fields={"name": "a"}),
     Action.REVIEW: Request(REVIEW),
     Action.ACT: Request({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}}),
+    Action.CONNECT: Request({"container": "c"}, {"name": "a", "subresource": "exec"}),
 }
-QUESTIONS: Final = (Action.REVIEW, Action.ACT)
+QUESTIONS: Final = (Action.REVIEW, Action.ACT, Action.CONNECT)
 """The actions that write nothing themselves."""
 DRY: Final[dict[str, Any]] = {
     "options": Options(dry_run=True, field_manager="test", force=True),
@@ -66,6 +67,8 @@ async def send(world: World, action: Action, **fields: Any) -> Object:
     if action is Action.ACT:
         resource = world.resource("bindings", "")
         world.environment = replace(world.environment, actions={"Binding": Act(lambda draft: None, act)})
+    if action is Action.CONNECT:
+        resource = world.resource("pods", "").bodies["exec"]
     request = REQUESTS[action]
     value = request.value
     if action is Action.REPLACE:  # an update needs the resourceVersion
