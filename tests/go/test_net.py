@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.net import is_ipv4, is_ipv6
+from noxu.apiserver.go.net import is_ipv4, is_ipv6, parse_sloppy
 from noxu.apiserver.schema import formats
 
 # fmt: off
@@ -100,3 +100,22 @@ def test_leading_zeros_of_an_octet_are_for_the_sloppy(text: str, strict: bool, s
 )
 def test_leading_zeros_of_a_group_are_for_the_sloppy(text: str, strict: bool, sloppy: bool) -> None:
     assert (is_ipv6(text), is_ipv6(text, sloppy=True)) == (strict, sloppy)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("010.000.0.01", "10.0.0.1"),
+        ("::FFFF:1.2.3.4", "1.2.3.4"),
+        ("FE80:0:0::1", "fe80::1"),
+        ("fe80::1%eth0", None),
+        ("10.0.0", None),
+        ("10.0.0.256", None),
+        (" 10.0.0.1", None),
+        ("", None),
+    ],
+)
+def test_sloppy_addresses_as_go_prints_them(text: str, printed: str | None) -> None:
+    found = parse_sloppy(text)
+    assert (None if found is None else str(found)) == printed
