@@ -19,6 +19,7 @@ from noxu.apiserver.config import (
     DEFAULT_ISSUER,
     DEFAULT_PORT,
     HTTPS_PORT,
+    KUBERNETES_VERSION,
     Etcd,
     ServiceName,
     Tls,
@@ -82,9 +83,10 @@ def _serve(command: argparse.ArgumentParser) -> None:
     storage.add_argument("--memory", action="store_true", help="keep data in memory only")
     command.add_argument(
         "--durability",
-        choices=("full", "normal"),
+        choices=("full", "normal", "off"),
         default="full",
-        help="full: an acknowledged write survives a power failure; normal: it survives a crash of the server (default: full)",
+        help="full: an acknowledged write survives a power failure; normal: it survives a crash of the server; off: so does "
+        "it, but a power failure may destroy the file (default: full)",
     )
     command.add_argument(
         "--profile",
@@ -515,8 +517,41 @@ def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", type=Path, metavar="FILE", help="the .db file, or the data directory")
 
 
+def _envtest(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write the programs etcd, kube-apiserver and kubectl for test suites that use envtest, and print the variable that "
+        "names their folder: eval $(noxu envtest env)"
+    )
+    command.add_argument(
+        "--tree",
+        action="store_true",
+        help="write them to DIR/k8s/VERSION-SYSTEM-MACHINE, where setup-envtest and kube-api-test look for them",
+    )
+    command.add_argument(
+        "--kubernetes-version",
+        type=_kubernetes_version,
+        default=KUBERNETES_VERSION,
+        metavar="VERSION",
+        help="the version in the name of that folder; the API is the same (default: %(default)s)",
+    )
+    command.add_argument(
+        "-p",
+        dest="print",
+        choices=("env", "path"),
+        default="env",
+        help="print a command of the shell that sets KUBEBUILDER_ASSETS, or the path of the folder (default: env)",
+    )
+    command.add_argument(
+        "directory",
+        nargs="?",
+        metavar="DIR",
+        help="the folder, which is created (default, and for the word env: one in the user's cache)",
+    )
+
+
 _COMMANDS: Final = (
     ("serve", _serve, "run the server"),
+    ("envtest", _envtest, "write the programs that envtest starts"),
     ("validate", _validate, "validate objects without a server"),
     ("explain-write", _explain_write, "show what each stage of a write does to objects"),
     ("lint", _lint, "check that CRDs are structural, and fix them"),
@@ -563,6 +598,12 @@ def _named_certificate(text: str) -> str:
         parse_named(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _kubernetes_version(text: str) -> str:
+    if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", text):
+        raise argparse.ArgumentTypeError("must be MAJOR.MINOR.PATCH, such as 1.37.0")
     return text
 
 

@@ -10,6 +10,8 @@ from typing import Final, Literal, NamedTuple
 from noxu.apiserver.admission_plugins import default
 from noxu.apiserver.features import Features
 
+KUBERNETES_VERSION: Final = "1.37.0"
+"""The release of Kubernetes whose API this is."""
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 6440
 HTTPS_PORT: Final = 443
@@ -18,7 +20,7 @@ DEFAULT_EVENT_TTL: Final = 3600.0  # seconds; upstream's
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 """Of tokens of service accounts."""
 
-Durability = Literal["full", "normal"]
+Durability = Literal["full", "normal", "off"]
 Profile = Literal["local", "cluster", "envtest"]
 """What a server does by itself: see controllers.manager."""
 
@@ -95,7 +97,7 @@ class Tls:
 
     `certificate` and `key` are files, or else `directory` has them, `apiserver.crt` and `apiserver.key`; what is not there
     is made there. `named` are values of `--tls-sni-cert-key`. `client_authority` is a file of CAs that certify clients, in
-    addition to the server's own. `minimum` is a version of TLS in upstream's spelling.
+    addition to the server's own; without `own_clients` only these do. `minimum` is a version of TLS in upstream's spelling.
     """
 
     certificate: Path | None = None
@@ -104,6 +106,7 @@ class Tls:
     named: tuple[str, ...] = ()
     client_authority: Path | None = None
     minimum: str = "VersionTLS12"
+    own_clients: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,8 @@ class Config:
     `controllers`: the list of kube-controller-manager's controllers to run; None: those of the profile.
     `authorization_modes`: those of --authorization-mode; None: RBAC in the profile cluster, else AlwaysAllow.
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
+    `disabled`: group versions of built-in kinds that clients cannot use.
+    `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: server.STOP_WITHIN.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
@@ -159,3 +164,5 @@ class Config:
     exit_with_parent: bool = False
     cluster_signing_cert_file: Path | None = None
     cluster_signing_key_file: Path | None = None
+    disabled: frozenset[tuple[str, str]] = frozenset()
+    stop_within: float | None = None

@@ -144,6 +144,7 @@ def assemble(
     foreign: Iterable[Object] = (),
     modes: Sequence[str] = (ALWAYS_ALLOW,),
     authentication: settings.Settings = settings.DEFAULT,
+    disabled: frozenset[tuple[str, str]] = frozenset(),
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
@@ -154,10 +155,10 @@ def assemble(
     server creates about itself are missing. `root_ca` is the CA of its certificate in PEM, `signing_ca` gives the
     one that signs requests for certificates. `foreign` are definitions of
     further kinds, which are served without being stored themselves. `modes` are the modes of authorization,
-    `authentication` says how users are identified.
+    `authentication` says how users are identified. `disabled` are group versions of built-in kinds that clients cannot use.
     """
     served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
-    catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()], served))
+    catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()], served, disabled=disabled))
     cache = WatchCache(store)
     reader, persistence = Reader(store, cache), Persistence(store, cache, as_cbor=features.cbor)
     conversions = Conversions(caller or no_caller, identifiers=identifiers)

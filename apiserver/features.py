@@ -28,8 +28,8 @@ GATES: Final = {
 }
 
 # strconv.ParseBool
-_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 def parse(texts: Iterable[str]) -> Features:
@@ -42,7 +42,7 @@ def parse(texts: Iterable[str]) -> Features:
                 raise ValueError(f"missing bool value for {gate}")
             if gate not in GATES:
                 raise ValueError(f"unrecognized feature gate: {gate} (known: {', '.join(GATES)})")
-            if value not in _TRUE | _FALSE:
+            if value not in TRUE | FALSE:
                 raise ValueError(f"invalid value of {gate}={value}: must be true or false")
-            chosen[GATES[gate]] = value in _TRUE
+            chosen[GATES[gate]] = value in TRUE
     return Features(**chosen)

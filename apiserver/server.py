@@ -182,6 +182,7 @@ class Server:
             admission_plugins=self.config.admission_plugins,
             foreign=_foreign_kinds(self.config.kinds),
             signing_ca=_signing_ca(self.config, self.secured),
+            disabled=self.config.disabled,
             modes=_modes_of(self.config),
             authentication=authentication,
         )
@@ -255,7 +256,7 @@ class Server:
             app.end_watches()
             while app.unsent.disconnect_stalled():
                 pass
-            await requests.shutdown(STOP_WITHIN)
+            await requests.shutdown(STOP_WITHIN if self.config.stop_within is None else self.config.stop_within)
 
         self._closing.push_async_callback(stop)
 
@@ -430,7 +431,8 @@ def _signing_ca(config: Config, secured: Secured | None) -> Callable[[], Signing
 def _own_signing_ca(secured: Secured) -> SigningCA:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
 
-    return SigningCA(secured.authority.identity.certificate, secured.authority.identity.key)
+    authority = secured.own().authority.identity
+    return SigningCA(authority.certificate, authority.key)
 
 
 def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
@@ -470,6 +472,15 @@ def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> Serv
         return runner.run(_main(config, documents, out, parent))
 
 
+def run_quietly(config: Config, ready: Callable[[str], object]) -> Server:
+    """Like `run`, without a kubeconfig. `ready` gets the URL. Raises StartError."""
+    logs.configure(config.log.format, config.log.level)
+    raise_file_limit()
+    server = Server(config)
+    with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
+        return runner.run(_until_stopped(server, lambda: ready(server.url)))
+
+
 def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop where it is installed: it halves the cost of the event loop. None: asyncio's own."""
     try:
@@ -490,16 +501,11 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 async def _main(config: Config, documents: list[Document], out: Callable[[str], object], parent: int) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
-    stop = asyncio.Event()
-    asyncio.get_running_loop().set_exception_handler(_report)
-    watching = asyncio.ensure_future(_stop_with(parent, stop)) if parent else None
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with reserved_kubeconfig(config) as path:
-        async with Server(config, documents) as server:
+        server = Server(config, documents)
+
+        def ready() -> None:
             gc.collect()
-            gc.set_threshold(*GC_THRESHOLDS)
-            gc.freeze()  # objects of the start live until the end: examining them in every collection takes long
             try:
                 write_kubeconfig(path, server.access())
             except OSError as error:
@@ -508,7 +514,24 @@ async def _main(config: Config, documents: list[Document], out: Callable[[str], 
                 ) from None
             out(banner(config, server.url, path))
             sys.stdout.flush()
-            await stop.wait()
+
+        return await _until_stopped(server, ready, parent)
+
+
+async def _until_stopped(server: Server, ready: Callable[[], object], parent: int = 0) -> Server:
+    """Run a server until SIGINT or SIGTERM, and return it. `ready` is called when it has started."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_report)
+    watching = asyncio.ensure_future(_stop_with(parent, stop)) if parent else None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with server:
+        ready()
+        gc.set_threshold(*GC_THRESHOLDS)
+        gc.freeze()  # objects of the start live until the end: examining them in every collection takes long
+        gc.enable()
+        await stop.wait()
     if watching is not None:
         watching.cancel()
     return server

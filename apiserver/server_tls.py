@@ -8,15 +8,16 @@ has another one, and the client certificate in the kubeconfig. Clients are certi
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Final, NamedTuple
 
 from noxu.apiserver.config import Authentication, Config, Tls
 from noxu.apiserver.kubeconfig import Access
 from noxu.apiserver.security import pki
 from noxu.apiserver.security.authentication import CertificateAuthenticator
-from noxu.apiserver.security.certificates import Authority, Identity, TlsError, is_dns_name
+from noxu.apiserver.security.certificates import Identity, TlsError, is_dns_name
 from noxu.apiserver.security.client_certificates import ClientCertificates
 from noxu.apiserver.security.credentials import ADMINISTRATOR
 from noxu.apiserver.security.front_proxy import FrontProxy
@@ -34,10 +35,10 @@ SERVICE: Final = (
 
 
 class Secured(NamedTuple):
-    """What a server needs for TLS. `authority` issues certificates of clients."""
+    """What a server needs for TLS. `own` makes or reads the server's CA, which issues certificates of clients."""
 
     tls: ServerTls
-    authority: Authority
+    own: Callable[[], pki.Pki]
     certificate_authority: bytes
     """What clients need to trust the server, in PEM."""
 
@@ -58,26 +59,30 @@ class Secured(NamedTuple):
 
     def access(self, url: str) -> Access:
         """The access of the administrator, with a new client certificate."""
-        client = self.authority.issue_client(ADMINISTRATOR.name, ADMINISTRATOR.groups)
+        client = self.own().authority.issue_client(ADMINISTRATOR.name, ADMINISTRATOR.groups)
         return Access(url, self.certificate_authority, client.certificate, client.key)
 
 
 def secure(config: Config, tls: Tls, own_names: Sequence[str]) -> Secured:
     """The certificates of a server that is also reached by these names and addresses of its host. Raises TlsError."""
     names = names_of(config, own_names)
-    made = pki.in_memory(names, _now) if config.data is None else pki.kept(config.data / pki.DIRECTORY, names, _now)
-    default = _files(tls, made)
+
+    @cache
+    def own() -> pki.Pki:
+        return pki.in_memory(names, _now) if config.data is None else pki.kept(config.data / pki.DIRECTORY, names, _now)
+
+    default = _files(tls, own)
     material = Material(
-        made.server if default is None else default,
+        own().server if default is None else default,
         tuple(map(parse_named, tls.named)),
-        (made.authority.certificate,),
+        (own().authority.certificate,) if tls.own_clients else (),
         tls.client_authority,
         config.authentication.requestheader_client_ca_file,
         VERSIONS[tls.minimum],
     )
     found = ServerTls(material)
     # Who has issued another certificate is not known: with the CA in its file, or if it is self-signed, clients trust it.
-    return Secured(found, made.authority, made.authority.certificate if default is None else found.certificate)
+    return Secured(found, own, own().authority.certificate if default is None else found.certificate)
 
 
 def names_of(config: Config, own_names: Sequence[str]) -> tuple[str, ...]:
@@ -90,15 +95,19 @@ def names_of(config: Config, own_names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if not _is_unspecified(name)))
 
 
-def _files(tls: Tls, made: pki.Pki) -> Files | None:
+def _files(tls: Tls, own: Callable[[], pki.Pki]) -> Files | None:
     """The files of the server's certificate; None for its own. Raises TlsError."""
     if tls.certificate is not None and tls.key is not None:
         return Files(tls.certificate, tls.key)
     if tls.directory is None:
         return None
     files = Files(tls.directory / "apiserver.crt", tls.directory / "apiserver.key")
-    with_authority = Identity(made.server.certificate + made.authority.certificate, made.server.key)
-    pki.written(*files, lambda: with_authority)
+
+    def with_authority() -> Identity:
+        authority, server = own()
+        return Identity(server.certificate + authority.certificate, server.key)
+
+    pki.written(*files, with_authority)
     return files
 
 

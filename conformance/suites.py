@@ -1,11 +1,13 @@
 """Runs the test programs of a project that tests against envtest, and prints the failing specs.
 
-    python -m conformance.suites (--url URL [--insecure] | --start) [--timeout SECONDS] PROGRAM[=DIRECTORY]… [-- OPTION…]
+    python -m conformance.suites (--url URL [--insecure] | --start | --assets FOLDER) [--timeout SECONDS]
+        PROGRAM[=DIRECTORY]… [-- OPTION…]
 
 A PROGRAM is a compiled test program of a package that uses Ginkgo and controller-runtime's `envtest.Environment`. It runs
 in DIRECTORY, which is the folder of the package: tests read files relative to it. `USE_EXISTING_CLUSTER` makes envtest
 use the server that `KUBECONFIG` names. With `--start`, every program has a new server with the profile envtest, as with
-envtest itself. The OPTIONs are given to every program, for example `-ginkgo.focus=TEXT`.
+envtest itself. With `--assets`, envtest starts the programs in this folder (`noxu envtest FOLDER`), as often as the suite
+asks for environments. The OPTIONs are given to every program, for example `-ginkgo.focus=TEXT`.
 
 Counted are the specs of Ginkgo's report, and the Go tests of the program that are not suites of Ginkgo. The exit status
 is 1 if any spec or program failed.
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -62,11 +64,11 @@ def program(text: str) -> Program:
     return Program(Path(path).resolve(), Path(directory or ".").resolve())
 
 
-def run(program: Program, config: Path, options: Sequence[str], timeout: float) -> list[Spec]:
-    """Run one program against the server of the kubeconfig `config`."""
+def run(program: Program, variables: Mapping[str, str], options: Sequence[str], timeout: float) -> list[Spec]:
+    """Run one program. The variables of its environment tell envtest which server to use."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        environment = os.environ | {"USE_EXISTING_CLUSTER": "true", "KUBECONFIG": str(config)}
+        environment = os.environ | dict(variables)
         command = [program.path, "-test.v", "-ginkgo.no-color", f"-ginkgo.json-report={report}", *options]
         try:
             ran = subprocess.run(
@@ -113,6 +115,11 @@ def go_tests(output: str, suites: Sequence[dict[str, Any]]) -> Iterator[Spec]:
             yield Spec(name, _STATES[state])
 
 
+def of_cluster(config: Path) -> dict[str, str]:
+    """The variables for the server of a kubeconfig."""
+    return {"USE_EXISTING_CLUSTER": "true", "KUBECONFIG": str(config)}
+
+
 @contextlib.contextmanager
 def started(directory: Path) -> Iterator[Path]:
     """A new server in memory; its kubeconfig."""
@@ -137,6 +144,16 @@ def existing(url: str, directory: Path, *, insecure: bool) -> Iterator[Path]:
     yield config
 
 
+@contextlib.contextmanager
+def server_of(options: argparse.Namespace, directory: Path) -> Iterator[dict[str, str]]:
+    """The variables for the server that the command line selects, which runs meanwhile."""
+    if options.assets:
+        yield {"KUBEBUILDER_ASSETS": str(options.assets.resolve())}
+        return
+    with started(directory) if options.start else existing(options.url, directory, insecure=options.insecure) as config:
+        yield of_cluster(config)
+
+
 def counts(found: Sequence[Spec]) -> str:
     states = Counter("failed" if spec.failed else spec.state for spec in found)
     return ", ".join(f"{states[state]} {state}" for state in (PASSED, "failed", "pending", "skipped"))
@@ -147,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     server = parser.add_mutually_exclusive_group(required=True)
     server.add_argument("--url")
     server.add_argument("--start", action="store_true", help="start a server for each program")
+    server.add_argument("--assets", type=Path, help="the folder of the programs that envtest starts")
     parser.add_argument("--insecure", action="store_true", help="do not verify the server's certificate")
     parser.add_argument("--timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="for each program")
     parser.add_argument("programs", nargs="+", type=program, metavar="PROGRAM[=DIRECTORY]")
@@ -157,9 +175,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for each in options.programs:
         with tempfile.TemporaryDirectory() as folder:
             directory = Path(folder)
-            one = started(directory) if options.start else existing(options.url, directory, insecure=options.insecure)
-            with one as config:
-                found = run(each, config, given[end + 1 :], options.timeout)
+            with server_of(options, directory) as variables:
+                found = run(each, variables, given[end + 1 :], options.timeout)
         print(f"{each.path.name}: {counts(found)}", flush=True)
         for spec in filter(lambda spec: spec.failed, found):
             print(f"FAIL {spec.name}\n     {spec.problem:.{_SHOWN}}", flush=True)

@@ -27,7 +27,7 @@ from noxu.storage.migrations import Watermarks
 from noxu.storage.rows import COLUMNS, decode_text
 from noxu.storage.types import Corrupt, Key, OpenError, Prefix, Unavailable
 
-Durability: TypeAlias = Literal["full", "normal"]
+Durability: TypeAlias = Literal["full", "normal", "off"]
 
 LOCK_TIMEOUT: Final = 0.5  # seconds: a server that is stopping has this time to release the file
 PAGE_SIZE: Final = 8192  # bytes: two objects of 3.4 KB. Larger pages make single writes slower (measured)
@@ -40,6 +40,7 @@ SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 _DURABILITY: Final[dict[Durability, str]] = {
     "full": "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;",
     "normal": "PRAGMA synchronous = NORMAL;",  # a power failure may cost the last commits, never the file
+    "off": "PRAGMA synchronous = OFF;",  # a power failure may cost the file
 }
 
 _OPEN_ERRORS: Final = {

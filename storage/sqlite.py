@@ -106,8 +106,8 @@ class SqliteStore:
     async def open(cls, path: str | PathLike[str], durability: Durability = "full") -> Self:
         """Open the file, or create it and its directory. Raises OpenError, with a message that says what to do.
 
-        With durability `normal` a power failure may lose the last commits, but not the file. A crash of the process
-        loses nothing either way.
+        With durability `normal` a power failure may lose the last commits, but not the file; with `off` it may lose the
+        file. A crash of the process loses nothing either way.
         """
         file = database.absolute_path(path)
         return cls(file, durability, *await database.connect(file, durability))

@@ -294,8 +294,15 @@ class BootstrapController(Controller[str]):
     async def _defaults(self, kind: Kind) -> float | None:
         resource, now = self._resource(kind.group, kind.plural), format_time(self.clock.now())
         create = self._store if self._is_new else self._create_missing
-        await asyncio.gather(*(create(resource, manifest) for manifest in kind.make(now)))
+        wanted = (manifest for manifest in kind.make(now) if self._is_wanted(manifest))
+        await asyncio.gather(*(create(resource, manifest) for manifest in wanted))
         return kind.every
+
+    def _is_wanted(self, manifest: Object) -> bool:
+        """Group versions that clients cannot use have no APIService."""
+        if manifest["kind"] != "APIService":
+            return True
+        return self.catalog.current.serves(manifest["spec"].get("group", ""), manifest["spec"]["version"])
 
     async def _store(self, resource: Resource, manifest: Object) -> None:
         """Store an object as a create request would."""

@@ -216,7 +216,7 @@ def _user(name: str) -> str:
 def about_of(exchange: Exchange, catalog: Catalog) -> _About:
     """The labels of a request."""
     info, method = exchange.info, exchange.request.method
-    resource = catalog.find(info.group, info.version, info.resource)
+    resource = catalog.by_path.get((info.group, info.version, info.resource))
     if resource is None:
         return _About((_verb(exchange, ""), "", "", "", "" if info.is_resource else _document(exchange.path), "", ""))
     subresource = info.subresource if info.subresource in resource.subresources else ""

@@ -138,7 +138,7 @@ def methods_of(catalog: Catalog, path: str, info: RequestInfo) -> frozenset[str]
         return _of_document(catalog, path)
     if info.group not in catalog.built_in_groups:
         return None
-    resource = catalog.find(info.group, info.version, info.resource)
+    resource = catalog.by_path.get((info.group, info.version, info.resource))
     if resource is None:
         return _NO_METHOD
     if resource.is_custom:

@@ -18,33 +18,41 @@ class Catalog:
         builtins: Sequence[Versions] = (),
         defined: Mapping[str, Versions] | None = None,
         elsewhere: frozenset[tuple[str, str]] = frozenset(),
+        disabled: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
-        """`elsewhere` are group versions that another API server is registered for."""
+        """`elsewhere` are group versions that another API server is registered for; `disabled` are those of built-in kinds
+        that clients cannot use. The server itself does: it stores the objects that it needs.
+        """
         self._builtins = tuple(builtins)
+        self._disabled = disabled
         self.elsewhere = elsewhere
         self.defined = dict(defined or {})
         self.built_in_groups = frozenset(resource.group for versions in builtins for resource in versions.all)
         self.by_path: dict[tuple[str, str, str], Resource] = {}
-        """By group, version and plural."""
+        """Those that clients can use, by group, version and plural."""
+        self._own: dict[tuple[str, str, str], Resource] = {}
         for versions in (*self.defined.values(), *self._builtins):
             for resource in versions.all:
                 if resource.served:
-                    self.by_path[resource.group, resource.version, resource.plural] = resource
+                    is_disabled = (resource.group, resource.version) in disabled
+                    found = self._own if is_disabled else self.by_path
+                    found[resource.group, resource.version, resource.plural] = resource
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource of a URL path, None if it is not served."""
-        return self.by_path.get((group, version, plural))
+        """A resource of the server, None if there is none. Clients use `by_path`."""
+        path = group, version, plural
+        return self.by_path.get(path) or self._own.get(path)
 
     def with_definition(self, name: str, versions: Versions | None) -> Catalog:
         """The catalog after a change of a definition; None: its resource is no longer served."""
         defined = {k: v for k, v in self.defined.items() if k != name}
         if versions is not None:
             defined[name] = versions
-        return Catalog(self._builtins, defined, self.elsewhere)
+        return Catalog(self._builtins, defined, self.elsewhere, self._disabled)
 
     def with_elsewhere(self, elsewhere: frozenset[tuple[str, str]]) -> Catalog:
         """The catalog after a change of the group versions that another API server is registered for."""
-        return Catalog(self._builtins, self.defined, elsewhere)
+        return Catalog(self._builtins, self.defined, elsewhere, self._disabled)
 
     @property
     def resources(self) -> Iterable[Resource]:

@@ -44,7 +44,7 @@ def make(running: Server, directory: Path, name: str, groups: Iterable[str], uid
         return TestUser(name, groups, running.url, kubeconfig, {"Authorization": f"Bearer {token}"})
     if uid:
         raise ValueError("the certificates of users have no uid")
-    identity = running.secured.authority.issue_client(name, groups)
+    identity = running.secured.own().authority.issue_client(name, groups)
     authority = running.secured.certificate_authority
     write_kubeconfig(kubeconfig, Access(running.url, authority, identity.certificate, identity.key))
     files = [directory / file for file in ("ca.crt", "client.crt", "client.key")]

@@ -77,8 +77,8 @@ def test_the_specs_and_go_tests_of_programs_are_counted(
 def test_the_options_reach_the_program_and_other_nodes_are_listed_when_they_fail(
     written: Path, noxu_session: Noxu
 ) -> None:
-    config = noxu_session.kubeconfig
-    found = suites.run(suites.Program(written / "suite.test", written), config, FOCUS[1:], timeout=60)
+    variables = suites.of_cluster(noxu_session.kubeconfig)
+    found = suites.run(suites.Program(written / "suite.test", written), variables, FOCUS[1:], timeout=60)
     assert [spec for spec in found if spec.failed] == [
         Spec("is wrong", "timedout", "expected 1"),
         Spec("AfterSuite", "failed", "expected 1"),
@@ -91,9 +91,17 @@ def test_a_new_server_is_started_and_stopped(written: Path, capsys: pytest.Captu
     assert suites.main(["--start", f"{written / 'suite.test'}={written}", *FOCUS]) == 1
 
 
+def test_envtest_starts_the_programs_of_a_folder(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (written / "suite.test").write_text(
+        f"#!{sys.executable}\nimport os, sys\n"
+        "sys.exit('USE_EXISTING_CLUSTER' in os.environ or not os.path.isdir(os.environ['KUBEBUILDER_ASSETS']))\n"
+    )
+    assert suites.main(["--assets", str(written), f"{written / 'suite.test'}={written}"]) == 0
+
+
 def test_a_program_that_hangs_is_a_failure(written: Path, noxu_session: Noxu) -> None:
     (written / "suite.test").write_text(f"#!{sys.executable}\nimport time\ntime.sleep(600)\n")
     program = suites.program(f"{written / 'suite.test'}={written}")
-    assert suites.run(program, noxu_session.kubeconfig, (), timeout=0.2) == [
+    assert suites.run(program, suites.of_cluster(noxu_session.kubeconfig), (), timeout=0.2) == [
         Spec("suite.test", "failed", "not finished after 0.2 s")
     ]

@@ -37,7 +37,7 @@ def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
 
 def authority(noxu: Noxu) -> Authority:
     assert noxu._server.secured is not None
-    return noxu._server.secured.authority
+    return noxu._server.secured.own().authority
 
 
 def send(noxu: Noxu, identity: Identity | None, path: str = REVIEWS, **headers: str) -> Reply:

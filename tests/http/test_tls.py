@@ -90,7 +90,7 @@ def test_an_approved_request_is_signed_by_the_ca_of_the_server(noxu: Noxu) -> No
     certificate = eventually(lambda: client.get(f"{path}/ann")["status"].get("certificate"))
     client.close()
     assert noxu._server.secured is not None
-    assert noxu._server.secured.authority.has_issued(parse(b64decode(certificate)))
+    assert noxu._server.secured.own().authority.has_issued(parse(b64decode(certificate)))
 
 
 def test_the_names_of_the_server(noxu: Noxu) -> None:

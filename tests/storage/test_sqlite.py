@@ -381,7 +381,7 @@ async def test_everything_is_there_after_reopening(file: Path, collect: Collect)
     await store.close()
 
 
-@pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
+@pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1), ("off", 0)])
 async def test_durability_is_sqlites_synchronous(file: Path, durability: Any, level: int) -> None:
     store = await SqliteStore.open(file, durability)
     assert store._connection is not None

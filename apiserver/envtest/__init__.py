@@ -1,0 +1,1 @@
+"""A stand-in for the programs that envtest starts: etcd, kube-apiserver and kubectl."""

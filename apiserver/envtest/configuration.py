@@ -1,0 +1,205 @@
+"""From the flags of kube-apiserver to the configuration of a server. Reads no file.
+
+Defaults are kube-apiserver's, with two exceptions: without --bind-address the server listens on loopback only, and without
+the etcd of `noxu envtest` its objects are in memory. Errors are kube-apiserver's (pkg/controlplane/apiserver/options).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from noxu.apiserver import admission_plugins, authorization_modes, features
+from noxu.apiserver.config import DEFAULT_EVENT_TTL, Audit, Authentication, Config, Profile, Tls
+from noxu.apiserver.controllers import manager
+from noxu.apiserver.envtest import runtime_config
+from noxu.apiserver.envtest.arguments import Arguments
+from noxu.apiserver.envtest.data_directory import DEFAULT_PREFIX, DataDirectory
+from noxu.apiserver.features import GATES
+from noxu.apiserver.registry.group_priorities import PRIORITIES
+
+DEFAULT_PORT: Final = 6443
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_CERT_DIR: Final = "/var/run/kubernetes"
+STOP_WITHIN: Final = 0.2  # seconds: envtest waits for the end after each suite
+
+
+class Refused(ValueError):
+    """The server does not start with these flags. The message has all reasons."""
+
+
+class Configured(NamedTuple):
+    """A configuration, and what to say about flags that have no effect although they look as if they had."""
+
+    config: Config
+    notes: Sequence[str]
+
+
+def check(arguments: Arguments) -> None:
+    """Raises Refused for what kube-apiserver refuses before it looks at files."""
+    faults = []
+    port = arguments.number("secure-port", DEFAULT_PORT)
+    if not 1 <= port <= 65535:
+        faults.append(f"--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0")
+    if not arguments.all("etcd-servers"):
+        faults.append("--etcd-servers must be specified")
+    if not any(arguments.all("service-account-issuer")):
+        faults.append("service-account-issuer is a required flag")
+    if not arguments.all("service-account-key-file") and not arguments.last("service-account-signing-key-file"):
+        faults.append("either `--service-account-key-file` or `--service-account-signing-endpoint` must be set")
+    if not arguments.last("service-account-signing-key-file"):
+        faults.append("service-account-signing-key-file and service-account-issuer are required flags")
+    _refuse(faults)
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    if faults:
+        raise Refused(faults[0] if len(faults) == 1 else f"[{', '.join(dict.fromkeys(faults))}]")
+
+
+def address(arguments: Arguments) -> tuple[str, int]:
+    """The address and the port to listen on."""
+    return arguments.last("bind-address") or DEFAULT_HOST, arguments.number("secure-port", DEFAULT_PORT)
+
+
+def configure(arguments: Arguments, environment: Mapping[str, str], found: DataDirectory | None) -> Configured:
+    """`found` is the data directory of the etcd; None: in memory. Raises Refused."""
+    check(arguments)
+    profile, controllers = _controllers(environment)
+    plugins, unavailable = _plugins(arguments)
+    gates, unknown = _gates(arguments)
+    try:
+        disabled, absent = runtime_config.parse(arguments.all("runtime-config"), PRIORITIES)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    prefix = arguments.last("etcd-prefix", DEFAULT_PREFIX)
+    try:
+        modes = authorization_modes.modes(arguments.all("authorization-mode") or (authorization_modes.ALWAYS_ALLOW,))
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    host, port = address(arguments)
+    config = Config(
+        host=host,
+        port=port,
+        data=found.of_prefix(prefix) if found else None,
+        durability="full" if found is None or found.fsync else "off",
+        features=gates,
+        event_ttl=arguments.seconds("event-ttl", DEFAULT_EVENT_TTL),
+        profile=profile,
+        controllers=controllers,
+        admission_plugins=plugins,
+        tls=_tls(arguments),
+        authentication=_authentication(arguments),
+        audit=_audit(arguments),
+        authorization_modes=modes,
+        external_hostname=arguments.last("external-hostname"),
+        disabled=disabled,
+        stop_within=STOP_WITHIN,
+    )
+    return Configured(config, [*unavailable, *unknown, *absent])
+
+
+def _path(arguments: Arguments, flag: str) -> Path | None:
+    text = arguments.last(flag)
+    return Path(text) if text else None
+
+
+def _all(arguments: Arguments, flag: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    return arguments.all(flag) if arguments.has(flag) else default
+
+
+def _tls(arguments: Arguments) -> Tls:
+    return Tls(
+        certificate=_path(arguments, "tls-cert-file"),
+        key=_path(arguments, "tls-private-key-file"),
+        directory=Path(arguments.last("cert-dir") or DEFAULT_CERT_DIR),
+        named=arguments.all("tls-sni-cert-key"),
+        client_authority=_path(arguments, "client-ca-file"),
+        own_clients=False,
+        minimum=arguments.last("tls-min-version") or Tls().minimum,
+    )
+
+
+def _authentication(arguments: Arguments) -> Authentication:
+    signing = arguments.last("service-account-signing-key-file")
+    default = Authentication()
+    return Authentication(
+        anonymous_auth=arguments.is_set("anonymous-auth") if arguments.has("anonymous-auth") else None,
+        token_auth_file=_path(arguments, "token-auth-file"),
+        service_account_key_files=tuple(map(Path, arguments.all("service-account-key-file"))),
+        service_account_signing_key_file=Path(signing) if signing else None,
+        service_account_issuers=arguments.all("service-account-issuer"),
+        service_account_lookup=arguments.is_set("service-account-lookup", default=True),
+        service_account_max_token_expiration=arguments.seconds("service-account-max-token-expiration", 0.0),
+        api_audiences=arguments.all("api-audiences"),
+        requestheader_client_ca_file=_path(arguments, "requestheader-client-ca-file"),
+        requestheader_allowed_names=arguments.all("requestheader-allowed-names"),
+        requestheader_username_headers=_all(
+            arguments, "requestheader-username-headers", default.requestheader_username_headers
+        ),
+        requestheader_uid_headers=_all(arguments, "requestheader-uid-headers", default.requestheader_uid_headers),
+        requestheader_group_headers=_all(arguments, "requestheader-group-headers", default.requestheader_group_headers),
+        requestheader_extra_headers_prefix=_all(
+            arguments, "requestheader-extra-headers-prefix", default.requestheader_extra_headers_prefix
+        ),
+    )
+
+
+def _audit(arguments: Arguments) -> Audit:
+    default = Audit()
+    return Audit(
+        policy_file=_path(arguments, "audit-policy-file"),
+        log_path=arguments.last("audit-log-path"),
+        format=arguments.last("audit-log-format", default.format),
+        mode=arguments.last("audit-log-mode", default.mode),
+        max_size=arguments.number("audit-log-maxsize", default.max_size),
+        max_age=arguments.number("audit-log-maxage", default.max_age),
+        max_backups=arguments.number("audit-log-maxbackup", default.max_backups),
+        compress=arguments.is_set("audit-log-compress"),
+    )
+
+
+def _controllers(environment: Mapping[str, str]) -> tuple[Profile, tuple[str, ...] | None]:
+    """The profile and the list of controllers, from NOXU_PROFILE and NOXU_CONTROLLERS."""
+    profile = environment.get("NOXU_PROFILE") or "envtest"
+    listed = environment.get("NOXU_CONTROLLERS")
+    controllers = None if listed is None else tuple(filter(None, listed.split(",")))
+    for name, known in manager.PROFILES.items():
+        if name == profile:
+            try:
+                manager.check_controllers(controllers or ())
+            except ValueError as error:
+                raise Refused(f"NOXU_CONTROLLERS: {error}") from None
+            return name, known if controllers is None else controllers
+    raise Refused(f"NOXU_PROFILE: {profile} is not one of {', '.join(manager.PROFILES)}")
+
+
+def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
+    """The plug-ins that run: all that kube-apiserver enables by default, ServiceAccount among them."""
+    enable = arguments.all("enable-admission-plugins")
+    here = [name for name in enable if name not in admission_plugins.OF_KUBE_APISERVER]
+    notes = [
+        f"--enable-admission-plugins: this server does not have {name}; it has no effect"
+        for name in enable
+        if name in admission_plugins.OF_KUBE_APISERVER
+    ]
+    try:
+        return admission_plugins.select(here, arguments.all("disable-admission-plugins"), controllers=True), notes
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+def _gates(arguments: Arguments) -> tuple[features.Features, list[str]]:
+    """The feature gates that are known here; a note for each of the others."""
+    here, notes = [], []
+    for item in arguments.all("feature-gates"):
+        gate = item.partition("=")[0].strip()
+        if gate in GATES or "=" not in item:
+            here.append(item)
+        elif gate:
+            notes.append(f"--feature-gates: this server does not have {gate}; it has no effect")
+    try:
+        return features.parse(here), notes
+    except ValueError as error:
+        raise Refused(str(error)) from None

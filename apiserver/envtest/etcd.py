@@ -1,0 +1,188 @@
+"""A stand-in for etcd: it says that it is healthy, and which folder the kube-apiserver of the same envtest keeps its objects in.
+
+envtest starts etcd and waits for `GET /health` before it starts kube-apiserver with the URL. So the life of this process is
+that of the objects: a kube-apiserver that is started again with the same URL, or with the folder of an earlier one, finds
+them. It stores nothing itself, and speaks no gRPC: to a client of etcd the service is unavailable.
+
+This file is run as a script without site-packages, and imports built-in modules only: it starts in the time that Python
+takes by itself.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # not in typeshed
+import _socket
+import os
+import select
+import sys
+
+MAX_REQUEST = 16 * 1024  # bytes of a request line with its headers
+MAX_CONNECTIONS = 128  # beyond them, the oldest is closed
+BACKLOG = 128
+DATA_PATH = "/_noxu/data-dir"
+"""Private: `unsafe-no-fsync` or `fsync` in a line, then the data directory."""
+
+DEFAULT_URL = "http://localhost:2379"
+HELP = """etcd of Noxu: a stand-in for tests, which stores nothing itself; the kube-apiserver of the same folder keeps its objects in
+the data directory.
+
+Usage:
+
+  etcd [flags]
+
+Flags:
+  --data-dir 'default.etcd'
+    The folder in which kube-apiserver keeps its objects.
+  --listen-client-urls 'http://localhost:2379'
+    The address to listen on, on loopback only. Of several URLs the first one counts.
+  --unsafe-no-fsync
+    Do not wait for the disk: a power failure may lose objects.
+  --help, --version
+
+All other flags of etcd have no effect.
+"""
+VERSION = """etcd Version: 3.6.5
+Git SHA: noxu
+Go Version: none
+Go OS/Arch: linux/amd64
+"""
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+_BOOLEANS = (  # those that test suites set
+    *("unsafe-no-fsync", "force-new-cluster", "strict-reconfig-check", "pre-vote", "auto-tls", "client-cert-auth"),
+    *("peer-auto-tls", "peer-client-cert-auth", "enable-pprof", "debug", "help", "h", "version"),
+)
+
+TEXTS = {
+    "/health": ("application/json", b'{"health":"true","reason":""}'),
+    "/readyz": ("text/plain; charset=utf-8", b"ok\n"),
+    "/livez": ("text/plain; charset=utf-8", b"ok\n"),
+    "/version": (
+        "application/json",
+        b'{"etcdserver":"3.6.5","etcdcluster":"3.6.0","storage":"3.6.0"}',
+    ),
+    "/metrics": ("text/plain; version=0.0.4; charset=utf-8", b""),
+}
+
+
+def flags(words: list[str]) -> dict[str, str]:
+    """The flags of a command line, as Go's package flag reads them: one dash or two. Unknown ones are among them."""
+    found: dict[str, str] = {}
+    remaining = list(words)
+    while remaining:
+        word = remaining.pop(0)
+        if not word.startswith("-"):
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        if not equals and name in _BOOLEANS:
+            value = "true"
+        elif not equals and remaining and not remaining[0].startswith("-"):
+            value = remaining.pop(0)
+        found[name] = value
+    return found
+
+
+def address(urls: str) -> tuple[str, int]:
+    """The host and the port of the first URL. Raises ValueError."""
+    url = urls.split(",")[0]
+    scheme, _, rest = url.partition("://")
+    host, _, port = rest.rstrip("/").rpartition(":")
+    if scheme != "http" or not host or not port.isdecimal():
+        raise ValueError(f"--listen-client-urls: {url!r} is not http://HOST:PORT, the only form that this etcd knows")
+    return host.strip("[]"), int(port)
+
+
+def listen(host: str, port: int) -> _socket.socket:
+    """A listening socket on loopback. Raises OSError."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - not listened on
+        _report(f"{host} is every address of this host; listening on 127.0.0.1 only")
+    host = host if host.startswith("127.") or host == "::1" else "127.0.0.1"
+    listener = _socket.socket(_socket.AF_INET6 if ":" in host else _socket.AF_INET, _socket.SOCK_STREAM)
+    listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.listen(BACKLOG)
+    listener.setblocking(False)
+    return listener
+
+
+def answer(request: bytes, data: bytes) -> bytes:
+    """The whole answer to a request. `data` is that of DATA_PATH."""
+    method, _, rest = request.partition(b"\r\n")[0].decode("latin-1").partition(" ")
+    path = rest.partition(" ")[0].partition("?")[0]
+    kind, text = ("text/plain", data) if path == DATA_PATH else TEXTS.get(path, ("text/plain; charset=utf-8", None))
+    status = "200 OK"
+    if text is None:
+        status, text = "404 Not Found", b"404 page not found\n"
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + (b"" if method == "HEAD" else text)
+
+
+def serve(listener: _socket.socket, data: bytes) -> None:
+    """Answer requests until the process is killed. Whatever a client sends, the others are answered."""
+    poll = select.poll()
+    poll.register(listener.fileno(), select.POLLIN)
+    received: dict[int, tuple[_socket.socket, bytearray]] = {}
+
+    def close(number: int) -> None:
+        poll.unregister(number)
+        received.pop(number)[0].close()
+
+    while True:
+        for number, _ in poll.poll():
+            if number == listener.fileno():
+                try:
+                    accepted, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - socket.accept uses it
+                except OSError:  # the client is gone, or there are no descriptors left
+                    if received:
+                        close(next(iter(received)))
+                    continue
+                connection = _socket.socket(listener.family, listener.type, 0, fileno=accepted)
+                connection.setblocking(False)
+                if len(received) >= MAX_CONNECTIONS:
+                    close(next(iter(received)))
+                received[accepted] = connection, bytearray()
+                poll.register(accepted, select.POLLIN)
+            elif number in received:
+                connection, request = received[number]
+                try:
+                    part = connection.recv(MAX_REQUEST)
+                    request += part
+                    if b"\r\n\r\n" in request and not request.startswith(b"PRI "):  # HTTP/2 begins with PRI
+                        connection.send(answer(bytes(request), data))
+                        connection.shutdown(_socket.SHUT_WR)
+                        part = b""
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    part = b""
+                if not part or len(request) > MAX_REQUEST or request.startswith(b"PRI "):
+                    close(number)
+
+
+def _report(text: str) -> None:
+    sys.stderr.write(f"etcd: {text}\n")
+
+
+def main(words: list[str]) -> int:
+    """Returns only if it cannot start."""
+    found = flags(words)
+    for name, text in (("help", HELP), ("h", HELP), ("version", VERSION)):
+        if name in found:
+            sys.stdout.write(text)
+            return 0
+    for number in (_signal.SIGTERM, _signal.SIGINT):
+        _signal.signal(number, _signal.SIG_DFL)  # nothing has to be written: the process just ends
+    folder = found.get("data-dir") or os.environ.get("ETCD_DATA_DIR") or "default.etcd"
+    urls = found.get("listen-client-urls") or os.environ.get("ETCD_LISTEN_CLIENT_URLS") or DEFAULT_URL
+    mode = "unsafe-no-fsync" if found.get("unsafe-no-fsync") in _TRUE else "fsync"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes as long to import as all else
+        listener = listen(*address(urls))
+    except (OSError, OverflowError, ValueError) as error:
+        _report(f"cannot start: {error}")
+        return 1
+    serve(listener, f"{mode}\n{os.path.abspath(folder)}".encode("utf-8", "surrogateescape"))  # noqa: PTH100
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
