@@ -323,7 +323,7 @@ class Server:
         """What its administrator needs to use the server, for a kubeconfig."""
         if self.secured is not None:
             return self.secured.access(self.url)
-        if ALWAYS_ALLOW in _modes_of(self.config):
+        if self.plane.authenticator.allows_anonymous and ALWAYS_ALLOW in _modes_of(self.config):
             return Access(self.url)
         if not self._token:
             self._token = self.plane.static_tokens.issue(ADMINISTRATOR)

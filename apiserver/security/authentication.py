@@ -61,7 +61,7 @@ class Authenticators:
         self._reader = reader
         self._audiences = tuple(audiences)
         self._certificates = tuple(certificates)
-        self._anonymous = anonymous
+        self.allows_anonymous = anonymous
 
     def authenticate(self, given: Credentials, warnings: list[str]) -> User | Awaitable[User]:
         """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
@@ -101,7 +101,7 @@ class Authenticators:
                 return self._identity(token, self._audiences).user
             except Rejected as error:
                 rejected.append(str(error))
-        if rejected or not self._anonymous:
+        if rejected or not self.allows_anonymous:
             log.debug("a request is not authenticated: %s", ", ".join(rejected) or "it has no credentials")
             raise ApiError(401, UNAUTHORIZED, UNAUTHORIZED)
         return ANONYMOUS

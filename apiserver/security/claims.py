@@ -154,7 +154,7 @@ def user_of(claims: Claims) -> User:
         claims.namespace,
         claims.account.name,
         claims.account.uid,
-        tuple((_EXTRA + name, (value,)) for name, value in extra.items() if value),
+        tuple((_EXTRA + name, (value,)) for name, value in sorted(extra.items()) if value),
     )
 
 

@@ -33,6 +33,7 @@ from noxu.apiserver.values import Object
 
 LEEWAY: Final = 60.0  # seconds for which clocks may differ; go-jose's DefaultLeeway
 MAX_CACHED: Final = 2048  # verified tokens
+NO_KEYS: Final = "invalid signature, no keys found"
 INVALIDATED: Final = "service account token has been invalidated"
 INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
 
@@ -150,14 +151,16 @@ class Tokens:
         if parsed is None or (parsed.issuer not in self.issuers and parsed.issuer != LEGACY_ISSUER):
             return None
         try:
-            if not self.keys.verify(token.text, parsed.key_id):
-                raise Rejected(BAD_SIGNATURE)
-            claims = of_tokens.read(parsed.payload)
+            is_signed = self.keys.verify(token.text, parsed.key_id)
         except LookupError:
-            raise Rejected("invalid signature, no keys found") from None
-        except OSError as error:
+            raise Rejected(NO_KEYS) from None
+        except (OSError, ValueError) as error:
             log.error("no key verifies tokens of service accounts: %s", error)  # noqa: TRY400 - not a bug
-            raise Rejected("invalid signature, no keys found") from None
+            raise Rejected(NO_KEYS) from None
+        if not is_signed:
+            raise Rejected(BAD_SIGNATURE)
+        try:
+            claims = of_tokens.read(parsed.payload)
         except ValueError as error:
             raise Rejected(str(error)) from None
         verified = _Verified(claims, Identity(of_tokens.user_of(claims), self.audiences))

@@ -369,7 +369,11 @@ HEADERS: Final = [
     ("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"), ("Accept", "application/json;stream=watch"),
     ("Accept-Encoding", "gzip"), ("Accept-Encoding", "gzip;q=x"), ("User-Agent", "Mozilla/5.0"), ("User-Agent", "\udcff/"), ("User-Agent", "kubectl/v1"),
     ("Audit-Id", "x"), ("Audit-Id", "é"), ("Origin", "http://127.0.0.1"), ("Origin", "\udcff"), ("Origin", "http://[::1"), ("Authorization", "Bearer x"),
-    ("Impersonate-User", "x"), ("X-Noxu-Trace", "1"), ("X-Noxu-Trace", "x"), ("If-None-Match", '"x"'), ("Connection", "close"),
+    ("Authorization", "Basic x"), ("Authorization", "Bearer  x"), ("Authorization", "\udcff"), ("Authorization", "Bearer \udcff"),
+    ("Authorization", "Bearer e30.eyJpc3MiOiJrdWJlcm5ldGVzL3NlcnZpY2VhY2NvdW50In0.AA"), ("X-Remote-User", "x"), ("X-Remote-Group", "x"),
+    ("Impersonate-User", "x"), ("Impersonate-User", "\udcff"), ("Impersonate-User", "system:serviceaccount:a:b"), ("Impersonate-Group", "x"),
+    ("Impersonate-Uid", "x"), ("Impersonate-Extra-%zz", "\udcff"), ("Impersonate-Extra-A%2F", "x"),
+    ("Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io.x"), ("X-Noxu-Trace", "1"), ("X-Noxu-Trace", "x"), ("If-None-Match", '"x"'), ("Connection", "close"),
     ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="), ("Sec-WebSocket-Version", "13"),
     ("Sec-Fetch-Site", "cross-site"), ("Content-Encoding", "gzip"), ("Cookie", "a=b"), ("A" * 300, "b"),
 ]  # fmt: skip

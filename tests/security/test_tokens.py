@@ -6,16 +6,18 @@ import base64
 import json
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.security.claims import LEGACY_ISSUER, MAX_TOKEN, parse
 from noxu.apiserver.security.credentials import Identity, Rejected, Token, Unloaded
-from noxu.apiserver.security.keys import BAD_SIGNATURE
+from noxu.apiserver.security.keys import BAD_SIGNATURE, Keys
 from noxu.apiserver.security.settings import Settings
 from noxu.apiserver.security.tokens import INVALIDATED, UNBOUND, Bound
 from noxu.apiserver.values import Object
@@ -103,10 +105,10 @@ async def test_the_user_of_a_token(world: World) -> None:
     prefix = "authentication.kubernetes.io/"
     assert user.extra == (
         (f"{prefix}credential-id", (f"JTI={claims_of(text)['jti']}",)),
-        (f"{prefix}pod-name", ("p",)),
-        (f"{prefix}pod-uid", (world.pod["metadata"]["uid"],)),
         (f"{prefix}node-name", ("n",)),
         (f"{prefix}node-uid", (world.node["metadata"]["uid"],)),
+        (f"{prefix}pod-name", ("p",)),
+        (f"{prefix}pod-uid", (world.pod["metadata"]["uid"],)),
     )
 
 
@@ -378,6 +380,19 @@ def test_any_text_is_parsed_or_not(text: str) -> None:
 @given(st.binary(), st.binary())
 def test_any_parts_are_parsed_or_not(header: bytes, payload: bytes) -> None:
     parse(f"{part(header)}.{part(payload)}.AA")
+
+
+async def test_a_server_whose_key_is_broken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "sa.key").write_text("x")
+    clock = ManualClock()
+    async with plane_with_account(clock, Settings(keys=Keys(own=tmp_path / "sa.key"))) as plane:
+        world = World(plane, clock)
+        world.account = await create(plane, ACCOUNT)
+        with pytest.raises(ApiError, match="the server has no key") as caught:
+            world.issue()
+        assert caught.value.code == 500
+        assert await world.refusal(f"{part({})}.{part({'iss': ISSUER})}.AA") == "invalid signature, no keys found"
+    assert [str(tmp_path) in record.message for record in caplog.records] == [True, True]
 
 
 async def test_only_verified_tokens_are_remembered_and_not_without_end(

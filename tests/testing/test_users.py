@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.commands.api_client import ApiClient, endpoint_from_kubeconfig
+from noxu.apiserver.config import Authentication
 from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.testing.users import TestUser
 from tests.hostile.raw_http import JSON, Target
@@ -71,5 +72,7 @@ def test_the_kubeconfig_of_the_server_is_that_of_an_administrator(tmp_path: Path
         client = ApiClient(endpoint_from_kubeconfig(noxu.kubeconfig))
         assert client.send("GET", "/api/v1/secrets").status == 200
         client.close()
+    with Noxu(tmp_path, authentication=Authentication(anonymous_auth=False)) as noxu:
+        assert list(json.loads(noxu.kubeconfig.read_text())["users"][0]["user"]) == ["token"]
     with Noxu(tmp_path) as noxu:
         assert json.loads(noxu.kubeconfig.read_text())["users"][0]["user"] == {}
