@@ -64,6 +64,8 @@ async def send(world: World, action: Action, **fields: Any) -> Object:
     resource = world.widgets
     if action is Action.REVIEW:
         resource = world.resource("selfsubjectreviews", "authentication.k8s.io")
+    if action is Action.CONNECT:
+        resource = world.resource("pods")
     if action is Action.ACT:
         resource = world.resource("bindings", "")
         world.environment = replace(world.environment, actions={"Binding": Act(lambda draft: None, act)})

@@ -174,7 +174,8 @@ class World:
     ) -> Written:
         """Send a request of a client."""
         resource = resource or self.widgets
-        content = value if isinstance(value, bytes) else codec.encode(value, sort_keys=False)
+        is_sent = isinstance(value, bytes) or action is Action.CONNECT  # whose options are in the query
+        content = value if is_sent else codec.encode(value, sort_keys=False)
         request = WriteRequest(
             action,
             resource,
