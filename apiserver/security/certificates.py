@@ -33,6 +33,15 @@ _DNS_NAME: Final = re.compile(
 )
 
 
+def malformed() -> tuple[type[Exception], ...]:
+    """What `cryptography` raises about malformed keys and certificates: it has no common class."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    of_certificates = (x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+    return (ValueError, TypeError, LookupError, UnsupportedAlgorithm, *of_certificates)
+
+
 class TlsError(Exception):
     """A certificate, a key or a CA cannot be used. The message says which, and has nothing of a key."""
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from noxu.apiserver.registry.access import User
+from noxu.apiserver.security.certificates import malformed
 from noxu.apiserver.security.credentials import Credentials, Rejected
 
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
@@ -65,9 +66,7 @@ def read(der: bytes) -> Certificate:
     """Read a certificate. Raises Rejected."""
     try:
         return _read(der)
-    except Rejected:
-        raise
-    except Exception:  # noqa: BLE001 - what cryptography raises about malformed certificates has no common class
+    except malformed():
         raise Rejected(MALFORMED) from None
 
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from noxu.apiserver.security.certificates import malformed
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _public_of(kind: bytes, pem: bytes) -> Any:
             key = x509.load_pem_x509_certificate(pem).public_key()
         else:
             return None
-    except Exception:  # noqa: BLE001 - what cryptography raises about malformed keys has no common class
+    except malformed():
         return None
     return key if isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey) else None
 
@@ -174,7 +175,7 @@ def _private(pem: bytes) -> PrivateKey | None:
 
     try:
         key = serialization.load_pem_private_key(pem, None)
-    except Exception:  # noqa: BLE001 - see `_public_of`
+    except malformed():
         return None
     return key if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) else None
 
