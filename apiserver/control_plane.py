@@ -217,7 +217,10 @@ def assemble(
     background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
         *_api_services(reader, writer, catalog, clock, facts),
-        *manager.make(controllers, manager.Parts(reader, writer, persistence, catalog, clock, root_ca, signing_ca)),
+        *manager.make(
+            controllers,
+            manager.Parts(reader, writer, persistence, catalog, clock, root_ca, signing_ca, tokens.issue_legacy),
+        ),
     ]
     return ControlPlane(
         store,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.registry.reader import Reader
     from noxu.apiserver.registry.resource import Resource
     from noxu.apiserver.registry.write import Writer
+    from noxu.apiserver.values import Object
 
 ALL: Final = "*"
 PROFILES: Final[dict[Profile, tuple[str, ...]]] = {"local": (ALL,), "cluster": (ALL,), "envtest": ()}
@@ -34,7 +35,7 @@ class Parts(NamedTuple):
     """What controllers are made of.
 
     `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
-    for certificates; None: one in memory.
+    for certificates; None: one in memory. `sign_token` makes the token of a service account for a Secret of that name.
     """
 
     reader: Reader
@@ -44,6 +45,7 @@ class Parts(NamedTuple):
     clock: Clock
     root_ca: str
     signing_ca: Callable[[], SigningCA] | None = None
+    sign_token: Callable[[Object, str], str] | None = None
 
     def resource(self, group: str, plural: str) -> Resource:
         """A built-in resource."""
@@ -102,6 +104,14 @@ def _service_accounts(parts: Parts) -> Reconciler[Any]:
 
     namespaces, accounts = parts.resource("", "namespaces"), parts.resource("", "serviceaccounts")
     return ServiceAccountController(parts.reader, parts.writer, namespaces, accounts, parts.clock)
+
+
+def _account_tokens(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.account_tokens import TokenController
+
+    secrets, accounts = parts.resource("", "secrets"), parts.resource("", "serviceaccounts")
+    assert parts.sign_token is not None
+    return TokenController(parts.reader, parts.writer, secrets, accounts, parts.clock, parts.sign_token, parts.root_ca)
 
 
 def _certificate_signing(parts: Parts) -> Reconciler[Any]:
@@ -181,7 +191,7 @@ CONTROLLERS: Final = (
     Known("service-cidr-controller"),
     Known("service-lb-controller", "service"),
     Known("serviceaccount-controller", "serviceaccount", _service_accounts),
-    Known("serviceaccount-token-controller", "serviceaccount-token"),
+    Known("serviceaccount-token-controller", "serviceaccount-token", _account_tokens),
     Known("statefulset-controller", "statefulset"),
     Known("storage-version-migrator-controller"),
     Known("storageversion-garbage-collector-controller", "storage-version-gc"),
