@@ -15,6 +15,7 @@ from noxu.apiserver.http import negotiation, options, responses
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.handlers import accept, body_format, namespace_of, receive_body
+from noxu.apiserver.identifiers import new_uuid
 from noxu.apiserver.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.apiserver.registry.bodies import decode_body
 from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
@@ -25,6 +26,8 @@ from noxu.apiserver.values import Object
 
 _EXPECTED: Final = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
 _KIND: Final = Qualified("authentication.k8s.io", "TokenRequest")
+_ISSUED: Final = "authentication.kubernetes.io/issued-credential-id"
+"""The annotation in the audit log."""
 _BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 EXTENDED_FROM: Final = 3607
@@ -157,4 +160,6 @@ def _issue(exchange: Exchange, account: Object, spec: Object, bound: Bound) -> s
     is_own = set(spec["audiences"]) <= set(tokens.audiences)
     if bound.pod is not None and seconds == EXTENDED_FROM and is_own:
         seconds, warn_after = EXTENDED_TO, seconds
-    return tokens.issue(account, spec["audiences"], seconds, bound, warn_after)
+    token_id = new_uuid()
+    exchange.outcome.audit_annotations[_ISSUED] = f"JTI={token_id}"
+    return tokens.issue(account, spec["audiences"], seconds, bound, warn_after, token_id)

@@ -20,12 +20,16 @@ from noxu.apiserver.security.credentials import Rejected, Token
 PROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
 EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 NOT_A_TOKEN: Final = "the provided Authorization header has no bearer token, and is ignored"  # noqa: S105 - a warning
+_USUAL: Final = "Bearer "
 _BASE64: Final = re.compile("[A-Za-z0-9_-]*")
 
 
 def in_authorization(headers: MultiMapping[str], warnings: list[str]) -> Token | None:
     """The token of the header Authorization, None without one."""
-    header = trim_space(headers.get("Authorization", ""))
+    header = headers.get("Authorization", "")
+    if header.startswith(_USUAL) and header.count(" ") == 1 and header.isascii() and header.strip() == header:
+        return Token(header[len(_USUAL) :])
+    header = trim_space(header)
     if not header:
         return None
     scheme, *rest = header.split(" ", 2)
@@ -40,6 +44,8 @@ def in_authorization(headers: MultiMapping[str], warnings: list[str]) -> Token |
 
 def in_subprotocol(headers: MultiMapping[str]) -> Token | None:
     """The token among the subprotocols of a WebSocket, None without one. Raises Rejected."""
+    if "Sec-WebSocket-Protocol" not in headers:
+        return None
     given = list(subprotocols(headers))
     encoded = [name.removeprefix(PROTOCOL_PREFIX) for name in given if name.startswith(PROTOCOL_PREFIX)]
     if not encoded or not _is_websocket(headers):

@@ -11,7 +11,7 @@ import base64
 import binascii
 import hmac
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -30,6 +30,7 @@ from noxu.apiserver.security.claims import LEGACY_ISSUER, Claims, Reference
 from noxu.apiserver.security.credentials import Identity, Rejected, Token, Unloaded
 from noxu.apiserver.security.keys import BAD_SIGNATURE, Keys
 from noxu.apiserver.values import Object
+from noxu.storage.types import Key
 
 LEEWAY: Final = 60.0  # seconds for which clocks may differ; go-jose's DefaultLeeway
 MAX_CACHED: Final = 2048  # verified tokens
@@ -57,6 +58,8 @@ class _Verified:
 
     claims: Claims
     identity: Identity
+    needed: tuple[tuple[Resource, Key, Reference], ...]
+    """The objects that must exist: first the account."""
     entries: tuple[Entry, ...] = field(default=())
 
 
@@ -100,6 +103,7 @@ class Tokens:
         seconds: int,
         bound: Bound = UNBOUND,
         warn_after: int = 0,
+        token_id: str = "",
     ) -> str:
         """A token for a stored service account. Raises ApiError if there is no key."""
         metadata, now = account["metadata"], int(self._clock.now().timestamp())
@@ -112,7 +116,7 @@ class Tokens:
             "exp": now + seconds,
             "iat": now,
             "iss": self.issuers[0],
-            "jti": new_uuid(),
+            "jti": token_id or new_uuid(),
             "kubernetes.io": private,
             "nbf": now,
             "sub": f"{of_tokens.USER_PREFIX}{metadata['namespace']}:{metadata['name']}",
@@ -163,7 +167,7 @@ class Tokens:
             claims = of_tokens.read(parsed.payload)
         except ValueError as error:
             raise Rejected(str(error)) from None
-        verified = _Verified(claims, Identity(of_tokens.user_of(claims), self.audiences))
+        verified = _Verified(claims, Identity(of_tokens.user_of(claims), self.audiences), tuple(self._needed(claims)))
         if len(self._verified) >= MAX_CACHED:
             del self._verified[next(iter(self._verified))]  # the oldest
         self._verified[token.digest] = verified
@@ -171,31 +175,37 @@ class Tokens:
 
     def _check_objects(self, verified: _Verified, token: Token, now: float) -> None:
         """Raises Rejected if the account or the bound object is gone, or is another one; Unloaded."""
+        entries = tuple(map(self._find, verified.needed))
+        if entries == verified.entries:
+            return
         claims = verified.claims
-        if claims.is_legacy and not self._lookup:
-            return
-        namespace = claims.namespace
-        needed = [(self._accounts, namespace, claims.account)]
-        needed += [(self._secrets, namespace, claims.secret)] if claims.secret is not None else []
-        needed += [(self._pods, namespace, claims.pod)] if claims.pod is not None else []
-        if claims.node is not None and claims.pod is None:  # the node of a pod is for information
-            needed.append((self._nodes, "", claims.node))
-        entries = [self._find(resource, namespace, reference.name) for resource, namespace, reference in needed]
-        if entries and tuple(entries) == verified.entries:
-            return
         if claims.is_legacy:
             self._check_legacy(claims, token, entries[0], entries[1])
         else:
-            for (resource, _, reference), entry in zip(needed, entries, strict=True):
+            for (resource, _, reference), entry in zip(verified.needed, entries, strict=True):
                 self._check_object(claims, resource, reference, entry, now)
-        if not any(entry is not None and "deletionTimestamp" in _metadata(entry) for entry in entries):
-            verified.entries = tuple(entry for entry in entries if entry is not None)
+        found = tuple(entry for entry in entries if entry is not None)
+        if not any("deletionTimestamp" in _metadata(entry) for entry in found):
+            verified.entries = found
 
-    def _find(self, resource: Resource, namespace: str, name: str) -> Entry | None:
-        collection = self._reader.loaded(resource)
+    def _needed(self, claims: Claims) -> Iterator[tuple[Resource, Key, Reference]]:
+        """The objects that must exist for a token to be good: first the account."""
+        if claims.is_legacy and not self._lookup:
+            return
+        found = [(self._accounts, claims.account), (self._secrets, claims.secret), (self._pods, claims.pod)]
+        if claims.pod is None:  # the node of a pod is for information
+            found.append((self._nodes, claims.node))
+        for resource, reference in found:
+            if reference is not None:
+                namespace = claims.namespace if resource.namespaced else ""
+                yield resource, key_of(resource, namespace, reference.name), reference
+
+    def _find(self, needed: tuple[Resource, Key, Reference]) -> Entry | None:
+        """Raises Unloaded."""
+        collection = self._reader.loaded(needed[0])
         if collection is None:
-            raise Unloaded(resource)
-        return collection.entries.get(key_of(resource, namespace, name))
+            raise Unloaded(needed[0])
+        return collection.entries.get(needed[1])
 
     def _check_object(
         self, claims: Claims, resource: Resource, reference: Reference, entry: Entry | None, now: float

@@ -13,6 +13,7 @@ import pytest
 from conformance.client import Client
 from noxu.apiserver.config import Authentication
 from noxu.apiserver.testing.handle import Noxu
+from tests.http.exchanges import serving_app
 
 CORE: Final = "/api/v1/namespaces/default"
 AUTHENTICATION: Final = "/apis/authentication.k8s.io/v1"
@@ -378,3 +379,15 @@ def test_who_may_impersonate_has_the_rights_of_the_other_user(strict: Asker) -> 
     )
     groups = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
     assert strict.ask("GET", f"{CORE}/pods", token=MASTER, **groups).code == 200
+
+
+async def test_the_audit_log_has_the_id_of_the_token_and_not_the_token() -> None:
+    async with serving_app() as served:
+        path = f"{CORE}/serviceaccounts/a"
+        await served.send("POST", f"{CORE}/serviceaccounts", {"metadata": {"name": "a"}})
+        reply = await served.send("POST", f"{path}/token", {"spec": {}})
+    token = json.loads(reply.text)["status"]["token"]
+    payload = token.split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    annotations = served.exchanges[-1].outcome.audit_annotations
+    assert annotations == {"authentication.kubernetes.io/issued-credential-id": f"JTI={claims['jti']}"}
