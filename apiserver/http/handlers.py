@@ -91,7 +91,9 @@ async def list_(exchange: Exchange) -> Answer:
 async def list_options(exchange: Exchange, *, watch: bool) -> ListOptions:
     """Raises ApiError."""
     info, resource = exchange.info, exchange.resource
-    namespace = info.namespace if info.in_namespace else None
+    # a resource may have the plural `namespaces`: then the path of a namespace is that of an object in it
+    is_namespaced = info.in_namespace or (resource.namespaced and info.namespace)
+    namespace = info.namespace if is_namespaced else None
     weight = len(exchange.request.raw_path)  # a selector may be long
     return await offload(weight, options.list_options, resource, namespace, info.name, exchange.query, watch=watch)
 

@@ -334,7 +334,7 @@ class Policy:
             grant = self._grant_of_path(asked) if asked.path is not None else self._grant_of_object(asked)
             if grant is not None:
                 return grant.decision
-            missing = list(self._missing_roles(asked.user, asked.namespace))
+            missing = self._missing_roles(asked.user, asked.namespace)
         return Decision(allowed=False, reason=f"RBAC: {aggregate(missing)}") if missing else NO_OPINION
 
     def _grant_of_object(self, asked: Attributes) -> Grant | None:
@@ -361,10 +361,13 @@ class Policy:
         found = self._namespaces.get(namespace) if namespace else None
         return (self._cluster,) if found is None else (self._cluster, found)
 
-    def _missing_roles(self, user: User, namespace: str) -> Iterator[str]:
-        for binding in self._bindings_of(user, namespace):
-            if binding.role not in self._roles:
-                yield binding.role.missing
+    def _missing_roles(self, user: User, namespace: str) -> list[str]:
+        roles, scopes = self._roles, self._scopes(namespace)
+        granted = (grants.items for scope in scopes for grants in scope.grants_to(user))
+        if all(grant.binding.role in roles for items in granted for grant in items):
+            return []
+        bindings = self._bindings_of(user, namespace)
+        return [binding.role.missing for binding in bindings if binding.role not in roles]
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[Binding]:
         for scope in self._scopes(namespace):
