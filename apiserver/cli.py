@@ -92,7 +92,7 @@ def _serve(command: argparse.ArgumentParser) -> None:
         "--profile",
         choices=tuple(manager.PROFILES),
         default="local",
-        help="local: with controllers, without authentication; cluster: with both (not available yet); envtest: without "
+        help="local: with controllers, every user may do everything; cluster: with controllers, TLS and RBAC; envtest: without "
         "kube-controller-manager's controllers, as kube-apiserver by itself (default: %(default)s)",
     )
     command.add_argument(

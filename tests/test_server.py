@@ -24,6 +24,7 @@ from noxu.apiserver.http import connection, unsent
 from noxu.apiserver.http.incoming import Incoming
 from noxu.apiserver.http.open_connections import OpenConnections
 from noxu.apiserver.kubeconfig import Access, text, write_kubeconfig
+from noxu.apiserver.registry.access import ANONYMOUS, Attributes, User
 from noxu.apiserver.server import (
     COMPACT_EVERY,
     Server,
@@ -372,3 +373,13 @@ def test_a_collection_that_is_not_a_full_one_visits_few_objects() -> None:
         gc.set_threshold(*before)
     assert len(kept) == 500_000
     assert 20_000 < max(visited) < 100_000
+
+
+async def test_the_profile_cluster_has_tls_and_rbac() -> None:
+    async with Server(Config(port=0, profile="cluster")) as running:
+        assert running.url.startswith("https://127.0.0.1:")
+        assert running.access().client_certificate
+        anonymous = Attributes(ANONYMOUS, "list", "", "v1", "namespaces")
+        assert not running.plane.authorize(anonymous).allowed
+        assert running.plane.authorize(anonymous._replace(user=User("a", groups=("system:masters",)))).allowed
+        assert "clusterrole-aggregation-controller" in {one.name for one in running.plane.all_controllers}

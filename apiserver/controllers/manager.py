@@ -209,14 +209,9 @@ _NAMES: Final = {name: known for known in CONTROLLERS for name in (known.name, k
 
 
 def check_profile(profile: str) -> None:
-    """Raises ValueError for an unknown profile, and for one that this server does not have yet."""
+    """Raises ValueError for an unknown profile."""
     if profile not in PROFILES:
         raise ValueError(f'"{profile}" is not a profile: there are {", ".join(PROFILES)}')
-    if profile == "cluster":
-        raise ValueError(
-            "the profile cluster is not available yet: it needs TLS and authentication, which this server does not have; "
-            "the profile local runs the same controllers, and everyone may do everything"
-        )
 
 
 def check_controllers(items: Iterable[str]) -> None:

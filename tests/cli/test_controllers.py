@@ -15,6 +15,7 @@ from noxu.apiserver.controllers.manager import AVAILABLE
 GIVEN: list[tuple[str, list[str], str, tuple[str, ...] | None]] = [
     ("nothing", [], "local", None),
     ("a profile", ["--profile", "envtest"], "envtest", None),
+    ("that of a cluster", ["--profile", "cluster"], "cluster", None),
     ("a list", ["--controllers=*,-namespace-controller"], "local", ("*", "-namespace-controller")),
     ("several lists", ["--controllers=*", "--controllers=-namespace,serviceaccount"], "local", ("*", "-namespace", "serviceaccount")),
     ("an empty list", ["--controllers="], "local", ()),
@@ -36,12 +37,6 @@ def test_the_command_passes_them_to_the_server(
 
 REFUSED: list[tuple[str, list[str], str]] = [
     ("an unknown profile", ["--profile=kind"], "argument --profile: invalid choice: 'kind' (choose from "),
-    (
-        "a profile that is not available",
-        ["--profile=cluster"],
-        "argument --profile: the profile cluster is not available yet: it needs TLS and authentication, which this server "
-        "does not have; the profile local runs the same controllers, and everyone may do everything",
-    ),
     (
         "an unknown controller",
         ["--controllers=*,-nope"],
@@ -66,11 +61,10 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str], arguments: list[str
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (Config(port=0, profile="cluster"), "the profile cluster is not available yet"),
         (Config(port=0, profile="kind"), '"kind" is not a profile: there are local, cluster, envtest'),  # type: ignore[arg-type]
         (Config(port=0, controllers=("nope",)), '"nope" is not in the list of known controllers'),
     ],
-    ids=["the profile", "an unknown profile", "the controllers"],
+    ids=["an unknown profile", "the controllers"],
 )
 async def test_a_server_refuses_them_too(config: Config, message: str) -> None:
     with pytest.raises(server.StartError) as raised:
