@@ -249,8 +249,10 @@ def _rbac(
     from noxu.apiserver.controllers.bootstrap_roles import BootstrapRoleController  # only this mode needs it
 
     resources = {plural: resource_of(catalog, access_rules.GROUP, plural) for plural in access_rules.PLURALS}
+    rules = access_rules.AccessRuleController(reader, resources, policy, clock)
+    writer.environment.followers.update({resource.collection: rules for resource in resources.values()})
     return [
-        access_rules.AccessRuleController(reader, resources, policy, clock),
+        rules,
         BootstrapRoleController(reader, writer, persistence, resources, clock),
     ]
 

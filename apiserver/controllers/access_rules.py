@@ -1,7 +1,7 @@
 """Keep the rules of access up to date with the roles and bindings.
 
 It starts before the first request, and a change acts before its writer is answered: the next request sees it. If the cache
-is reset, the rules of before hold until all objects are listed again.
+is reset, the rules of before hold until all objects are listed again; writers of roles and bindings wait for that.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rules(Protocol):
     def remove_binding(self, namespace: str, name: str) -> None: ...
 
 
-class AccessRuleController(Controller[Key]):
+class AccessRuleController(Controller[str]):
     """There is nothing to reconcile: rules change when a change is observed."""
 
     name = "rbac-rules"
@@ -51,14 +51,14 @@ class AccessRuleController(Controller[Key]):
         }
         self._known: set[Key] = set()
 
-    def observe(self, change: Change) -> Iterable[Key]:
+    def observe(self, change: Change) -> Iterable[str]:
         if change.entry is None:
             self._forget(change.key)
         else:
             self._learn(change.entry)
         return ()
 
-    def resync(self) -> Iterable[Key]:
+    def resync(self) -> Iterable[str]:
         entries = [entry for found in (self.collection, *self.others) for entry in found.entries.values()]
         for key in self._known - {entry.key for entry in entries}:
             self._forget(key)
@@ -76,5 +76,5 @@ class AccessRuleController(Controller[Key]):
         self._known.discard(key)
         self._remove[key.collection](key.partition[:-1], key.name)
 
-    async def reconcile(self, key: Key) -> None:
+    async def reconcile(self, key: str) -> None:
         """Nothing is left to do."""

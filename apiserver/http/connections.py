@@ -14,13 +14,14 @@ from noxu.apiserver.go.strconv import parse_uint
 from noxu.apiserver.go.structs import BOOL, INT32, STRING, List, Type
 from noxu.apiserver.go.time import parse_time
 from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.exchange import Exchange
+from noxu.apiserver.http.exchange import Exchange, attributes_of
 from noxu.apiserver.http.handlers import namespace_of, write
 from noxu.apiserver.http.options import boolean, integer
 from noxu.apiserver.http.request import Query, first
 from noxu.apiserver.registry.draft import NO_OPTIONS, Action, Body
 from noxu.apiserver.registry.subresources import connections
 from noxu.apiserver.registry.subresources.connections import LogOptions, Place
+from noxu.apiserver.security.authorization import refusal
 from noxu.apiserver.values import Json, Object
 
 
@@ -93,15 +94,30 @@ def _path_below(exchange: Exchange) -> str:
     return below
 
 
+def _require_create(exchange: Exchange) -> None:
+    """WebSockets begin with a GET. Who may only read must not run commands, so they need `create`, as a POST does.
+
+    Upstream's AuthorizePodWebsocketUpgradeCreatePermission. Raises ApiError Forbidden.
+    """
+    asked = attributes_of(exchange)._replace(verb="create")
+    if exchange.info.verb == asked.verb:
+        return
+    decision = exchange.backend.authorize(asked)
+    if not decision.allowed:
+        raise refusal(asked, decision, exchange.request.raw_path)
+
+
 async def stream(exchange: Exchange) -> Answer:
     """exec and attach."""
     container = (await _admitted(exchange)).get("container", "")
+    _require_create(exchange)
     await connections.stream(_place(exchange), exchange.info.name, container, upgrade=is_upgrade(exchange))
 
 
 async def forward(exchange: Exchange) -> Answer:
     """portforward."""
     await _admitted(exchange)
+    _require_create(exchange)
     await connections.stream(_place(exchange), exchange.info.name, None, upgrade=is_upgrade(exchange))
 
 

@@ -243,6 +243,23 @@ async def test_a_write_that_creates_needs_the_verb_create(
     assert (await send(app, "dev", "POST", leases, lease)).code == 403
 
 
+@pytest.mark.parametrize("subresource", ["exec", "attach", "portforward"])
+async def test_a_connection_by_get_needs_create_too(app: ServedApp, subresource: str) -> None:
+    path = f"/api/v1/namespaces/default/pods/p/{subresource}"
+    await grant(app, rule("get", f"pods/{subresource}"))
+    refused = (
+        f'pods "p" is forbidden: User "dev" cannot create resource "pods/{subresource}" in API group "" in the namespace '
+        '"default"'
+    )
+    reply = await send(app, "dev", "GET", path)
+    assert (reply.code, json.loads(reply.text)["message"]) == (403, refused)
+    await grant(app, rule("create", f"pods/{subresource}"), to="more")
+    subjects = {"subjects": [{"kind": "User", "name": "dev"}], "roleRef": {"kind": "ClusterRole", "name": "more"}}
+    also = {"metadata": {"name": "also"}, **subjects, **_typed("ClusterRoleBinding")}
+    assert (await send(app, "root", "POST", f"{RBAC}/clusterrolebindings", also)).code == 201
+    assert (await send(app, "dev", "GET", path)).code == 404  # there is no such pod
+
+
 # -- reviews, and expressions ----------------------------------------------------------------------------------------------
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1"

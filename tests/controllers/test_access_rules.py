@@ -1,0 +1,79 @@
+"""The rules of access follow the stored roles and bindings: at the start, at once after a change, and after a reset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from noxu.apiserver import loading
+from noxu.apiserver.control_plane import ControlPlane, assemble, running
+from noxu.apiserver.controllers.access_rules import GROUP, AccessRuleController
+from noxu.apiserver.registry.access import Attributes, User
+from noxu.apiserver.registry.draft import Action, WriteRequest
+from noxu.apiserver.values import Object
+from noxu.storage.memory import MemoryStore
+from noxu.storage.sqlite import SqliteStore
+from tests.timing import eventually_async
+
+DEV: Final = User("dev", groups=("system:authenticated",))
+ASKED: Final = Attributes(DEV, "get", "", "v1", "pods", "", "default", "a")
+
+
+def typed(kind: str, **more: Any) -> Object:
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "r", "namespace": "default"}, **more}
+
+
+ROLE: Final = typed("Role", rules=[{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}])
+BINDING: Final = typed(
+    "RoleBinding",
+    roleRef={"apiGroup": GROUP, "kind": "Role", "name": "r"},
+    subjects=[{"apiGroup": GROUP, "kind": "User", "name": "dev"}],
+)
+
+
+async def delete(plane: ControlPlane, plural: str) -> None:
+    resource = plane.catalog.current.find(GROUP, "v1", plural)
+    assert resource is not None
+    await plane.writer.write(WriteRequest(Action.DELETE, resource, "default", "r"))
+
+
+def controller(plane: ControlPlane) -> AccessRuleController:
+    [found] = [one for one in plane.controllers if isinstance(one, AccessRuleController)]
+    return found
+
+
+@pytest.mark.parametrize("plural", ["roles", "rolebindings"])
+async def test_every_change_acts_before_it_is_answered(plural: str) -> None:
+    async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
+        await loading.apply(plane, BINDING)
+        assert not plane.authorize(ASKED).allowed
+        await loading.apply(plane, ROLE)
+        assert plane.authorize(ASKED).allowed
+        await delete(plane, plural)
+        assert not plane.authorize(ASKED).allowed
+
+
+async def test_stored_rules_count_from_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "noxu.db"
+    async with running(assemble(await SqliteStore.open(file), modes=["RBAC"])) as plane:
+        await loading.apply(plane, ROLE)
+        await loading.apply(plane, BINDING)
+    async with running(assemble(await SqliteStore.open(file), modes=["RBAC"])) as plane:
+        assert plane.authorize(ASKED).allowed
+        assert not plane.authorize(ASKED._replace(verb="list")).allowed
+
+
+async def test_rules_hold_while_the_cache_is_reset_and_are_those_of_the_store_afterwards() -> None:
+    async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
+        await loading.apply(plane, ROLE)
+        await loading.apply(plane, BINDING)
+        rules = controller(plane)
+        entry = next(key for key in rules._known if key.collection.endswith("rolebindings") and key.name == "r")
+        plane.cache.reset(plane.store.revision)
+        assert not rules.is_synchronised
+        assert plane.authorize(ASKED).allowed
+        await plane.store.delete(entry, expected=(await plane.store.get(entry)).revision)  # type: ignore[union-attr]
+        await eventually_async(lambda: rules.is_synchronised)
+        assert not plane.authorize(ASKED).allowed
