@@ -79,7 +79,13 @@ def covers_path(url: str, path: str) -> bool:
 
 
 def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(intern(text) for text in value or () if isinstance(text, str))
+    """The texts of a list. Equal ones are kept once for all rules."""
+    if not value:
+        return ()
+    try:
+        return tuple(map(intern, value))
+    except TypeError:  # stored by a program that does not validate
+        return tuple(intern(text) for text in value if isinstance(text, str))
 
 
 class Role:
@@ -90,10 +96,11 @@ class Role:
     def __init__(self, role: Object) -> None:
         self.rules = tuple(map(Rule, role.get("rules") or ()))
         self.urls = tuple(rule for rule in self.rules if rule.urls)
-        self.by_resource: dict[str, tuple[Rule, ...]] = {}
+        found: dict[str, list[Rule]] = {}
         for rule in self.rules:
             for resource in dict.fromkeys(rule.resources):
-                self.by_resource[resource] = (*self.by_resource.get(resource, ()), rule)
+                found.setdefault(resource, []).append(rule)
+        self.by_resource = {resource: tuple(rules) for resource, rules in found.items()}
 
 
 class RoleKey(NamedTuple):
