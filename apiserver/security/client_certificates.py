@@ -52,13 +52,31 @@ class ClientCertificates:
 def verified(chain: tuple[bytes, ...], authorities: frozenset[bytes], now: float) -> Certificate:
     """The certificate of a client, which one of these CAs has certified. Raises Rejected."""
     found = read(chain[0])
-    if authorities.isdisjoint(chain):
+    if authorities.isdisjoint(chain) and not (len(chain) == 1 and _is_issued(chain[0], authorities)):
         raise Rejected("x509: certificate signed by unknown authority")
     if not found.begins <= now <= found.ends:
         raise Rejected("x509: certificate has expired or is not yet valid")
     if not found.is_for_clients:
         raise Rejected("x509: certificate specifies an incompatible key usage")
     return found
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _is_issued(der: bytes, authorities: frozenset[bytes]) -> bool:
+    """Whether one of the CAs has issued a certificate itself.
+
+    A session of TLS 1.2 that is resumed has the certificate, which was verified when the session began, but not its chain.
+    """
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+
+    for authority in authorities:
+        try:
+            x509.load_der_x509_certificate(der).verify_directly_issued_by(x509.load_der_x509_certificate(authority))
+        except (ValueError, TypeError, InvalidSignature):
+            continue
+        return True
+    return False
 
 
 @lru_cache(maxsize=MAX_CACHED)

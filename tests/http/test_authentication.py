@@ -6,12 +6,16 @@ import base64
 import json
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.config import Authentication
+from noxu.apiserver import loading
+from noxu.apiserver.config import Authentication, Config
+from noxu.apiserver.security.credentials import Rejected
+from noxu.apiserver.server import Server
 from noxu.apiserver.testing.handle import Noxu
 from tests.http.exchanges import serving_app
 
@@ -391,3 +395,20 @@ async def test_the_audit_log_has_the_id_of_the_token_and_not_the_token() -> None
     claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     annotations = served.exchanges[-1].outcome.audit_annotations
     assert annotations == {"authentication.kubernetes.io/issued-credential-id": f"JTI={claims['jti']}"}
+
+
+async def test_tokens_and_their_keys_outlive_the_server(tmp_path: Path) -> None:
+    config = Config(port=0, data=tmp_path)
+    async with Server(config) as server:
+        assert not (tmp_path / "pki" / "sa.key").exists(), "It is made when it is needed."
+        account = await loading.apply(
+            server.plane, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+        )
+        token = server.plane.tokens.issue(account, server.plane.tokens.audiences, 3600)
+    async with Server(config) as server:
+        identity = await server.plane.authenticator.identify(token)
+        assert identity.user.name == "system:serviceaccount:default:a"
+    (tmp_path / "pki" / "sa.key").unlink()
+    async with Server(config) as server:
+        with pytest.raises(Rejected, match="invalid signature, no keys found"):
+            await server.plane.authenticator.identify(token)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -105,3 +107,20 @@ def test_a_front_proxy_needs_tls(tmp_path: Path) -> None:
     options = Authentication(requestheader_client_ca_file=tmp_path / "ca")
     with pytest.raises(Exception, match="--requestheader-client-ca-file needs --tls"):
         Noxu(tmp_path, authentication=options).start()
+
+
+def test_a_session_of_tls_1_2_that_is_resumed_has_its_user(noxu: Noxu) -> None:
+    """OpenSSL does not keep the chain of its certificate."""
+    target = Target(noxu.url, client_context(authority(noxu).certificate, authority(noxu).issue_client("jane")))
+    assert target.tls is not None
+    target.tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    session, reused, users = None, [], []
+    for _ in range(2):
+        plain = socket.create_connection((target.host, target.port))
+        with target.tls.wrap_socket(plain, server_hostname=target.host, session=session) as peer:
+            head = f"POST {REVIEWS} HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: {JSON}\r\nContent-Length: 2\r\n"
+            peer.sendall(f"{head}Connection: close\r\n\r\n{{}}".encode())
+            users.append(b'"jane"' in b"".join(iter(lambda peer=peer: peer.recv(65536), b"")))  # type: ignore[misc]
+            session = peer.session
+            reused.append(peer.session_reused)
+    assert (reused, users) == ([False, True], [True, True])
