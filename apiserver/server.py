@@ -327,6 +327,9 @@ class Server:
             return Access(self.url)
         if not self._token:
             self._token = self.plane.static_tokens.issue(ADMINISTRATOR)
+            log.warning(
+                "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
+            )
         return Access(self.url, token=self._token)
 
 
