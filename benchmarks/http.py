@@ -1,7 +1,7 @@
 """Measures requests over HTTP: `python -m benchmarks.http [--against DIRECTORY | --tls]`.
 
 Starts a server of this checkout, and one to compare with in the same interleaved run: of the checkout DIRECTORY, or
-without TLS, while ours has it. Connections are opened before anything is measured, handshakes included. Both
+without TLS, while ours has it, and a client certificate. Connections are opened before anything is measured, handshakes included. Both
 store durably in SQLite. This process is the client: each connection sends its next request as soon as the last one is
 answered. Prints the server's processor time per request, in all its threads, as Linux reports it, and requests per
 second, the best of several rounds. `floor` is a request that does nothing (`GET /livez/ping`). Other work on the
@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import base64
 import contextlib
 import json
 import re
 import signal
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.samples import DEFINITION, GROUP, sample
+from noxu.apiserver.commands import api_client
 
 ROOT = Path(__file__).parents[1]
 COLLECTION = f"/apis/{GROUP}/v1/namespaces/default/benches"
@@ -119,10 +118,9 @@ class Server:
             if self._process.poll() is not None:
                 raise SystemExit(f"the server of {checkout} did not start")
             time.sleep(0.01)
-        cluster = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]
-        self._port = int(cluster["server"].rpartition(":")[2])
-        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
-        self._tls = ssl.create_default_context(cadata=authority) if authority else None
+        endpoint = api_client.endpoint_from_kubeconfig(kubeconfig)
+        self._port = int(endpoint.url.rpartition(":")[2])
+        self._tls = api_client.ssl_context(endpoint) if endpoint.certificate_authority else None
         self.revisions: dict[str, str] = {}
         """The last resourceVersion that the server returned, by the name of the object."""
 
@@ -139,6 +137,10 @@ class Server:
             )
             for _ in range(clients)
         ]
+        if self._tls is not None:
+            await asyncio.sleep(
+                0.2
+            )  # the server completes a handshake later than the client: it verifies its certificate
         cpu, start = self.processor_seconds(), time.perf_counter()
         for _, connection in created:
             connection.start()
@@ -242,10 +244,9 @@ async def prepare(server: Server, listed: int) -> None:
     await server.load(next_request, 32)
 
 
-async def run(servers: list[Server], clients: int, requests: int, rounds: int, listed: int) -> None:
+async def run(servers: list[Server], all_phases: list[Phase], rounds: int, listed: int) -> None:
     for server in servers:
         await prepare(server, listed)
-    all_phases = phases(clients, requests, listed)
     best: dict[tuple[str, str], tuple[float, float]] = {}
     for round_ in range(rounds):
         for phase in all_phases:
@@ -282,6 +283,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=1500)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--listed", type=int, default=1000)
+    parser.add_argument(
+        "--only", action="append", metavar="KIND", help="measure these kinds of requests; can be repeated"
+    )
     options = parser.parse_args()
     if not Path("/proc/self/schedstat").exists():
         raise SystemExit("this needs Linux, which reports the processor time of the threads of another process")
@@ -291,7 +295,9 @@ def main() -> None:
     if options.tls:
         checkouts = {"https": (ROOT, ("--tls",)), "http": (ROOT, ())}
     with started(checkouts) as servers:
-        asyncio.run(run(servers, options.clients, options.requests, options.rounds, options.listed))
+        all_phases = phases(options.clients, options.requests, options.listed)
+        selected = [phase for phase in all_phases if not options.only or phase.name in options.only]
+        asyncio.run(run(servers, selected, options.rounds, options.listed))
 
 
 if __name__ == "__main__":

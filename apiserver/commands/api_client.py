@@ -68,7 +68,7 @@ class ApiClient:
             self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT)
         else:
             self._connection = http.client.HTTPSConnection(
-                parts.hostname, parts.port, timeout=TIMEOUT, context=_ssl_context(endpoint)
+                parts.hostname, parts.port, timeout=TIMEOUT, context=ssl_context(endpoint)
             )
 
     def send(
@@ -126,7 +126,8 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else "") or str(error) or "the connection was closed"
 
 
-def _ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
+def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
+    """How to connect to a server over TLS. Raises RequestError."""
     try:
         authority = endpoint.certificate_authority
         context = ssl.create_default_context(cadata=authority.decode() if authority else None)
