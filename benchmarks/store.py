@@ -1,4 +1,4 @@
-"""Measures durable writes, reads and watches: `python -m benchmarks.store [--directory DIR] [--seconds S]`.
+"""Measures durable writes, reads and watches: `python -m benchmarks.store [--directory DIR] [--seconds S] [--etcd URL]`.
 
 Values have 3.4 KB and do not compress; names come in no order. Each of N writers writes again as soon as its write is
 durable, so a commit contains about N writes. Processor times are of the whole process. Compare stores within one run
@@ -64,6 +64,18 @@ async def memory(_: Path) -> Store:
 def sqlite(durability: Durability) -> Open:
     async def opened(directory: Path) -> Store:
         return await SqliteStore.open(directory / "noxu.db", durability)
+
+    return opened
+
+
+def etcd(url: str) -> Open:
+    """Each store has a prefix of its own."""
+
+    async def opened(directory: Path) -> Store:
+        from noxu.storage.etcd import EtcdStore
+        from noxu.storage.etcd_layout import PlainLayout
+
+        return await EtcdStore.open([url], PlainLayout(f"/benchmarks{directory}/"))
 
     return opened
 
@@ -234,6 +246,9 @@ async def main(seconds: float, parent: Path | None) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.store", description="Measure the stores.")
     parser.add_argument("--directory", type=Path, help="a directory on the disk to measure (default: a temporary one)")
+    parser.add_argument("--etcd", metavar="URL", help="an etcd to measure, too")
     parser.add_argument("--seconds", type=float, default=1.0, help="the duration of each measurement (default: 1)")
     options = parser.parse_args()
+    if options.etcd:
+        STORES["etcd"] = etcd(options.etcd)
     uvloop.run(main(options.seconds, options.directory))

@@ -62,6 +62,7 @@ from noxu.storage.types import (
 PAGE: Final = 500  # keys that are read at a time
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
 MAX_WRITES: Final = 1_000  # writes under way; more wait
+MAX_ANSWERED: Final = 10_000  # revisions that are remembered as answered
 OPEN_WITHIN: Final = 10.0  # seconds for the first connection
 RESOLVE_WITHIN: Final = 30.0  # seconds in which the outcome of a write becomes known
 CONNECT_WITHIN: Final = 5.0  # seconds in which a write that has not been sent waits for a connection
@@ -128,6 +129,7 @@ class EtcdStore:
         self._writing = 0
         self._idle = asyncio.Event()
         self._barrier: Revision = 0
+        self._answered: dict[Revision, None] = {}  # the newest writes that were answered
         self._turn = 0  # the version of COMPACTION_KEY that this server has seen
         self._current_head: asyncio.Task[None] | None = None
         self._next_head: asyncio.Task[None] | None = None
@@ -357,6 +359,7 @@ class EtcdStore:
         try:
             async with asyncio.timeout(RESOLVE_WITHIN):
                 if response.succeeded:
+                    self._record(response.header.revision)
                     await self._reach(response.header.revision)
                     return int(response.header.revision)
                 current = await self._winner(key, expected, response)
@@ -367,6 +370,7 @@ class EtcdStore:
             if own is None:
                 raise OutcomeUnknown("etcd: the connection was lost, and what happened since then is not known")
             if own:
+                self._record(own)
                 return own
         raise Conflict(key, current)
 
@@ -388,9 +392,16 @@ class EtcdStore:
             return None
         for event in events:
             previous = event.previous.revision if event.previous else 0
-            if event.key == key and previous == expected and event.value == value:
+            is_same = event.key == key and previous == expected and event.value == value
+            if is_same and event.revision not in self._answered:  # else another writer of this server made it
                 return event.revision
         return 0
+
+    def _record(self, revision: Revision) -> None:
+        """Remember that a write at this revision is answered."""
+        self._answered[revision] = None
+        if len(self._answered) > MAX_ANSWERED:
+            del self._answered[next(iter(self._answered))]
 
     # Following.
 

@@ -79,6 +79,25 @@ class EtcdServer:
         assert self.process is not None
         os.killpg(self.process.pid, number)
 
+    def pause(self) -> None:
+        """Return when all threads have stopped."""
+        self.signal(signal.SIGSTOP)
+        eventually(lambda: all(state == "T" for state in self._states()))
+
+    def resume(self) -> None:
+        self.signal(signal.SIGCONT)
+
+    def _states(self) -> Iterator[str]:
+        """The states of all threads of the process group: `PID (NAME) STATE PARENT GROUP …`."""
+        assert self.process is not None
+        for path in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+            try:
+                state, _, group = path.read_text().rpartition(")")[2].split()[:3]
+            except OSError:
+                continue  # it has ended
+            if int(group) == self.process.pid:
+                yield state
+
     def kill(self) -> None:
         if self.process is not None:
             self.signal(signal.SIGKILL)

@@ -6,7 +6,6 @@ The contract of every store is in test_contract.py.
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -433,13 +432,13 @@ async def test_a_store_that_compaction_overtakes_while_it_is_cut_off_begins_agai
 async def test_etcd_that_stops_for_a_while_delays_writes(own_etcd: EtcdServer, prefix: str) -> None:
     async with opened(own_etcd.url, prefix) as store:
         await store.put(A, b"1", expected=0)
-        own_etcd.signal(signal.SIGSTOP)
+        own_etcd.pause()
         try:
             writing = asyncio.create_task(store.put(B, b"1", expected=0))
             await asyncio.sleep(0.2)
             assert not writing.done()
         finally:
-            own_etcd.signal(signal.SIGCONT)
+            own_etcd.resume()
         async with hang_guard():
             revision = await writing
         assert await store.get(B) == KeyValue(B, b"1", revision)

@@ -1,0 +1,136 @@
+"""etcd that is killed, stopped and cut off while two servers write to it: nothing is lost, nothing happens twice.
+
+The truth is what etcd has in the end: a new store that reads the history from the beginning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from noxu.storage.types import EVERYTHING, Conflict, Event, Key, OutcomeUnknown, Revision, Unavailable
+from tests import etcd_server
+from tests.etcd_server import EtcdServer
+from tests.timing import eventually_async, hang_guard
+
+pytest.importorskip("grpc", reason="package: grpc")
+
+from noxu.storage.etcd import EtcdStore
+from noxu.storage.etcd_layout import PlainLayout
+
+PREFIX = "/faults/"
+COUNTERS = [Key("g/counters", "p/", str(number)) for number in range(3)]
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[EtcdServer]:
+    if reason := etcd_server.lacking():
+        pytest.skip(reason)
+    with etcd_server.running_etcd(tmp_path / "etcd") as server:
+        yield server
+
+
+class Outcome(NamedTuple):
+    """What the writers of one store were told."""
+
+    created: dict[Key, Revision]
+    increments: list[Revision]
+    unknown: list[Key]
+
+
+async def create(store: EtcdStore, name: str, outcome: Outcome, stop: asyncio.Event) -> None:
+    number = 0
+    while not stop.is_set():
+        number += 1
+        key = Key("g/things", "p/", f"{name}{number}")
+        try:
+            outcome.created[key] = await store.put(key, name.encode(), expected=0)
+        except OutcomeUnknown:
+            outcome.unknown.append(key)
+        except Unavailable:
+            await asyncio.sleep(0.01)
+
+
+async def increment(store: EtcdStore, name: str, outcome: Outcome, stop: asyncio.Event) -> None:
+    """Add one to each counter in turn. A value is `NUMBER WRITER`: two writers do not write the same bytes."""
+    turn = 0
+    while not stop.is_set():
+        turn += 1
+        key = COUNTERS[turn % len(COUNTERS)]
+        current = await store.get(key)
+        number = int(current.value.split()[0]) + 1 if current else 1
+        try:
+            value = f"{number} {name}".encode()
+            outcome.increments.append(await store.put(key, value, expected=current.revision if current else 0))
+        except Conflict:
+            pass
+        except OutcomeUnknown:
+            outcome.unknown.append(key)
+        except Unavailable:
+            await asyncio.sleep(0.01)
+
+
+async def restarted(etcd: EtcdServer) -> None:
+    etcd.kill()
+    await asyncio.to_thread(etcd.start)
+
+
+async def stopped(etcd: EtcdServer) -> None:
+    await asyncio.to_thread(etcd.pause)
+    await asyncio.sleep(0.3)
+    etcd.resume()
+
+
+async def test_two_stores_lose_nothing_and_write_nothing_twice(etcd: EtcdServer) -> None:
+    stores = [await EtcdStore.open([etcd.url], PlainLayout(PREFIX)) for _ in range(2)]
+    start = max(store.revision for store in stores)
+    outcomes = [Outcome({}, [], []) for _ in stores]
+    stop = asyncio.Event()
+    writers = [
+        asyncio.create_task(write(store, f"{kind}{number}-", outcome, stop))
+        for store, outcome, number in zip(stores, outcomes, range(2), strict=True)
+        for write, kind in ((create, "a"), (create, "b"), (increment, "c"), (increment, "d"))
+    ]
+
+    def progress() -> int:
+        return sum(len(outcome.created) + len(outcome.increments) for outcome in outcomes)
+
+    async with hang_guard():
+        for fault in (restarted, stopped, restarted):
+            before = progress()
+            await eventually_async(lambda before=before: progress() > before + 40)  # type: ignore[misc]
+            await fault(etcd)
+        before = progress()
+        await eventually_async(lambda: progress() > before + 40)
+        stop.set()
+        await asyncio.gather(*writers)
+        truth = await EtcdStore.open([etcd.url], PlainLayout(PREFIX))
+        await asyncio.gather(*(store.catch_up() for store in stores))
+        histories = [await history(store, start) for store in (truth, *stores)]
+    assert histories[0] == histories[1] == histories[2]
+    for store in stores:
+        assert (await store.list(EVERYTHING)).items == (await truth.list(EVERYTHING)).items
+    revisions = {event.key: event.revision for event in histories[0] if event.key not in COUNTERS}
+    for outcome in outcomes:
+        assert {key: revisions.get(key) for key in outcome.created} == outcome.created
+    acknowledged = [revision for outcome in outcomes for revision in outcome.increments]
+    assert len(set(acknowledged)) == len(acknowledged)
+    total = sum(int(item.value.split()[0]) for item in (await truth.list(EVERYTHING)).items if item.key in COUNTERS)
+    unknown = sum(len(outcome.unknown) for outcome in outcomes)
+    assert len(acknowledged) <= total <= len(acknowledged) + unknown
+    for store in (truth, *stores):
+        await store.close()
+
+
+async def history(store: EtcdStore, after: Revision) -> list[Event]:
+    events: list[Event] = []
+    last = max(item.revision for item in (await store.list(EVERYTHING)).items)
+    async for batch in store.watch(after=after):
+        events += batch.events
+        if batch.revision >= last:
+            return [event for event in events if event.revision <= last]
+    return events
