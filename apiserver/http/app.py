@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from aiohttp import web_request, web_response
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.containment import Contained, call_all
+from noxu.apiserver.crd import types as crd_types
 from noxu.apiserver.http import auditing, documents, filters, routing, traces
 from noxu.apiserver.http.answer import Answer, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
@@ -33,6 +35,9 @@ from noxu.apiserver.security.authentication import Authenticator
 from noxu.storage.types import StoreError
 
 log = logging.getLogger("noxu")
+
+
+DEFINITIONS: Final = f"{crd_types.GROUP}/{crd_types.RESOURCE}"  # their collection
 
 
 class App:
@@ -136,6 +141,11 @@ class App:
             exchange.times["handled"] = asyncio.get_running_loop().time()
             call_all(exchange, self._leave[exchange.passed], exchange)
 
+    async def _serve_newest_definition(self, name: str) -> None:
+        """Another server with the same store may have answered the creation of a definition a moment ago."""
+        await self.backend.reader.be_fresh()
+        await self.backend.writer.environment.followers[DEFINITIONS].settled(name)
+
     async def _route(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Raises ApiError."""
         info, method = exchange.info, exchange.request.method
@@ -143,7 +153,14 @@ class App:
         if not info.is_resource:
             routing.check_route(catalog, method, exchange.path, info)
             return await self._document(exchange)
-        resource = exchange.resource = routing.find_resource(catalog, method, exchange.path, info)
+        try:
+            resource = routing.find_resource(catalog, method, exchange.path, info)
+        except ApiError:
+            if not self.backend.reader.store.shared:
+                raise
+            await self._serve_newest_definition(f"{info.resource}.{info.group}")
+            resource = routing.find_resource(self.backend.catalog.current, method, exchange.path, info)
+        exchange.resource = resource
         if resource.deprecation_text:  # also if the version has no such subresource or verb
             exchange.outcome.warnings.append(resource.deprecation_text)
         is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs
