@@ -165,7 +165,8 @@ class EtcdStore:
                         raise
                     logger.warning("etcd: %s", error)
                     await asyncio.sleep(FIRST_DELAY)
-        self._log = Log(revision, history=self._history)
+            compacted = await self._find_compacted(revision)
+        self._log = Log(revision, compacted, history=self._history)
         following = asyncio.Event()
         self._follower = asyncio.create_task(self._follow(following), name="watch etcd")
         await following.wait()
@@ -502,6 +503,31 @@ class EtcdStore:
             except Refused as error:
                 if str(error) != _COMPACTED:  # else the pages are too old now
                     raise
+
+    async def _find_compacted(self, newest: Revision) -> Revision:
+        """The revision to which etcd is compacted, 0 if it is not. Only reads tell: those before it are refused."""
+
+        async def is_gone(revision: Revision) -> bool:
+            try:
+                await self._client.call(
+                    RANGE, Message["RangeRequest"](key=self._first + _BARRIER, revision=revision, count_only=True)
+                )
+            except Refused as error:
+                if str(error) != _COMPACTED:
+                    raise
+                return True
+            return False
+
+        if not await is_gone(1):
+            return 0
+        gone, there = 1, newest
+        while there - gone > 1:
+            middle = (gone + there) // 2
+            if await is_gone(middle):
+                gone = middle
+            else:
+                there = middle
+        return there
 
     async def _reload(self) -> None:
         self._states, revision = await self._load()

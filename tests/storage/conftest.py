@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -15,7 +14,7 @@ from noxu.storage.store import Store
 from noxu.storage.types import EVERYTHING, Event, Prefix, Revision
 from tests import etcd_server
 from tests.etcd_server import EtcdServer
-from tests.storage.rebased import RebasedStore
+from tests.storage.rebased import open_rebased
 from tests.timing import HANGS_AFTER, hang_guard
 
 Collect = Callable[..., Awaitable[list[Event]]]
@@ -63,11 +62,9 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
 @pytest.fixture
 def open_etcd(etcd: EtcdServer) -> OpenEtcd:
     """Open a store under a new prefix of etcd, whose revisions are shown from 1 on."""
-    from noxu.storage.etcd import EtcdStore
-    from noxu.storage.etcd_layout import PlainLayout
 
     async def open_etcd() -> Store:
-        return RebasedStore(await EtcdStore.open([etcd.url], PlainLayout(f"/tests/{uuid4()}/")))
+        return await open_rebased(etcd.url)
 
     return open_etcd
 

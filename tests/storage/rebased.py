@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 from noxu.storage.store import Store
 from noxu.storage.types import (
@@ -25,6 +26,16 @@ from noxu.storage.types import (
     Revision,
     Status,
 )
+
+
+async def open_rebased(url: str) -> RebasedStore:
+    """Open a store under a new prefix of an etcd. Its first revision is later than what others have compacted."""
+    from noxu.storage.etcd import EtcdStore
+    from noxu.storage.etcd_layout import PlainLayout
+
+    store = await EtcdStore.open([url], PlainLayout(f"/tests/{uuid4()}/"))
+    await store._reach(await store._write_barrier())
+    return RebasedStore(store)
 
 
 class RebasedStore:

@@ -258,10 +258,26 @@ async def test_history_that_others_have_compacted_is_gone(
     with pytest.raises(Compacted):
         await store.list(THINGS, revision=first)
     async with opened(etcd.url, prefix) as again:
+        assert again.compacted == second
         with pytest.raises(Compacted):
             async with hang_guard():
                 await anext(again.watch(after=start))
-        assert again.compacted == second
+
+
+@pytest.mark.parametrize("back", [0, 1, 5])
+async def test_a_store_that_is_opened_knows_what_is_compacted(
+    etcd: EtcdServer, raw: Client, prefix: str, back: int
+) -> None:
+    for _ in range(10):
+        newest = await put_raw(raw, ("/elsewhere", b"v"))
+    await compact_raw(raw, newest - back)
+    async with opened(etcd.url, prefix) as store:
+        assert store.compacted == newest - back
+
+
+async def test_a_store_in_a_new_etcd_has_compacted_nothing(own_etcd: EtcdServer, prefix: str) -> None:
+    async with opened(own_etcd.url, prefix) as store:
+        assert (store.revision, store.compacted) == (1, 0)
 
 
 # Compaction in turns.

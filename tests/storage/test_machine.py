@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,7 +20,7 @@ from noxu.storage.sqlite import SqliteStore
 from noxu.storage.store import Store
 from noxu.storage.types import EVERYTHING, Compacted, Conflict, Event, FutureRevision, Key, KeyValue, Prefix, Revision
 from tests.etcd_server import EtcdServer
-from tests.storage.rebased import RebasedStore
+from tests.storage.rebased import open_rebased
 from tests.timing import hang_guard
 
 T = TypeVar("T")
@@ -268,10 +267,7 @@ class EtcdMachine(Machine):
 
     @initialize()
     def open(self) -> None:
-        from noxu.storage.etcd import EtcdStore
-        from noxu.storage.etcd_layout import PlainLayout
-
-        self.store = RebasedStore(self.run(EtcdStore.open([self.url], PlainLayout(f"/machine/{uuid4()}/"))))
+        self.store = self.run(open_rebased(self.url))
 
 
 SETTINGS = settings(
