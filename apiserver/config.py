@@ -132,6 +132,7 @@ class Config:
     `authorization_modes`: those of --authorization-mode; None: RBAC in the profile cluster, else AlwaysAllow.
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `disabled`: group versions of built-in kinds that clients cannot use.
+    `services`: the network of the addresses of services; `node_ports`: their node ports.
     `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: server.STOP_WITHIN.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
@@ -165,4 +166,6 @@ class Config:
     cluster_signing_cert_file: Path | None = None
     cluster_signing_key_file: Path | None = None
     disabled: frozenset[tuple[str, str]] = frozenset()
+    services: str = "10.0.0.0/24"
+    node_ports: range = range(30_000, 32_768)
     stop_within: float | None = None

@@ -43,7 +43,7 @@ from noxu.apiserver.registry.group_priorities import AGGREGATOR
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.service_addresses import Pool
+from noxu.apiserver.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
 from noxu.apiserver.registry.subresources import ACTIONS
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.security import settings
@@ -145,6 +145,7 @@ def assemble(
     modes: Sequence[str] = (ALWAYS_ALLOW,),
     authentication: settings.Settings = settings.DEFAULT,
     disabled: frozenset[tuple[str, str]] = frozenset(),
+    node_ports: range = NODE_PORTS,
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
@@ -204,7 +205,9 @@ def assemble(
     )
     environment.followers[definitions.collection] = establishing
     services = resource_of(catalog, "", "services")
-    addresses = ServiceAddressController(reader, services, Pool(), clock)
+    addresses = ServiceAddressController(
+        reader, services, Pool(DEFAULT_RANGE if facts is None else facts.services, node_ports), clock
+    )
     environment.allocators[services.collection] = addresses.allocate
     own: list[Reconciler[Any]] = [
         establishing,

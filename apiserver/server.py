@@ -183,6 +183,7 @@ class Server:
             foreign=_foreign_kinds(self.config.kinds),
             signing_ca=_signing_ca(self.config, self.secured),
             disabled=self.config.disabled,
+            node_ports=self.config.node_ports,
             modes=_modes_of(self.config),
             authentication=authentication,
         )
@@ -317,7 +318,9 @@ class Server:
         address = self.listeners.address
         if is_loopback(address) or address != reachable(address) or ":" in address:
             address = listeners.host_address()
-        return Facts(self.listeners.port, socket.gethostname(), self.identifiers.new_uid(), address)
+        return Facts(
+            self.listeners.port, socket.gethostname(), self.identifiers.new_uid(), address, self.config.services
+        )
 
     def access(self) -> Access:
         """What its administrator needs to use the server, for a kubeconfig."""

@@ -26,7 +26,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import default_objects, users
 from noxu.apiserver.controllers.controller import Controller
-from noxu.apiserver.controllers.default_objects import SERVICE_ADDRESS
+from noxu.apiserver.controllers.default_objects import SERVICE_RANGE, first_address
 from noxu.apiserver.go.time import MICRO, format_time
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
@@ -54,12 +54,18 @@ class Facts(NamedTuple):
     """A server. `identity` is unique to this process, and `port` that on which it listens.
 
     `address` is an IPv4 address of the host that is not on loopback, "" if it has none: an endpoint may not be on loopback.
+    `services` is the network of the addresses of services; its first address is that of the Service `kubernetes`.
     """
 
     port: int
     hostname: str
     identity: str
     address: str = ""
+    services: str = SERVICE_RANGE
+
+    @property
+    def service_address(self) -> str:
+        return first_address(self.services)
 
 
 class Row(NamedTuple):
@@ -83,7 +89,7 @@ def _service(facts: Facts, _: Clock) -> Object:
         "kind": "Service",
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
         "spec": {
-            "clusterIP": SERVICE_ADDRESS,
+            "clusterIP": facts.service_address,
             "ipFamilies": ["IPv4"],
             "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": facts.port}],
@@ -202,7 +208,7 @@ OBJECTS: Final = {
 
 
 class Kind(NamedTuple):
-    """The objects of one kind, which are not in namespaces. `make` returns their manifests, given the time.
+    """The objects of one kind, which are not in namespaces. `make` returns their manifests, given the time and the network of services.
 
     `every` None: they are checked only at the start of the server.
     """
@@ -210,7 +216,7 @@ class Kind(NamedTuple):
     group: str
     plural: str
     every: float | None
-    make: Callable[[str], list[Object]]
+    make: Callable[[str, str], list[Object]]
 
 
 _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io"
@@ -293,8 +299,9 @@ class BootstrapController(Controller[str]):
 
     async def _defaults(self, kind: Kind) -> float | None:
         resource, now = self._resource(kind.group, kind.plural), format_time(self.clock.now())
+        assert self.facts is not None
         create = self._store if self._is_new else self._create_missing
-        wanted = (manifest for manifest in kind.make(now) if self._is_wanted(manifest))
+        wanted = (manifest for manifest in kind.make(now, self.facts.services) if self._is_wanted(manifest))
         await asyncio.gather(*(create(resource, manifest) for manifest in wanted))
         return kind.every
 

@@ -8,6 +8,7 @@ a create request would, without the costs of one; a test compares both.
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Final
 
 from noxu.apiserver.controllers import users
@@ -15,8 +16,7 @@ from noxu.apiserver.registry.group_priorities import PRIORITIES, Priority
 from noxu.apiserver.values import Json, Object
 
 SERVICE_RANGE: Final = "10.0.0.0/24"
-SERVICE_ADDRESS: Final = "10.0.0.1"
-"""Of the Service `kubernetes`: the first one of the range."""
+"""The addresses of services, unless the configuration has another network."""
 
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 ON_START: Final = "onstart"
@@ -53,7 +53,7 @@ def _priority_class(name: str, value: int, description: str) -> Object:
     }
 
 
-def priority_classes(now: str) -> list[Object]:  # noqa: ARG001
+def priority_classes(_now: str, _services: str) -> list[Object]:
     return [
         _priority_class(
             "system-node-critical",
@@ -99,7 +99,7 @@ def _queue(queues: int, hand: int) -> Object:
     return {"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": _QUEUE_LENGTH}}
 
 
-def priority_levels(now: str) -> list[Object]:  # noqa: ARG001
+def priority_levels(_now: str, _services: str) -> list[Object]:
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
     return [
         _level("exempt", exempt),
@@ -161,7 +161,7 @@ _SCHEMAS: Final[tuple[tuple[str, str, int, str, list[Object], list[Object], list
 )  # fmt: skip
 
 
-def flow_schemas(now: str) -> list[Object]:  # noqa: ARG001
+def flow_schemas(_now: str, _services: str) -> list[Object]:
     found = []
     for name, level, precedence, distinguisher, subjects, resources, paths in _SCHEMAS:
         rule: Object = {"subjects": subjects}
@@ -177,7 +177,7 @@ def flow_schemas(now: str) -> list[Object]:  # noqa: ARG001
 # -- the range of services ----------------------------------------------------------------------------------------------
 
 
-def service_ranges(now: str) -> list[Object]:
+def service_ranges(now: str, services: str) -> list[Object]:
     ready = {
         "type": "Ready",
         "status": "True",
@@ -190,13 +190,18 @@ def service_ranges(now: str) -> list[Object]:
             "kind": "ServiceCIDR",
             "apiVersion": "networking.k8s.io/v1",
             "metadata": {"name": "kubernetes"},
-            "spec": {"cidrs": [SERVICE_RANGE]},
+            "spec": {"cidrs": [services]},
             "status": {"conditions": [ready]},
         }
     ]
 
 
-def addresses(now: str) -> list[Object]:  # noqa: ARG001
+def first_address(network: str) -> str:
+    """The address of the Service `kubernetes`: the first one of a network of IPv4."""
+    return str(IPv4Network(network)[1])
+
+
+def addresses(_now: str, services: str) -> list[Object]:
     labels = {
         "ipaddress.kubernetes.io/ip-family": "IPv4",
         "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
@@ -206,7 +211,7 @@ def addresses(now: str) -> list[Object]:  # noqa: ARG001
         {
             "kind": "IPAddress",
             "apiVersion": "networking.k8s.io/v1",
-            "metadata": {"name": SERVICE_ADDRESS, "labels": labels},
+            "metadata": {"name": first_address(services), "labels": labels},
             "spec": {"parentRef": parent},
         }
     ]
@@ -230,7 +235,7 @@ def api_service(group: str, version: str, priority: Priority, managed: str) -> O
     }
 
 
-def api_services(now: str) -> list[Object]:
+def api_services(now: str, _services: str) -> list[Object]:
     available = {
         "type": "Available",
         "status": "True",

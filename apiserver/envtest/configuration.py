@@ -6,7 +6,9 @@ the etcd of `noxu envtest` its objects are in memory. Errors are kube-apiserver'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,6 +24,9 @@ from noxu.apiserver.registry.group_priorities import PRIORITIES
 DEFAULT_PORT: Final = 6443
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_CERT_DIR: Final = "/var/run/kubernetes"
+SMALLEST_NETWORK: Final = 8  # addresses
+MAX_PORT: Final = 65535
+_PORTS: Final = re.compile(r"(?P<first>\d+)(-(?P<last>\d+)|\+(?P<number>\d+))?")
 STOP_WITHIN: Final = 0.2  # seconds: envtest waits for the end after each suite
 
 
@@ -95,6 +100,8 @@ def configure(arguments: Arguments, environment: Mapping[str, str], found: DataD
         authorization_modes=modes,
         external_hostname=arguments.last("external-hostname"),
         disabled=disabled,
+        services=_services(arguments),
+        node_ports=_node_ports(arguments),
         stop_within=STOP_WITHIN,
     )
     return Configured(config, [*unavailable, *unknown, *absent])
@@ -132,6 +139,7 @@ def _authentication(arguments: Arguments) -> Authentication:
         service_account_issuers=arguments.all("service-account-issuer"),
         service_account_lookup=arguments.is_set("service-account-lookup", default=True),
         service_account_max_token_expiration=arguments.seconds("service-account-max-token-expiration", 0.0),
+        service_account_jwks_uri=arguments.last("service-account-jwks-uri"),
         api_audiences=arguments.all("api-audiences"),
         requestheader_client_ca_file=_path(arguments, "requestheader-client-ca-file"),
         requestheader_allowed_names=arguments.all("requestheader-allowed-names"),
@@ -188,6 +196,35 @@ def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
         return admission_plugins.select(here, arguments.all("disable-admission-plugins"), controllers=True), notes
     except ValueError as error:
         raise Refused(str(error)) from None
+
+
+def _services(arguments: Arguments) -> str:
+    """The network of the addresses of services: the first one of --service-cluster-ip-range."""
+    given = arguments.last("service-cluster-ip-range")
+    if not given:
+        return Config().services
+    try:
+        network = IPv4Network(given.split(",")[0].strip(), strict=False)
+    except ValueError:
+        raise Refused(f"--service-cluster-ip-range: {given} is not a network of IPv4") from None
+    if network.num_addresses < SMALLEST_NETWORK:
+        raise Refused(f"the service cluster IP range must be at least {SMALLEST_NETWORK} IP addresses")
+    return str(network)
+
+
+def _node_ports(arguments: Arguments) -> range:
+    """FIRST-LAST, FIRST+NUMBER, or one port."""
+    given = arguments.last("service-node-port-range")
+    if not given:
+        return Config().node_ports
+    found = _PORTS.fullmatch(given)
+    if found is None:
+        raise Refused(f"--service-node-port-range: {given} is not FIRST-LAST or FIRST+NUMBER")
+    first = int(found["first"])
+    last = first + int(found["number"]) if found["number"] else int(found["last"] or first)
+    if not 0 < first <= last <= MAX_PORT:
+        raise Refused(f"--service-node-port-range: {given} is not within 1-{MAX_PORT}")
+    return range(first, last + 1)
 
 
 def _gates(arguments: Arguments) -> tuple[features.Features, list[str]]:

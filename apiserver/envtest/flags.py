@@ -26,7 +26,6 @@ class Flag(NamedTuple):
 
 
 HONOURED: Final[dict[str, Flag]] = {
-    "admission-control-config-file": Flag("string", "no effect but a warning: no plug-in is configured by a file"),
     "anonymous-auth": Flag("bool", "whether requests without credentials are from system:anonymous (default true)"),
     "api-audiences": Flag("strings", "the audiences of tokens for this server (default: its issuers)"),
     "audit-log-compress": Flag("bool", "whether old audit logs are compressed"),
@@ -62,6 +61,8 @@ HONOURED: Final[dict[str, Flag]] = {
     "service-account-lookup": Flag("bool", "whether the account of a token must exist (default true)"),
     "service-account-max-token-expiration": Flag("duration", "the longest lifetime of a token"),
     "service-account-signing-key-file": Flag("string", "the key that signs tokens"),
+    "service-cluster-ip-range": Flag("string", "the network of the addresses of services (default 10.0.0.0/24)"),
+    "service-node-port-range": Flag("string", "their node ports (default 30000-32767)"),
     "tls-cert-file": Flag("string", "the certificate, instead of the one in --cert-dir"),
     "tls-min-version": Flag("string", "VersionTLS12 or VersionTLS13"),
     "tls-private-key-file": Flag("string", "the key of --tls-cert-file"),
@@ -90,13 +91,13 @@ _IGNORED: Final[dict[Kind, str]] = {
         etcd-healthcheck-timeout etcd-readycheck-timeout kubelet-timeout livez-grace-period log-flush-frequency
         request-timeout shutdown-delay-duration shutdown-watch-termination-grace-period storage-initialization-timeout""",
     "string": """
-        advertise-address audit-log-batch-throttle-qps audit-log-version cloud-config cloud-provider
+        admission-control-config-file advertise-address audit-log-batch-throttle-qps audit-log-version cloud-config cloud-provider
         cors-allowed-origins debug-socket-path egress-selector-config-file encryption-provider-config
         endpoint-reconciler-type etcd-cafile etcd-certfile etcd-keyfile goaway-chance
         kubelet-certificate-authority kubelet-client-certificate kubelet-client-key log-backtrace-at log-dir log-file
         log-file-max-size log-json-info-buffer-size log-text-info-buffer-size logging-format peer-advertise-ip
-        peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file service-cluster-ip-range
-        service-node-port-range show-hidden-metrics-for-version stderrthreshold storage-backend
+        peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file
+        show-hidden-metrics-for-version stderrthreshold storage-backend
         storage-media-type strict-transport-security-directives tracing-config-file
         vmodule""",
     "strings": """

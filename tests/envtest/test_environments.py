@@ -266,6 +266,20 @@ def test_runtime_config_hides_a_group_version(make: Make) -> None:
     assert "v1.policy" not in {each["metadata"]["name"] for each in services}
 
 
+def test_services_have_addresses_and_ports_of_their_ranges(make: Make) -> None:
+    environment = make(service_cluster_ip_range=["192.168.100.0/29"], service_node_port_range=["31000+1"])
+    environment.start()
+    services = f"{NAMESPACES}/default/services"
+    assert environment.ask(f"{services}/kubernetes").body["spec"]["clusterIP"] == "192.168.100.1"
+    assert environment.ask("/apis/networking.k8s.io/v1/ipaddresses/192.168.100.1").code == 200
+    found = environment.ask("/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
+    assert found.body["spec"]["cidrs"] == ["192.168.100.0/29"]
+    body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}  # fmt: skip
+    spec = environment.ask(services, method="POST", body=body).body["spec"]
+    assert spec["clusterIP"].startswith("192.168.100.")
+    assert spec["ports"][0]["nodePort"] in (31000, 31001)
+
+
 def test_the_environment_selects_controllers(make: Make, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     environment = make(variables={"NOXU_PROFILE": "local", "NOXU_LOG": str(log)})
@@ -291,6 +305,11 @@ REFUSED: Final[dict[str, tuple[dict[str, list[str]], str]]] = {
         r"Error: --oidc-issuer-url is not available",
     ),
     "with a port out of range": ({"secure_port": ["70000"]}, r"--secure-port 70000 must be between 1 and 65535"),
+    "with a small network": (
+        {"service_cluster_ip_range": ["10.0.0.0/30"]},
+        r"the service cluster IP range must be at least 8 IP addresses",
+    ),
+    "with ports that are no range": ({"service_node_port_range": ["a-b"]}, r"a-b is not FIRST-LAST or FIRST\+NUMBER"),
     "with a value of the wrong type": ({"event_ttl": ["1"]}, r'time: missing unit in duration "1"'),
 }
 

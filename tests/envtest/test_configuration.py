@@ -1,0 +1,127 @@
+"""From flags to the configuration of a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noxu.apiserver.config import Config
+from noxu.apiserver.envtest import configuration
+from noxu.apiserver.envtest.arguments import Arguments, parse
+from noxu.apiserver.envtest.configuration import Refused, configure
+from noxu.apiserver.envtest.data_directory import DataDirectory
+from noxu.apiserver.envtest.flags import HONOURED
+
+REQUIRED = [
+    *("--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=https://issuer"),
+    *("--service-account-key-file=/k", "--service-account-signing-key-file=/s"),
+]
+
+
+def configured(*words: str, found: DataDirectory | None = None, **environment: str) -> Config:
+    return configure(parse([*REQUIRED, *words]), environment, found).config
+
+
+class Recorded(dict[str, list[str]]):
+    """The names that were looked up."""
+
+    def __init__(self, values: dict[str, list[str]]) -> None:
+        super().__init__(values)
+        self.names: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.names.add(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.names.add(str(key))
+        return super().__contains__(key)
+
+
+def test_every_flag_that_the_help_says_to_have_an_effect_is_read() -> None:
+    values = Recorded(parse(REQUIRED).values)
+    configure(Arguments(values, []), {}, None)
+    assert HONOURED.keys() - values.names == set()
+
+
+def test_the_defaults_are_kube_apiservers() -> None:
+    config = configured()
+    assert (config.host, config.port, config.profile, config.authorization_modes) == (
+        "127.0.0.1",
+        6443,
+        "envtest",
+        ("AlwaysAllow",),
+    )
+    assert "ServiceAccount" in config.admission_plugins
+    assert config.tls is not None
+    assert config.tls.directory == Path("/var/run/kubernetes")
+    assert config.data is None
+
+
+STORES = {
+    "an etcd that waits for the disk": (DataDirectory(Path("/d"), fsync=True), "full"),
+    "an etcd that does not": (DataDirectory(Path("/d"), fsync=False), "off"),
+}
+
+
+@pytest.mark.parametrize(("found", "durability"), STORES.values(), ids=STORES)
+def test_objects_are_in_the_data_directory_of(found: DataDirectory, durability: str) -> None:
+    config = configured(found=found)
+    assert (config.data, config.durability) == (Path("/d/noxu/registry"), durability)
+
+
+PORTS = {"30000-30010": range(30_000, 30_011), "1+0": range(1, 2), "8080": range(8080, 8081)}
+
+
+@pytest.mark.parametrize(("text", "ports"), PORTS.items(), ids=PORTS)
+def test_a_range_of_node_ports(text: str, ports: range) -> None:
+    assert configured(f"--service-node-port-range={text}").node_ports == ports
+
+
+SERVICES = {"10.96.0.0/16": "10.96.0.0/16", "10.1.2.3/24": "10.1.2.0/24", "10.0.0.0/24,fd00::/108": "10.0.0.0/24"}
+
+
+@pytest.mark.parametrize(("text", "network"), SERVICES.items(), ids=SERVICES)
+def test_the_network_of_services(text: str, network: str) -> None:
+    assert configured(f"--service-cluster-ip-range={text}").services == network
+
+
+CONTROLLERS = {
+    "the profile envtest": ({}, "envtest", None),
+    "another profile": ({"NOXU_PROFILE": "local"}, "local", None),
+    "a list": ({"NOXU_CONTROLLERS": "*,-namespace-controller"}, "envtest", ("*", "-namespace-controller")),
+    "no controllers": ({"NOXU_CONTROLLERS": "", "NOXU_PROFILE": "local"}, "local", ()),
+}
+
+
+@pytest.mark.parametrize(("environment", "profile", "controllers"), CONTROLLERS.values(), ids=CONTROLLERS)
+def test_controllers_are_those_of(environment: dict[str, str], profile: str, controllers: Any) -> None:
+    config = configured(**environment)
+    assert config.profile == profile
+    if controllers is not None:
+        assert config.controllers == controllers
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"NOXU_PROFILE": "nope"}, "NOXU_PROFILE: nope is not one of local, cluster, envtest"),
+        ({"NOXU_CONTROLLERS": "nope"}, 'NOXU_CONTROLLERS: "nope" is not in the list of known controllers'),
+    ],
+)
+def test_unknown_controllers_are_refused(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        configured(**environment)
+    assert str(refused.value) == message
+
+
+def test_all_reasons_are_told_at_once() -> None:
+    with pytest.raises(Refused) as refused:
+        configuration.check(parse([]))
+    assert str(refused.value) == (
+        "[--etcd-servers must be specified, service-account-issuer is a required flag, "
+        "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set, "
+        "service-account-signing-key-file and service-account-issuer are required flags]"
+    )
