@@ -2,6 +2,7 @@
 
 Rules are compared permission by permission: one group, one resource, one verb, at most one name; or one path and one verb.
 Each permission has to be in one of the held rules. A rule that one held rule covers as a whole needs no such breakdown.
+Both are compared only with held rules about the same resource, and account for that work: a user may have written many.
 """
 
 from __future__ import annotations
@@ -9,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.values import Object
 
 MAX_PERMISSIONS: Final = 20_000
 """The most permissions that are compared one by one; upstream has no limit. Wide rules have millions."""
+MAX_DESCRIBED: Final = 1_000_000
+"""Characters of the permissions that a message lists; upstream has no limit. Each of thousands repeats a long verb."""
+_PER_RULE: Final = 10
+"""Units of work to read a rule."""
 
 _ALL: Final = "*"
 _FIELDS: Final = {
@@ -83,24 +89,42 @@ def size(rule: Object) -> int:
 
 def missing(held: Iterable[Object], rules: Iterable[Object]) -> list[Object]:
     """The permissions of `rules` that are not in `held`, as rules with one permission. Raises TooManyPermissions."""
-    all_held = [_held(rule) for rule in held]
-    compared = [rule for rule in rules if not any(one.covers(rule) for one in all_held)]
+    all_held = _AllHeld(held)
+    compared = [rule for rule in rules if not all_held.covers(rule)]
     if sum(map(size, compared)) > MAX_PERMISSIONS:
         raise TooManyPermissions
-    by_resource: dict[str, list[_Held]] = {}
-    for one in all_held:
-        for resource in one.resources:
-            by_resource.setdefault(resource, []).append(one)
-    with_urls = [one for one in all_held if one.urls]
-    found = []
-    for permission in (permission for rule in compared for permission in _breakdown(rule)):
-        if "resources" in permission:
-            candidates = [one for key in _keys(permission["resources"][0]) for one in by_resource.get(key, ())]
-        else:
-            candidates = with_urls
-        if not any(one.covers(permission) for one in candidates):
-            found.append(permission)
-    return found
+    permissions = (permission for rule in compared for permission in _breakdown(rule))
+    return [permission for permission in permissions if not all_held.covers(permission)]
+
+
+class _AllHeld:
+    """The held rules, each once, by resource. Accounts for its work."""
+
+    def __init__(self, rules: Iterable[Object]) -> None:
+        unique: dict[_Held, None] = {}
+        for rule in rules:
+            spend(_PER_RULE)
+            unique[_held(rule)] = None
+        self._all = list(unique)
+        self._with_urls = [one for one in self._all if one.urls]
+        self._by_resource: dict[str, list[_Held]] = {}
+        for one in self._all:
+            for resource in one.resources:
+                self._by_resource.setdefault(resource, []).append(one)
+
+    def covers(self, rule: Object) -> bool:
+        """Whether one held rule has all permissions of a rule."""
+        spend(_PER_RULE)
+        for candidates in self._candidates(rule):
+            spend(len(candidates))
+            if any(one.covers(rule) for one in candidates):
+                return True
+        return False
+
+    def _candidates(self, rule: Object) -> Iterator[list[_Held]]:
+        if rule.get("resources"):
+            return (self._by_resource.get(key, []) for key in _keys(rule["resources"][0]))
+        return iter((self._with_urls if rule.get("nonResourceURLs") else self._all,))
 
 
 def _breakdown(rule: Object) -> Iterator[Object]:
@@ -126,6 +150,11 @@ def compact(permissions: Iterable[Object]) -> list[Object]:
         rule = united.setdefault((one["apiGroups"][0], one["resources"][0]), {**one, "verbs": []})
         rule["verbs"] += one["verbs"]
     return [*others, *united.values()]
+
+
+def length(rules: Iterable[Object]) -> int:
+    """The number of characters of rules in messages, without quotes."""
+    return sum(len(text) for rule in rules for name in _FIELDS for text in rule.get(name) or ())
 
 
 def describe(rule: Object) -> str:

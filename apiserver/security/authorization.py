@@ -19,6 +19,7 @@ from noxu.apiserver.values import Object
 MASTERS: Final = "system:masters"
 NOSNIFF: Final = ("X-Content-Type-Options", "nosniff")
 """The header of refusals."""
+TOO_MANY: Final = "there are more rules than a review lists"
 _DENIED: Final = Decision(allowed=False, reason="Everything is forbidden.")
 
 
@@ -70,6 +71,8 @@ class Rules(NamedTuple):
     resources: list[Object]
     paths: list[Object]
     error: str = ""
+    incomplete: bool = False
+    """There are more."""
 
 
 RulesOf: TypeAlias = Callable[[User, str], Rules]
@@ -82,13 +85,13 @@ def rules_of(modes: Sequence[str], policy: Policy) -> RulesOf:
     def found(user: User, namespace: str) -> Rules:
         resources: list[Object] = []
         paths: list[Object] = []
-        error = ""
+        error, complete = "", True
         for mode in modes:
             if mode == "AlwaysAllow":
                 resources.append({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
                 paths.append({"verbs": ["*"], "nonResourceURLs": ["*"]})
             elif mode == "RBAC":
-                rules, missing = policy.rules_of(user, namespace)
+                rules, missing, complete = policy.rules_of(user, namespace)
                 manifests = [rule.manifest for rule in rules]
                 resources += [_without(rule, "nonResourceURLs") for rule in manifests if "resources" in rule]
                 paths += [
@@ -96,8 +99,9 @@ def rules_of(modes: Sequence[str], policy: Policy) -> RulesOf:
                     for rule in manifests
                     if "nonResourceURLs" in rule
                 ]
-                error = aggregate([key.missing for key in missing]) if missing else ""
-        return Rules(resources, paths, error)
+                errors = [key.missing for key in missing] + ([] if complete else [TOO_MANY])
+                error = aggregate(errors) if errors else ""
+        return Rules(resources, paths, error, not complete)
 
     return found
 

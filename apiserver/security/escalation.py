@@ -16,7 +16,16 @@ from typing import Final
 
 from noxu.apiserver.api.errors import ApiError, Qualified, aggregate, forbidden, not_found, plain_error
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.kinds.policy_rules import TooManyPermissions, compact, describe, missing, quoted, size
+from noxu.apiserver.kinds.policy_rules import (
+    MAX_DESCRIBED,
+    TooManyPermissions,
+    compact,
+    describe,
+    length,
+    missing,
+    quoted,
+    size,
+)
 from noxu.apiserver.registry.access import Attributes
 from noxu.apiserver.registry.cpu_budget import LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Draft
@@ -26,7 +35,7 @@ from noxu.apiserver.values import Object, equal
 
 GROUP: Final = "rbac.authorization.k8s.io"
 IN_LOOP: Final = 1_000
-"""The most permissions that are compared in the event loop."""
+"""The most permissions, and the most rules of a user, that are compared in the event loop."""
 _EVERYTHING: Final[tuple[Object, ...]] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
@@ -76,6 +85,8 @@ def _check_binding(policy: Policy, draft: Draft) -> None:
         raise plain_error(key.missing)
     if role is None:
         raise not_found(Qualified(GROUP, _PLURALS[kind]), name)
+    if draft.in_loop and len(role.rules) > IN_LOOP:
+        raise LoopBudgetExceeded
     _check_held(policy, draft, [rule.manifest for rule in role.rules])
 
 
@@ -101,7 +112,9 @@ def _without_its_fields(value: Object) -> Object:
 
 def _rules_of(policy: Policy, draft: Draft) -> tuple[list[Object], list[str]]:
     """(The rules of the user, the errors on the way)."""
-    rules, lacking = policy.rules_of(draft.request.user, draft.request.namespace)
+    rules, lacking = policy.rules_held(draft.request.user, draft.request.namespace)
+    if draft.in_loop and len(rules) > IN_LOOP:
+        raise LoopBudgetExceeded
     return [rule.manifest for rule in rules], [key.not_found for key in lacking]
 
 
@@ -118,7 +131,10 @@ def _check_held(policy: Policy, draft: Draft, rules: Sequence[Object]) -> None:
         raise _forbidden(draft, f"{why}\nthe rules have too many permissions to compare them one by one") from None
     if not lacking:
         return
-    lines = "\n".join(sorted({describe(rule) for rule in compact(lacking)}))
+    listed = compact(lacking)
+    if length(listed) > MAX_DESCRIBED:
+        raise _forbidden(draft, f"{why}\nthe rules have too many permissions to list them")
+    lines = "\n".join(sorted({describe(rule) for rule in listed}))
     resolution = f"; resolution errors: [{aggregate(errors)}]" if errors else ""
     raise _forbidden(draft, f"{why}\n{lines}{resolution}")
 

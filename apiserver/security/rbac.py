@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from operator import attrgetter
 from sys import intern
 from threading import Lock
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api.errors import aggregate
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.registry.access import Attributes, Decision, User
 from noxu.apiserver.values import Json, Object
@@ -33,6 +35,8 @@ ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 MANY: Final = 8
 """The number of a subject's bindings in one namespace from which on their rules are indexed by resource."""
 _FEW_NAMES: Final = 8
+MAX_LISTED: Final = 1_000_000
+"""The most characters of the rules that are listed."""
 
 
 class Rule:
@@ -49,6 +53,10 @@ class Rule:
         self.any_verb = ALL in self.verbs
         self.any_group = ALL in self.groups
         self.named = self.names if len(self.names) <= _FEW_NAMES else frozenset(self.names)
+
+    @property
+    def texts(self) -> Iterator[str]:
+        return chain(self.verbs, self.groups, self.resources, self.names, self.urls)
 
     @property
     def manifest(self) -> Object:
@@ -101,6 +109,11 @@ class Role:
             for resource in dict.fromkeys(rule.resources):
                 found.setdefault(resource, []).append(rule)
         self.by_resource = {resource: tuple(rules) for resource, rules in found.items()}
+
+    @property
+    def length(self) -> int:
+        """The number of characters of its rules."""
+        return sum(len(text) for rule in self.rules for text in rule.texts)
 
 
 class RoleKey(NamedTuple):
@@ -204,20 +217,21 @@ _by_name: Final = attrgetter("name")
 class Grants:
     """The grants to one subject in one namespace, or in the cluster, in the order of the bindings' names."""
 
-    __slots__ = ("_by_resource", "_version", "items")
+    __slots__ = ("_by_resource", "_indexed", "_version", "items")
 
     def __init__(self) -> None:
         self.items: list[Grant] = []
         self._by_resource: dict[str, list[tuple[Rule, Grant]]] = {}
+        self._indexed: dict[RoleKey, Role | None] = {}
         self._version = -1
 
     def add(self, grant: Grant) -> None:
         insort(self.items, grant, key=_by_name)
-        self._version = -1
+        self._version, self._indexed = -1, {}
 
     def remove(self, binding: Binding) -> None:
         self.items = [grant for grant in self.items if grant.binding is not binding]
-        self._version = -1
+        self._version, self._indexed = -1, {}
 
     def allow_object(self, question: Question, roles: dict[RoleKey, Role], version: int) -> Grant | None:
         """The first grant that allows it. `version` is that of the roles."""
@@ -241,14 +255,17 @@ class Grants:
         return None
 
     def _index(self, roles: dict[RoleKey, Role], version: int) -> None:
-        """Index the rules; of several bindings to one role the first counts."""
+        """Index the rules, unless other roles have changed; of several bindings to one role the first counts."""
+        self._version = version
+        if self._indexed and all(roles.get(key) is role for key, role in self._indexed.items()):
+            return
         self._by_resource.clear()
         granted = {grant.binding.role: grant for grant in reversed(self.items)}
+        self._indexed = {key: roles.get(key) for key in granted}
         for key, grant in reversed(granted.items()):
-            role = roles.get(key)
+            role = self._indexed[key]
             for resource, rules in role.by_resource.items() if role is not None else ():
                 self._by_resource.setdefault(resource, []).extend((rule, grant) for rule in rules)
-        self._version = version
 
 
 class Scope:
@@ -380,18 +397,34 @@ class Policy:
         for scope in self._scopes(namespace):
             yield from scope.bindings_of(user)
 
-    def rules_of(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleKey]]:
-        """(The rules that apply to a user in a namespace or the cluster, in the order of the bindings, missing roles)."""
+    def rules_of(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleKey], bool]:
+        """(The rules that apply to a user in a namespace or the cluster, in the order of the bindings, missing roles,
+        whether these are all rules: their sum is limited, because small bindings repeat large roles)."""
         rules: list[Rule] = []
         missing: list[RoleKey] = []
+        left = MAX_LISTED
+        for key, role in self._roles_of(user, namespace):
+            if role is None:
+                missing.append(key)
+                continue
+            spend(len(role.rules))
+            left -= role.length
+            if left < 0:
+                return rules, missing, False
+            rules += role.rules
+        return rules, missing, True
+
+    def rules_held(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleKey]]:
+        """(The rules that a user has in a namespace or the cluster, those of each role once, missing roles)."""
+        roles = self._roles_of(user, namespace)
+        unique = {id(role): role for _, role in roles if role is not None}
+        rules = list(chain.from_iterable(role.rules for role in unique.values()))
+        return rules, [key for key, role in roles if role is None]
+
+    def _roles_of(self, user: User, namespace: str) -> list[tuple[RoleKey, Role | None]]:
+        """The roles that apply to a user, in the order of the bindings; None: missing."""
         with self._lock:
-            for binding in self._bindings_of(user, namespace):
-                role = self._roles.get(binding.role)
-                if role is None:
-                    missing.append(binding.role)
-                else:
-                    rules += role.rules
-        return rules, missing
+            return [(one.role, self._roles.get(one.role)) for one in self._bindings_of(user, namespace)]
 
     def role(self, key: RoleKey) -> Role | None:
         return self._roles.get(key)

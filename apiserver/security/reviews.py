@@ -11,6 +11,7 @@ from typing import Final
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.offload import offload_if_long
 from noxu.apiserver.security import access_reviews
 from noxu.apiserver.security.authentication import Authenticators
 from noxu.apiserver.security.authorization import RulesOf
@@ -36,11 +37,15 @@ class Reviews:
     def access(self, draft: Draft, spec: Object) -> Object:
         return access_reviews.review(draft.request.authorize, access_reviews.user_of(spec), spec)
 
-    def rules(self, draft: Draft, spec: Object) -> Object:
+    async def rules(self, draft: Draft, spec: Object) -> Object:
         if not spec.get("namespace"):
             raise errors.bad_request("no namespace on request")
-        found = self.rules_of(draft.request.user, spec["namespace"])
-        status: Object = {"resourceRules": found.resources, "nonResourceRules": found.paths, "incomplete": False}
+        found = await offload_if_long(0, self.rules_of, draft.request.user, spec["namespace"])
+        status: Object = {
+            "resourceRules": found.resources,
+            "nonResourceRules": found.paths,
+            "incomplete": found.incomplete,
+        }
         return status | ({"evaluationError": found.error} if found.error else {})
 
     def own_user(self, draft: Draft, spec: Object) -> Object:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.kinds.policy_rules import MAX_PERMISSIONS
+from noxu.apiserver.kinds.policy_rules import MAX_DESCRIBED, MAX_PERMISSIONS
 from noxu.apiserver.values import Object
 from tests.http.exchanges import Reply, ServedApp, serving_app
 from tests.http.test_authorization import RBAC, grant, rule, send
@@ -153,6 +153,13 @@ async def test_rules_that_are_too_wide_to_compare_are_refused(app: ServedApp) ->
     wide = {"verbs": names, "resources": names, "apiGroups": [""]}
     code, message = outcome(await send(app, "dev", "POST", f"{RBAC}/clusterroles", role(wide, kind="ClusterRole")))
     assert (code, message.splitlines()[1]) == (403, "the rules have too many permissions to compare them one by one")
+
+
+async def test_a_message_does_not_repeat_a_long_verb_thousands_of_times(app: ServedApp) -> None:
+    await grant(app, may_write("clusterroles"))
+    wide = {"verbs": ["v" * 10_000], "resources": [f"n{n}" for n in range(MAX_DESCRIBED // 10_000)], "apiGroups": [""]}
+    code, message = outcome(await send(app, "dev", "POST", f"{RBAC}/clusterroles", role(wide, kind="ClusterRole")))
+    assert (code, message.splitlines()[1]) == (403, "the rules have too many permissions to list them")
 
 
 async def test_the_message_has_the_errors_on_the_way(app: ServedApp) -> None:

@@ -9,7 +9,7 @@ import pytest
 from noxu.apiserver.registry.access import Attributes, Decision, User
 from noxu.apiserver.security.access_reviews import review, user_of
 from noxu.apiserver.security.authorization import rules_of
-from noxu.apiserver.security.rbac import Policy
+from noxu.apiserver.security.rbac import MAX_LISTED, Policy
 from noxu.apiserver.values import Object
 
 DEV = User("dev")
@@ -109,9 +109,25 @@ def test_the_rules_of_a_user() -> None:
     policy.put_binding("", "b", {"roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": subjects})
     policy.put_binding("ns", "b", {"roleRef": {"kind": "Role", "name": "gone"}, "subjects": subjects})
     missing = 'role.rbac.authorization.k8s.io "gone" not found'
-    assert rules_of(["RBAC"], policy)(DEV, "ns") == ([rules[0]], [rules[1]], missing)
-    assert rules_of(["RBAC"], policy)(DEV, "other") == ([rules[0]], [rules[1]], "")
-    assert rules_of(["RBAC"], policy)(User("x"), "ns") == ([], [], "")
+    assert rules_of(["RBAC"], policy)(DEV, "ns") == ([rules[0]], [rules[1]], missing, False)
+    assert rules_of(["RBAC"], policy)(DEV, "other") == ([rules[0]], [rules[1]], "", False)
+    assert rules_of(["RBAC"], policy)(User("x"), "ns") == ([], [], "", False)
     everything = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
     assert rules_of(["RBAC", "AlwaysAllow"], policy)(User("x"), "ns").resources == everything
-    assert rules_of(["Node", "AlwaysDeny"], policy)(DEV, "ns") == ([], [], "")
+    assert rules_of(["Node", "AlwaysDeny"], policy)(DEV, "ns") == ([], [], "", False)
+
+
+def test_small_bindings_of_a_large_role_are_not_listed_without_end() -> None:
+    policy = Policy()
+    rules = [{"verbs": ["get"], "apiGroups": [""], "resources": ["r" * (MAX_LISTED // 4)]}]
+    policy.put_role("", "r", {"rules": rules})
+    for n in range(5):
+        policy.put_binding(
+            "",
+            f"b{n}",
+            {"roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [{"kind": "User", "name": "dev"}]},
+        )
+    found = rules_of(["RBAC"], policy)(DEV, "ns")
+    assert (found.resources, found.incomplete) == (rules * 3, True)
+    assert found.error == "there are more rules than a review lists"
+    assert [one.manifest for one in policy.rules_held(DEV, "ns")[0]] == rules, "Each role counts once."

@@ -1,0 +1,41 @@
+"""What comparing rules costs: users write both sides. `tests/http/test_escalation.py` has what is compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from noxu.apiserver.cpu_budget import limited_by
+from noxu.apiserver.kinds.policy_rules import missing
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.apiserver.values import Object
+from tests.timing import cpu_seconds
+
+
+def rules(count: int, *, same: bool = False) -> list[Object]:
+    """Rules about one resource each, or about names of the same one."""
+    if same:
+        return [
+            {"verbs": ["get"], "apiGroups": [""], "resources": ["a"], "resourceNames": [f"n{n}"]} for n in range(count)
+        ]
+    return [{"verbs": ["get"], "apiGroups": [""], "resources": [f"a{n}"]} for n in range(count)]
+
+
+def test_rules_about_other_resources_cost_nothing() -> None:
+    few, many = rules(1000), rules(4000)
+    once = cpu_seconds(lambda: missing(reversed(few), few))
+    assert cpu_seconds(lambda: missing(reversed(many), many)) < 10 * once, "Each with each would take 16 times as long."
+
+
+def test_rules_that_repeat_each_other_cost_what_one_costs() -> None:
+    other: list[Object] = [{"verbs": ["list"], "apiGroups": [""], "resources": ["a0"]}]
+    repeated = rules(1) * 4000
+    assert missing(repeated, other * 4000) == other * 4000
+    assert cpu_seconds(lambda: missing(repeated, other * 4000)) < 10 * cpu_seconds(
+        lambda: missing(rules(4000), rules(4000))
+    )
+
+
+def test_comparing_each_with_each_spends_the_budget() -> None:
+    held = rules(10_000, same=True)
+    with limited_by(LoopBudget()), pytest.raises(LoopBudgetExceeded):
+        missing(held, reversed(held))
