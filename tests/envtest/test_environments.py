@@ -282,7 +282,7 @@ def test_services_have_addresses_and_ports_of_their_ranges(make: Make) -> None:
 
 def test_the_environment_selects_controllers(make: Make, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
-    environment = make(variables={"NOXU_PROFILE": "local", "NOXU_LOG": str(log)})
+    environment = make(variables={"NOXU_PROFILE": "cluster", "NOXU_LOG": str(log)})
     environment.start()
     assert environment.ask(f"{NAMESPACES}/default/serviceaccounts/default").code == 200
     assert "Serving securely on" in log.read_text()
