@@ -318,6 +318,8 @@ def _etcd_options(command: argparse.ArgumentParser) -> None:
         metavar="PREFIX",
         help="the beginning of all keys (default: %(default)s)",
     )
+    group.add_argument("--etcd-username", default="", metavar="NAME", help="the user of etcd")
+    group.add_argument("--etcd-password-file", type=Path, metavar="FILE", help="the file with the user's password")
     for name, what in (
         ("cafile", "CAs that certify etcd"),
         ("certfile", "the certificate for etcd"),
@@ -331,7 +333,15 @@ def _etcd(options: argparse.Namespace) -> Etcd | None:
     servers = tuple(url for text in options.etcd_servers for url in text.split(",") if url)
     if not servers:
         return None
-    return Etcd(servers, options.etcd_prefix, options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile)
+    return Etcd(
+        servers,
+        options.etcd_prefix,
+        options.etcd_cafile,
+        options.etcd_certfile,
+        options.etcd_keyfile,
+        options.etcd_username,
+        options.etcd_password_file,
+    )
 
 
 def _tls_options(command: argparse.ArgumentParser) -> None:
@@ -716,8 +726,12 @@ def _error_in(options: argparse.Namespace) -> str:
             return "--audit-webhook-config-file: audit events are not sent to webhooks; use --audit-log-path"
         case "serve" if options.memory and options.etcd is not None:
             return "--memory and --etcd-servers exclude each other"
-        case "serve" if options.etcd is None and (options.etcd_cafile or options.etcd_certfile or options.etcd_keyfile):
-            return "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"
+        case "serve" if options.etcd is None and any(
+            (options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile, options.etcd_username)
+        ):
+            return "--etcd-cafile, --etcd-certfile, --etcd-keyfile and --etcd-username need --etcd-servers"
+        case "serve" if (options.etcd_password_file is None) != (not options.etcd_username):
+            return "--etcd-username and --etcd-password-file need each other"
         case "serve" if (options.etcd_certfile is None) != (options.etcd_keyfile is None):
             return "--etcd-certfile and --etcd-keyfile need each other"
         case "serve" if (options.tls_cert_file is None) != (options.tls_private_key_file is None):

@@ -118,6 +118,8 @@ class Etcd:
     ca_file: Path | None = None
     certificate_file: Path | None = None
     key_file: Path | None = None
+    username: str = ""
+    password_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,8 @@ async def _open_etcd(options: Etcd) -> Store:
     """Raises StartError."""
     try:
         from noxu.storage.etcd import EtcdStore
-        from noxu.storage.etcd_client import Tls
+        from noxu.storage.etcd_client import Tls as EtcdTls
+        from noxu.storage.etcd_client import User
     except ImportError as error:
         raise StartError(
             f"--etcd-servers needs the package {error.name}: install noxu with the extra etcd, noxu[etcd]"
@@ -110,10 +111,14 @@ async def _open_etcd(options: Etcd) -> Store:
     from noxu.apiserver.registry.etcd_layout import KubernetesLayout
 
     layout = KubernetesLayout(options.prefix, [versions.collection for versions in built_in_versions()])
+    tls = EtcdTls(options.ca_file, options.certificate_file, options.key_file)
     try:
+        password = options.password_file.read_text().rstrip("\n") if options.password_file is not None else ""
         return await EtcdStore.open(
-            options.servers, layout, Tls(options.ca_file, options.certificate_file, options.key_file)
+            options.servers, layout, tls, User(options.username, password) if options.username else None
         )
+    except OSError as error:
+        raise StartError(f"--etcd-password-file {options.password_file}: {error.strerror or error}") from None
     except OpenError as error:
         raise StartError(str(error)) from None
 

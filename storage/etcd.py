@@ -26,17 +26,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from heapq import heappop, heappush
 from itertools import count
 from random import uniform
 from typing import Any, Final, Self
 
-from noxu.storage import log as tail
-from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused, Tls, WatchStream
+from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused, Tls, User, WatchStream
 from noxu.storage.etcd_layout import Layout, end_of
 from noxu.storage.etcd_messages import COMPACT, DELETED, PUT, RANGE, STATUS, TARGET_MOD, TARGET_VERSION, TXN, Message
+from noxu.storage.etcd_past import BARRIER, COMPACTED, PAGE, Gone, Past
 from noxu.storage.log import Log
 from noxu.storage.states import States
 from noxu.storage.types import (
@@ -59,7 +59,6 @@ from noxu.storage.types import (
     Unavailable,
 )
 
-PAGE: Final = 500  # keys that are read at a time
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
 MAX_WRITES: Final = 1_000  # writes under way; more wait
 MAX_ANSWERED: Final = 10_000  # revisions that are remembered as answered
@@ -72,8 +71,6 @@ PROGRESS_WITHIN: Final = 0.1  # seconds between requests for progress, as upstre
 FIRST_DELAY, LAST_DELAY = 0.05, 1.0  # seconds before another attempt
 TRUSTED: Final = ((3, 4, 31), (3, 5, 13), (3, 6, 0))  # the first version of each line with correct progress
 COMPACTION_KEY: Final = b"compact_rev_key"  # outside of all prefixes: etcd is compacted as a whole
-_BARRIER: Final = b"\0barrier"
-_COMPACTED: Final = "etcdserver: mvcc: required revision has been compacted"
 
 logger = logging.getLogger("noxu")
 
@@ -118,6 +115,7 @@ class EtcdStore:
         self._client = client
         self._layout = layout
         self._first, self._end = layout.prefix, end_of(layout.prefix)
+        self._past = Past(client, layout)
         self._log = Log(history=self._history)
         self._states = States()
         self._fault = ""
@@ -137,10 +135,10 @@ class EtcdStore:
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, servers: Sequence[str], layout: Layout, tls: Tls = NO_TLS) -> Self:
+    async def open(cls, servers: Sequence[str], layout: Layout, tls: Tls = NO_TLS, user: User | None = None) -> Self:
         """Connect, and read all states. Raises OpenError."""
         try:
-            client = Client(servers, tls)
+            client = Client(servers, tls, user)
         except (OSError, ValueError) as error:
             raise OpenError(f"etcd: {error}") from None
         store = cls(client, layout)
@@ -165,7 +163,7 @@ class EtcdStore:
                         raise
                     logger.warning("etcd: %s", error)
                     await asyncio.sleep(FIRST_DELAY)
-            compacted = await self._find_compacted(revision)
+            compacted = await self._past.compacted(revision)
         self._log = Log(revision, compacted, history=self._history)
         following = asyncio.Event()
         self._follower = asyncio.create_task(self._follow(following), name="watch etcd")
@@ -191,15 +189,8 @@ class EtcdStore:
         if revision == self._log.revision:
             items, remaining = self._states.select(prefix, after, limit)
             return Page(items, revision, remaining)
-        try:
-            return await self._old_page(prefix, revision, limit, after)
-        except Refused as error:
-            if str(error) != _COMPACTED:
-                raise Unavailable(str(error)) from None
-            self._log.compacted = max(self._log.compacted, revision + 1)
-            raise Compacted(self._log.compacted) from None
-        except Lost as error:
-            raise Unavailable(f"etcd: {error}") from None
+        with self._learning():
+            return await self._past.page(prefix, revision, limit, after)
 
     async def count(self, prefix: Prefix) -> int:
         self._require_open()
@@ -256,7 +247,7 @@ class EtcdStore:
         try:
             await self._client.call(COMPACT, Message["CompactionRequest"](revision=revision))
         except Refused as error:
-            if str(error) != _COMPACTED:
+            if str(error) != COMPACTED:
                 raise Unavailable(str(error)) from None
         except Lost as error:
             raise Unavailable(f"etcd: {error}") from None
@@ -501,33 +492,8 @@ class EtcdStore:
                         return states, revision
                     start = page.kvs[-1].key + b"\0"
             except Refused as error:
-                if str(error) != _COMPACTED:  # else the pages are too old now
+                if str(error) != COMPACTED:  # else the pages are too old now
                     raise
-
-    async def _find_compacted(self, newest: Revision) -> Revision:
-        """The revision to which etcd is compacted, 0 if it is not. Only reads tell: those before it are refused."""
-
-        async def is_gone(revision: Revision) -> bool:
-            try:
-                await self._client.call(
-                    RANGE, Message["RangeRequest"](key=self._first + _BARRIER, revision=revision, count_only=True)
-                )
-            except Refused as error:
-                if str(error) != _COMPACTED:
-                    raise
-                return True
-            return False
-
-        if not await is_gone(1):
-            return 0
-        gone, there = 1, newest
-        while there - gone > 1:
-            middle = (gone + there) // 2
-            if await is_gone(middle):
-                gone = middle
-            else:
-                there = middle
-        return there
 
     async def _reload(self) -> None:
         self._states, revision = await self._load()
@@ -540,7 +506,7 @@ class EtcdStore:
             await asyncio.wait([previous])
         self._current_head, self._next_head = self._next_head, None
         head = (
-            await self._client.call(RANGE, Message["RangeRequest"](key=self._first + _BARRIER, count_only=True))
+            await self._client.call(RANGE, Message["RangeRequest"](key=self._first + BARRIER, count_only=True))
         ).header.revision
         async with asyncio.timeout(RESOLVE_WITHIN):
             await self._advance(head)
@@ -564,91 +530,28 @@ class EtcdStore:
         return self._log.revision >= revision
 
     async def _write_barrier(self) -> Revision:
-        response = await self._client.call(PUT, Message["PutRequest"](key=self._first + _BARRIER))
+        response = await self._client.call(PUT, Message["PutRequest"](key=self._first + BARRIER))
         self._barrier = max(self._barrier, response.header.revision)
         return int(response.header.revision)
 
     # What is no longer in memory.
 
-    async def _old_page(self, prefix: Prefix, revision: Revision, limit: int, after: Key | None) -> Page:
-        """A page at an old revision. Raises Refused, Lost."""
-        bounds = self._layout.range(prefix)
-        if bounds is None:  # keys that do not match are in between: read all
-            found = [item async for item in self._at(self._first, self._end, revision)]
-            rest = [item for item in found if prefix.covers(item.key) and (after is None or item.key > after)]
-            rest.sort()
-            return Page(rest[:limit] if limit else rest, revision, max(len(rest) - limit, 0) if limit else 0)
-        start, end = bounds
-        if after is not None and prefix.covers(after):
-            start = self._layout.key(after) + b"\0"
-        elif after is not None and after > (prefix.collection or "", prefix.partition or "", ""):
-            return Page([], revision, 0)
-        items: list[KeyValue] = []
-        async for item in self._at(start, end, revision, limit):
-            items.append(item)
-            if len(items) == limit:
-                rest_of = Message["RangeRequest"](
-                    key=self._layout.key(item.key) + b"\0", range_end=end, revision=revision, count_only=True
-                )
-                return Page(items, revision, (await self._client.call(RANGE, rest_of)).count)
-        return Page(items, revision, 0)
-
-    async def _at(self, start: bytes, end: bytes, revision: Revision, limit: int = 0) -> AsyncIterator[KeyValue]:
-        """The states of a range of keys in etcd at a revision."""
-        while True:
-            page = await self._client.call(
-                RANGE,
-                Message["RangeRequest"](
-                    key=start, range_end=end, revision=revision, limit=min(limit, PAGE) if limit else PAGE
-                ),
-            )
-            for item in page.kvs:
-                if (key := self._layout.key_of(item.key)) is not None:
-                    yield KeyValue(key, self._layout.from_etcd(key, item.value), item.mod_revision)
-            if not page.more:
-                return
-            start = page.kvs[-1].key + b"\0"
-
     async def _history(self, prefix: Prefix, after: Revision, upto: Revision) -> Batch:
-        """Older events, from a watch of their own. It has them all when it brings an event after `upto`."""
-        try:
+        """Older events. They are complete when etcd has sent one after `upto`: if there is none, a barrier is written."""
+        with self._learning():
             async with asyncio.timeout(HISTORY_WITHIN):
                 if self._log.first() is None and self._barrier <= upto:
                     await self._reach(await self._write_barrier())
-                return await self._read_history(prefix, after, upto)
+                return await self._past.events(prefix, after, upto)
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        """Translate the errors of reading the past, and remember what is compacted. Raises Compacted, Unavailable."""
+        try:
+            yield
+        except Gone as gone:
+            self._log.compacted = max(self._log.compacted, gone.revision)
+            raise Compacted(self._log.compacted) from None
         except (Lost, Refused, TimeoutError) as error:
             self._require_open()
             raise Unavailable(f"etcd: {_reason(error)}") from None
-
-    async def _read_history(self, prefix: Prefix, after: Revision, upto: Revision) -> Batch:
-        events: list[Event] = []
-        size = 0
-        async with self._client.watch(
-            key=self._first, range_end=self._end, start_revision=after + 1, prev_kv=True
-        ) as stream:
-            while True:
-                found, response = await stream.read()
-                if response.canceled:
-                    self._log.compacted = max(self._log.compacted, response.compact_revision)
-                    raise Compacted(self._log.compacted)
-                for event in found:
-                    if event.kv.mod_revision > upto:
-                        return Batch(events, upto)
-                    key = self._layout.key_of(event.kv.key)
-                    if key is not None and prefix.covers(key):
-                        events.append(self._old_event(key, event))
-                        size += len(event.kv.value) + len(event.prev_kv.value)
-                if events and (len(events) > tail.TAIL_EVENTS or size > tail.TAIL_BYTES):
-                    return Batch(events, found[-1].kv.mod_revision)
-
-    def _old_event(self, key: Key, event: Any) -> Event:
-        """An event with its previous state. Raises Compacted if etcd no longer has that."""
-        at, before = event.kv, event.prev_kv
-        previous = None
-        if before.mod_revision:
-            previous = KeyValue(key, self._layout.from_etcd(key, before.value), before.mod_revision)
-        elif event.type == DELETED or at.create_revision != at.mod_revision:
-            self._log.compacted = max(self._log.compacted, at.mod_revision)
-            raise Compacted(self._log.compacted)
-        value = None if event.type == DELETED else self._layout.from_etcd(key, at.value)
-        return Event(key, at.mod_revision, value, previous)

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import grpc
 from grpc import aio
 
-from noxu.storage.etcd_messages import STATUS, WATCH, Call, Message
+from noxu.storage.etcd_messages import AUTHENTICATE, STATUS, WATCH, Call, Message
 
 CALL_WITHIN: Final = 10.0  # seconds
 VERSION_WITHIN: Final = 2.0  # seconds
@@ -49,6 +49,7 @@ _LOST: Final = frozenset(
         grpc.StatusCode.DATA_LOSS,
     }
 )
+_OLD_TOKEN: Final = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
 _NOT_SENT: Final = ("failed to connect to all addresses", "DNS resolution failed", "Name resolution failure")
 
 
@@ -91,10 +92,17 @@ def target(url: str) -> tuple[str, bool]:
 NO_TLS: Final = Tls()
 
 
+class User(NamedTuple):
+    """A user of etcd."""
+
+    name: str
+    password: str
+
+
 class Client:
     """The calls of one store. Created on a running event loop."""
 
-    def __init__(self, servers: Sequence[str], tls: Tls = NO_TLS) -> None:
+    def __init__(self, servers: Sequence[str], tls: Tls = NO_TLS, user: User | None = None) -> None:
         """Raises ValueError for a bad URL, OSError for a file of `tls` that cannot be read."""
         self.servers = [target(server) for server in servers]
         read = [None if path is None else path.read_bytes() for path in (tls.ca, tls.key, tls.certificate)]
@@ -102,6 +110,10 @@ class Client:
         self._calls = self._channel(0)
         self._watches = self._channel(0)
         self._used = [0, 0]
+        self._user = user
+        self._token: tuple[
+            tuple[str, str], ...
+        ] = ()  # as metadata of calls; the user is authenticated when it is empty
         self._methods: dict[str, Any] = {}
 
     def _channel(self, number: int) -> Any:
@@ -112,6 +124,24 @@ class Client:
 
     async def call(self, call: Call, request: Any, within: float = CALL_WITHIN) -> Any:
         """Raises Refused, Lost."""
+        await self._authenticate()
+        try:
+            return await self._call(call, request, within)
+        except Refused as refused:
+            if self._user is None or str(refused) not in _OLD_TOKEN:
+                raise
+        self._token = ()
+        await self._authenticate()
+        return await self._call(call, request, within)
+
+    async def _authenticate(self) -> None:
+        """Get a token, if it is needed. Raises Refused, Lost."""
+        if self._user is not None and not self._token:
+            request = Message[AUTHENTICATE.request](name=self._user.name, password=self._user.password)
+            self._token = (("token", (await self._call(AUTHENTICATE, request, CALL_WITHIN)).token),)
+
+    async def _call(self, call: Call, request: Any, within: float) -> Any:
+        """Raises Refused, Lost."""
         method = self._methods.get(call.path)
         if method is None:
             method = self._methods[call.path] = self._calls.unary_unary(
@@ -119,7 +149,7 @@ class Client:
             )
         channel = self._calls
         try:
-            return await method(request, timeout=within)
+            return await method(request, timeout=within, metadata=self._token)
         except aio.AioRpcError as error:
             failure = _failure(error)
         except aio.UsageError:  # the channel was replaced, or closed, meanwhile
@@ -133,12 +163,13 @@ class Client:
     @asynccontextmanager
     async def watch(self, **options: Any) -> AsyncIterator[WatchStream]:
         """A watch, with the fields of a WatchCreateRequest. Entering and reading raise Refused, Lost."""
+        await self._authenticate()
         channel = self._watches
         start = channel.stream_stream(
             WATCH.path, Message[WATCH.request].SerializeToString, Message[WATCH.response].FromString
         )
         # Without a leader a server has no news: the stream ends, and another server is tried.
-        stream = start(metadata=(("hasleader", "true"),), wait_for_ready=False)
+        stream = start(metadata=(*self._token, ("hasleader", "true")), wait_for_ready=False)
         try:
             await _translated(
                 stream.write(
@@ -146,7 +177,11 @@ class Client:
                 )
             )
             yield WatchStream(stream)
+        except Refused:
+            self._token = ()
+            raise
         except Lost:
+            self._token = ()  # of a user: it may be the reason
             if len(self.servers) > 1 and channel is self._watches:
                 self._used[1] += 1
                 self._watches = self._channel(self._used[1])
@@ -164,7 +199,9 @@ class Client:
                     STATUS.path, Message[STATUS.request].SerializeToString, Message[STATUS.response].FromString
                 )
                 with suppress(aio.AioRpcError):
-                    return str((await status(Message[STATUS.request](), timeout=VERSION_WITHIN)).version)
+                    return str(
+                        (await status(Message[STATUS.request](), timeout=VERSION_WITHIN, metadata=self._token)).version
+                    )
             return ""
 
         return await asyncio.gather(*map(version, range(len(self.servers))))

@@ -52,8 +52,8 @@ MESSAGES: Final[dict[str, str]] = {
     "WatchRequest": "create_request 1 WatchCreateRequest|, progress_request 3 WatchProgressRequest|",
     "WatchResponse": "header 1 Header, watch_id 2 int64, created 3 bool, canceled 4 bool, compact_revision 5 int64, "
     "cancel_reason 6 string, fragment 7 bool, events 11 Event*",
-    "LeaseGrantRequest": "TTL 1 int64, ID 2 int64",
-    "LeaseGrantResponse": "header 1 Header, ID 2 int64, TTL 3 int64",
+    "AuthenticateRequest": "name 1 string, password 2 string",
+    "AuthenticateResponse": "header 1 Header, token 2 string",
     "StatusRequest": "",
     "StatusResponse": "header 1 Header, version 2 string, dbSize 3 int64, leader 4 uint64",
 }  # fmt: skip
@@ -72,7 +72,7 @@ PUT: Final = Call("/etcdserverpb.KV/Put", "PutRequest", "PutResponse")
 TXN: Final = Call("/etcdserverpb.KV/Txn", "TxnRequest", "TxnResponse")
 COMPACT: Final = Call("/etcdserverpb.KV/Compact", "CompactionRequest", "CompactionResponse")
 WATCH: Final = Call("/etcdserverpb.Watch/Watch", "WatchRequest", "WatchResponse")
-GRANT: Final = Call("/etcdserverpb.Lease/LeaseGrant", "LeaseGrantRequest", "LeaseGrantResponse")
+AUTHENTICATE: Final = Call("/etcdserverpb.Auth/Authenticate", "AuthenticateRequest", "AuthenticateResponse")
 STATUS: Final = Call("/etcdserverpb.Maintenance/Status", "StatusRequest", "StatusResponse")
 
 

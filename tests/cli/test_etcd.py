@@ -18,6 +18,11 @@ VALID: list[tuple[str, list[str], Etcd | None]] = [
     ("several servers", [f"--etcd-servers={URL},http://b:1", "--etcd-servers=http://c:2"], Etcd((URL, "http://b:1", "http://c:2"))),
     ("a prefix", [f"--etcd-servers={URL}", "--etcd-prefix=/registry"], Etcd((URL,), "/registry")),
     (
+        "a user",
+        [f"--etcd-servers={URL}", "--etcd-username=a", "--etcd-password-file=b"],
+        Etcd((URL,), username="a", password_file=Path("b")),
+    ),
+    (
         "files",
         [f"--etcd-servers={URL}", "--etcd-cafile=a", "--etcd-certfile=b", "--etcd-keyfile=c"],
         Etcd((URL,), ca_file=Path("a"), certificate_file=Path("b"), key_file=Path("c")),
@@ -25,7 +30,16 @@ VALID: list[tuple[str, list[str], Etcd | None]] = [
 ]  # fmt: skip
 INVALID: list[tuple[str, list[str], str]] = [
     ("memory", ["--memory", f"--etcd-servers={URL}"], "--memory and --etcd-servers exclude each other"),
-    ("files alone", ["--etcd-cafile=a"], "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"),
+    (
+        "files alone",
+        ["--etcd-cafile=a"],
+        "--etcd-cafile, --etcd-certfile, --etcd-keyfile and --etcd-username need --etcd-servers",
+    ),
+    (
+        "no password",
+        [f"--etcd-servers={URL}", "--etcd-username=a"],
+        "--etcd-username and --etcd-password-file need each other",
+    ),
     ("no key", [f"--etcd-servers={URL}", "--etcd-certfile=a"], "--etcd-certfile and --etcd-keyfile need each other"),
 ]
 

@@ -6,6 +6,7 @@ The contract of every store is in test_contract.py.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -36,9 +37,9 @@ from tests.timing import eventually_async, hang_guard
 pytest.importorskip("grpc", reason="package: grpc")
 
 from noxu.storage import etcd as module
-from noxu.storage import etcd_client
+from noxu.storage import etcd_client, etcd_past
 from noxu.storage.etcd import COMPACTION_KEY, EtcdStore, has_correct_progress
-from noxu.storage.etcd_client import Client, Lost
+from noxu.storage.etcd_client import Client, Lost, User
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Message
 
@@ -235,6 +236,7 @@ async def test_a_store_reads_all_keys_of_a_large_prefix(
     etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PAGE", 7)
+    monkeypatch.setattr(etcd_past, "PAGE", 7)
     async with opened(etcd.url, prefix) as store:
         await asyncio.gather(*(store.put(thing(f"{number:03}"), b"v", expected=0) for number in range(50)))
         revision = store.revision
@@ -471,6 +473,44 @@ async def test_a_store_uses_the_servers_that_answer(etcd: EtcdServer, prefix: st
     store = await EtcdStore.open([f"http://127.0.0.1:{port}", etcd.url], PlainLayout(prefix))
     revision = await store.put(A, b"1", expected=0)
     assert store.revision == revision
+    await store.close()
+
+
+# Users.
+
+
+async def test_a_user_with_access_to_the_prefix_reads_and_writes(
+    own_etcd: EtcdServer, prefix: str, collect: Collect
+) -> None:
+    if shutil.which("etcdctl") is None:
+        pytest.skip("program: etcdctl")
+
+    async def etcdctl(*arguments: str) -> None:
+        command = ["etcdctl", f"--endpoints={own_etcd.url}", *arguments]
+        running = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
+        assert await running.wait() == 0
+
+    for user in ("root", "noxu"):
+        await etcdctl("user", "add", f"{user}:secret of {user}")
+        await etcdctl("role", "add", user)
+        await etcdctl("user", "grant-role", user, user)
+    await etcdctl("role", "grant-permission", "--prefix=true", "noxu", "readwrite", prefix)
+    await etcdctl("role", "grant-permission", "noxu", "readwrite", COMPACTION_KEY.decode())
+    await etcdctl("auth", "enable")
+    for unknown in (None, User("noxu", "wrong"), User("other", "secret")):
+        with pytest.raises(OpenError, match=r"etcdserver: (user name is empty|authentication failed)") as refused:
+            await EtcdStore.open([own_etcd.url], PlainLayout(prefix), user=unknown)
+        assert "secret" not in str(refused.value)
+    store = await EtcdStore.open([own_etcd.url], PlainLayout(prefix), user=User("noxu", "secret of noxu"))
+    start = store.revision
+    first = await store.put(A, b"1", expected=0)
+    own_etcd.kill()  # tokens are in its memory
+    own_etcd.start()
+    async with hang_guard():
+        second = await store.put(A, b"2", expected=first)
+        await store.compact_in_turn(start)
+        events = await collect(store, after=start, upto=second)
+    assert [event.value for event in events] == [b"1", b"2"]
     await store.close()
 
 
