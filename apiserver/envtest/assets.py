@@ -57,8 +57,11 @@ _KUBECTL: Final = """\
 {mark}
 exec {python} -E -P -c {program} "$@"
 """
-_MAIN: Final = "import sys; sys.path.insert(0, {root!r}); from noxu.apiserver.envtest.{module} import main; main()"
-"""The folder of this package comes first, so that no other version of it is run."""
+_MAIN: Final = (
+    "import sys; r = {root!r}; r in sys.path or sys.path.insert(0, r); "
+    "from noxu.apiserver.envtest.{module} import main; main()"
+)
+"""An installed package is found anyway. A checkout comes first, so that no other version is run."""
 
 
 class AssetsError(Exception):
