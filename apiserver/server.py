@@ -124,7 +124,10 @@ async def _open_etcd(options: Etcd) -> Store:
 
 
 class Server:
-    """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError."""
+    """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError.
+
+    `claimed` is called at the start, when the address and the data directory are this server's.
+    """
 
     plane: ControlPlane
     app: App
@@ -136,11 +139,13 @@ class Server:
         documents: Iterable[Document] = (),
         clock: Clock = SYSTEM_CLOCK,
         identifiers: Identifiers = SYSTEM_IDENTIFIERS,
+        claimed: Callable[[], object] = lambda: None,
     ) -> None:
         self.config = config
         self.documents = documents
         self.clock = clock
         self.identifiers = identifiers
+        self.claimed = claimed
         self.url = ""
         self.secured: Secured | None = None
         self._handshakes: Handshakes | None = None
@@ -170,6 +175,11 @@ class Server:
         outgoing = WebhookClient({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
+        try:
+            self.claimed()
+        except BaseException:
+            await store.close()
+            raise
         self.secured = await self._secure(store)
         if self.secured is not None:
             found = self.secured.authenticators(self.config.authentication)
@@ -512,8 +522,9 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 async def _main(config: Config, documents: list[Document], out: Callable[[str], object], parent: int) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
-    with reserved_kubeconfig(config) as path:
-        server = Server(config, documents)
+    with contextlib.ExitStack() as stack:
+        path = stack.enter_context(place_of_kubeconfig(config))
+        server = Server(config, documents, claimed=lambda: stack.enter_context(only_while_ready(path)))
 
         def ready() -> None:
             gc.collect()
@@ -557,11 +568,8 @@ async def _stop_with(parent: int, stop: asyncio.Event) -> None:
 
 
 @contextlib.contextmanager
-def reserved_kubeconfig(config: Config) -> Iterator[Path]:
-    """The path of the kubeconfig. The file exists only while the server is ready.
-
-    Raises StartError if the file exists and was not written by Noxu.
-    """
+def place_of_kubeconfig(config: Config) -> Iterator[Path]:
+    """The path of the kubeconfig. Raises StartError if the file exists and was not written by Noxu."""
     temporary = None
     path = config.kubeconfig
     if path is None and config.data is not None:
@@ -570,23 +578,42 @@ def reserved_kubeconfig(config: Config) -> Iterator[Path]:
         temporary = tempfile.mkdtemp(prefix="noxu-")
         path = Path(temporary) / "kubeconfig"
     try:
-        if path.exists() and not is_own(path):
-            raise StartError(
-                f"{path} exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"
-            )
-        path.unlink(missing_ok=True)
-    except NotADirectoryError:
-        pass  # writing the kubeconfig reports it
-    except OSError as error:
-        raise StartError(f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig") from None
-    try:
+        with _naming_kubeconfig(path):
+            if path.exists() and not is_own(path):
+                raise StartError(
+                    f"{path} exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"
+                )
         yield path
+    finally:
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def only_while_ready(path: Path) -> Iterator[None]:
+    """Remove a kubeconfig of an earlier server, and that of this one at the end.
+
+    Only a server that has its address and its data does so: one that cannot start leaves the file to the one that runs.
+    """
+    with _naming_kubeconfig(path):
+        path.unlink(missing_ok=True)
+    try:
+        yield
     finally:
         with contextlib.suppress(OSError):
             if is_own(path):  # another program may have replaced it
                 path.unlink()
-        if temporary:
-            shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _naming_kubeconfig(path: Path) -> Iterator[None]:
+    """Raises StartError for an OSError."""
+    try:
+        yield
+    except NotADirectoryError:
+        pass  # writing the kubeconfig reports it
+    except OSError as error:
+        raise StartError(f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig") from None
 
 
 def banner(config: Config, url: str, path: Path) -> str:

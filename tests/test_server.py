@@ -31,8 +31,9 @@ from noxu.apiserver.server import (
     StartError,
     banner,
     compact_periodically,
+    only_while_ready,
+    place_of_kubeconfig,
     protected,
-    reserved_kubeconfig,
 )
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Key, Revision, Unavailable
@@ -158,8 +159,8 @@ def test_what_is_required(config: Config, on_loopback: bool, expected: object) -
 # -- kubeconfig
 
 
-def test_the_kubeconfig_exists_only_inside(tmp_path: Path) -> None:
-    with reserved_kubeconfig(Config(data=tmp_path)) as path:
+def test_the_kubeconfig_exists_only_while_the_server_is_ready(tmp_path: Path) -> None:
+    with place_of_kubeconfig(Config(data=tmp_path)) as path, only_while_ready(path):
         assert path == tmp_path / "kubeconfig"
         assert not path.exists()
         write_kubeconfig(path, Access(URL))
@@ -167,7 +168,7 @@ def test_the_kubeconfig_exists_only_inside(tmp_path: Path) -> None:
 
 
 def test_without_a_data_directory_it_is_in_a_temporary_one() -> None:
-    with reserved_kubeconfig(Config()) as path:
+    with place_of_kubeconfig(Config()) as path:
         assert path.parent.is_dir()
     assert not path.parent.exists()
 
@@ -176,7 +177,7 @@ def test_a_kubeconfig_of_another_program_is_not_touched(tmp_path: Path) -> None:
     other = tmp_path / "config"
     other.write_text(json.dumps({"current-context": "production"}))
     before = other.read_text()
-    with pytest.raises(StartError) as raised, reserved_kubeconfig(Config(kubeconfig=other)):
+    with pytest.raises(StartError) as raised, place_of_kubeconfig(Config(kubeconfig=other)):
         pass
     assert str(raised.value) == (
         f"{other} exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"
@@ -209,21 +210,33 @@ NOT_OURS = {
 def test_only_an_unchanged_kubeconfig_of_ours_is_replaced(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config"
     path.write_text(content)
-    with pytest.raises(StartError, match="was not written by Noxu"), reserved_kubeconfig(Config(kubeconfig=path)):
+    with pytest.raises(StartError, match="was not written by Noxu"), place_of_kubeconfig(Config(kubeconfig=path)):
         pass
     assert path.read_text() == content
     for own in (OURS, SECURE):
         path.write_text(own)
-        with reserved_kubeconfig(Config(kubeconfig=path)):
+        with place_of_kubeconfig(Config(kubeconfig=path)), only_while_ready(path):
             assert not path.exists()
 
 
 def test_a_file_that_has_replaced_the_kubeconfig_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "config"
-    with reserved_kubeconfig(Config(kubeconfig=path)):
+    with only_while_ready(path):
         write_kubeconfig(path, Access(URL))
         path.write_text("current-context: production\n")
     assert path.read_text() == "current-context: production\n"
+
+
+async def test_a_server_that_cannot_start_leaves_the_kubeconfig_to_the_one_that_runs(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    async with Server(Config(port=0, data=tmp_path)) as running:
+        write_kubeconfig(path, running.access())
+        claims = []
+        for port in (int(running.url.rpartition(":")[2]), 0):  # its address, and its data
+            with pytest.raises(StartError, match=r"is using it|is in use"):
+                await Server(Config(port=port, data=tmp_path), claimed=lambda: claims.append(1)).__aenter__()
+        assert not claims
+        assert path.exists()
 
 
 @pytest.mark.parametrize("kind", ["a FIFO", "a device"])
@@ -233,7 +246,7 @@ def test_what_is_no_regular_file_is_neither_read_nor_replaced(tmp_path: Path, ki
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(StartError, match="was not written by Noxu"), reserved_kubeconfig(Config(kubeconfig=path)):
+    with pytest.raises(StartError, match="was not written by Noxu"), place_of_kubeconfig(Config(kubeconfig=path)):
         pass
     assert path.is_symlink() or path.is_fifo()
 
