@@ -8,6 +8,7 @@ Both are compared only with held rules about the same resource, and account for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import Final, NamedTuple
 
 from noxu.apiserver.cpu_budget import spend
@@ -98,7 +99,7 @@ def missing(held: Iterable[Object], rules: Iterable[Object]) -> list[Object]:
 
 
 class _AllHeld:
-    """The held rules, each once, by resource. Accounts for its work."""
+    """The held rules, each once, by resource and name (None: all names). Accounts for its work."""
 
     def __init__(self, rules: Iterable[Object]) -> None:
         unique: dict[_Held, None] = {}
@@ -107,10 +108,11 @@ class _AllHeld:
             unique[_held(rule)] = None
         self._all = list(unique)
         self._with_urls = [one for one in self._all if one.urls]
-        self._by_resource: dict[str, list[_Held]] = {}
+        self._by_resource: dict[tuple[str, str | None], list[_Held]] = {}
         for one in self._all:
             for resource in one.resources:
-                self._by_resource.setdefault(resource, []).append(one)
+                for name in one.names or (None,):
+                    self._by_resource.setdefault((resource, name), []).append(one)
 
     def covers(self, rule: Object) -> bool:
         """Whether one held rule has all permissions of a rule."""
@@ -123,7 +125,9 @@ class _AllHeld:
 
     def _candidates(self, rule: Object) -> Iterator[list[_Held]]:
         if rule.get("resources"):
-            return (self._by_resource.get(key, []) for key in _keys(rule["resources"][0]))
+            names = (rule["resourceNames"][0], None) if rule.get("resourceNames") else (None,)
+            keys = product(_keys(rule["resources"][0]), names)
+            return (self._by_resource.get(key, []) for key in keys)
         return iter((self._with_urls if rule.get("nonResourceURLs") else self._all,))
 
 

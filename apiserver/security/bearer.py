@@ -21,6 +21,8 @@ PROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
 EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 NOT_A_TOKEN: Final = "the provided Authorization header has no bearer token, and is ignored"  # noqa: S105 - a warning
 _USUAL: Final = "Bearer "
+_TOKENS: Final = re.compile(rf"(?:^|,)\s*{re.escape(PROTOCOL_PREFIX)}([^,]*)")
+"""Tokens among subprotocols, found without splitting the header: anybody may send half a million of them."""
 _BASE64: Final = re.compile("[A-Za-z0-9_-]*")
 
 
@@ -46,9 +48,11 @@ def in_subprotocol(headers: MultiMapping[str]) -> Token | None:
     """The token among the subprotocols of a WebSocket, None without one. Raises Rejected."""
     if "Sec-WebSocket-Protocol" not in headers:
         return None
-    given = list(subprotocols(headers))
-    encoded = [name.removeprefix(PROTOCOL_PREFIX) for name in given if name.startswith(PROTOCOL_PREFIX)]
-    if not encoded or not _is_websocket(headers):
+    if "Sec-WebSocket-Protocol" not in headers or not _is_websocket(headers):
+        return None
+    given = headers.getall("Sec-WebSocket-Protocol")
+    encoded = [found[1].strip() for header in given if PROTOCOL_PREFIX in header for found in _TOKENS.finditer(header)]
+    if not encoded:
         return None
     if len(encoded) > 1:
         raise Rejected("multiple base64.bearer.authorization tokens specified")
@@ -61,7 +65,7 @@ def in_subprotocol(headers: MultiMapping[str]) -> Token | None:
         raise Rejected(f"invalid base64.bearer.authorization token{' encoding' if is_encoding else ''}") from None
     if not text:
         return None
-    if len(given) == 1:
+    if len(given) == 1 and "," not in given[0]:
         raise Rejected("missing additional subprotocol")
     return Token(text)
 

@@ -35,8 +35,9 @@ ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 MANY: Final = 8
 """The number of a subject's bindings in one namespace from which on their rules are indexed by resource."""
 _FEW_NAMES: Final = 8
-MAX_LISTED: Final = 1_000_000
-"""The most characters of the rules that are listed."""
+MAX_LISTED: Final = 200_000
+"""The most characters of the rules that are listed, about those of JSON."""
+_PER_RULE: Final = 50
 
 
 class Rule:
@@ -112,8 +113,8 @@ class Role:
 
     @property
     def length(self) -> int:
-        """The number of characters of its rules."""
-        return sum(len(text) for rule in self.rules for text in rule.texts)
+        """The number of characters of its rules, about those of JSON."""
+        return sum(_PER_RULE + sum(map(len, rule.texts)) for rule in self.rules)
 
 
 class RoleKey(NamedTuple):
@@ -221,7 +222,7 @@ class Grants:
 
     def __init__(self) -> None:
         self.items: list[Grant] = []
-        self._by_resource: dict[str, list[tuple[Rule, Grant]]] = {}
+        self._by_resource: dict[str, list[tuple[Sequence[Rule], Grant]]] = {}
         self._indexed: dict[RoleKey, Role | None] = {}
         self._version = -1
 
@@ -240,9 +241,10 @@ class Grants:
             if self._version != version:
                 self._index(roles, version)
             for key in keys:
-                for rule, grant in self._by_resource.get(key, ()):
-                    if rule.allows_object(verb, group, name):
-                        return grant
+                for rules, grant in self._by_resource.get(key, ()):
+                    for rule in rules:
+                        if rule.allows_object(verb, group, name):
+                            return grant
             return None
         for grant in self.items:
             role = roles.get(grant.binding.role)
@@ -265,7 +267,7 @@ class Grants:
         for key, grant in reversed(granted.items()):
             role = self._indexed[key]
             for resource, rules in role.by_resource.items() if role is not None else ():
-                self._by_resource.setdefault(resource, []).extend((rule, grant) for rule in rules)
+                self._by_resource.setdefault(resource, []).append((rules, grant))
 
 
 class Scope:
@@ -408,7 +410,7 @@ class Policy:
                 missing.append(key)
                 continue
             spend(len(role.rules))
-            left -= role.length
+            left -= role.length if len(role.rules) * _PER_RULE <= left else left + 1
             if left < 0:
                 return rules, missing, False
             rules += role.rules
