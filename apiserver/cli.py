@@ -92,8 +92,8 @@ def _serve(command: argparse.ArgumentParser) -> None:
         "--profile",
         choices=tuple(manager.PROFILES),
         default="local",
-        help="local: with controllers, every user may do everything; cluster: with controllers, TLS and RBAC; envtest: without "
-        "kube-controller-manager's controllers, as kube-apiserver by itself (default: %(default)s)",
+        help="what the server does by itself, see docs/profiles.md: local: runs controllers, every user may do everything; "
+        "cluster: runs controllers, with TLS and RBAC; envtest: runs none, as kube-apiserver (default: %(default)s)",
     )
     command.add_argument(
         "--controllers",
@@ -103,8 +103,6 @@ def _serve(command: argparse.ArgumentParser) -> None:
         help="controllers of kube-controller-manager to run, instead of the profile's: * for all, NAME, -NAME; "
         f"available: {', '.join(manager.AVAILABLE)}",
     )
-    _etcd_options(command)
-    _tls_options(command)
     command.add_argument(
         "--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig to write when the server is ready"
     )
@@ -152,10 +150,12 @@ def _serve(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
     )
+    _feature_gates(command)
+    _etcd_options(command)
+    _tls_options(command)
+    _authentication_options(command)
     _authorization(command)
     _signing(command)
-    _feature_gates(command)
-    _authentication_options(command)
     _audit(command)
     _log(command)
     command.add_argument(
@@ -168,19 +168,20 @@ def _serve(command: argparse.ArgumentParser) -> None:
 
 
 def _authorization(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
+    group = command.add_argument_group("authorization", "What users may do: see docs/authorization.md.")
+    group.add_argument(
         "--authorization-mode",
         action="append",
         default=None,
         metavar="MODE,...",
-        help=f"who decides what users may do, asked in the given order: {', '.join(authorization_modes.MODES)} (default: AlwaysAllow, and "
-        "RBAC in the profile cluster)",
+        help=f"who decides what users may do, asked in the given order: {', '.join(authorization_modes.MODES)} (default: AlwaysAllow; "
+        "RBAC in the profile cluster, and on other addresses than loopback)",
     )
 
 
 def _authentication_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group(
-        "authentication", "See docs/authentication.md; the options are kube-apiserver's."
+        "authentication", "Who sends a request: see docs/authentication.md. The options are kube-apiserver's."
     )
     group.add_argument(
         "--anonymous-auth",
@@ -392,12 +393,15 @@ def _tls(options: argparse.Namespace) -> Tls | None:
 
 
 def _signing(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group(
+        "certificates of users", "The CA that signs approved CertificateSigningRequests: see docs/profiles.md."
+    )
     for what, name in (("certificate", "cert"), ("key", "key")):
-        command.add_argument(
+        group.add_argument(
             f"--cluster-signing-{name}-file",
             type=Path,
             metavar="FILE",
-            help=f"the {what} of the CA that signs approved CertificateSigningRequests, in PEM (default: a CA of the server)",
+            help=f"the {what} of that CA, in PEM (default: a CA of the server)",
         )
 
 

@@ -93,8 +93,14 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server(address[:2], family=family, backlog=BACKLOG, dualstack_ipv6=for_both)
     except OSError as error:
-        hint = ": another server is using it; choose another --port, or 0 for a free one" if error.errno == 98 else ""
-        raise StartError(f"cannot listen on {host}:{port}{hint or f': {error.strerror}'}") from None
+        is_used = error.errno == errno.EADDRINUSE
+        reason = "another server is using it; choose another --port, or 0 for a free one" if is_used else _reason(error)
+        raise StartError(f"cannot listen on {host}:{port}: {reason}") from None
+
+
+def _reason(error: OSError) -> str:
+    """`create_server` adds the address to the text of the system."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 @contextlib.contextmanager

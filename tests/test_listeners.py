@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import stat
@@ -45,6 +46,12 @@ def test_a_port_that_is_in_use() -> None:
     assert str(raised.value) == (
         f"cannot listen on 127.0.0.1:{port}: another server is using it; choose another --port, or 0 for a free one"
     )
+
+
+def test_a_refusal_by_the_system_is_named_once() -> None:
+    with pytest.raises(StartError) as raised:
+        listen("192.0.2.1", 1)
+    assert str(raised.value) == f"cannot listen on 192.0.2.1:1: {os.strerror(errno.EADDRNOTAVAIL)}"
 
 
 # -- values of --listen

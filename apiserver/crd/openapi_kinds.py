@@ -51,7 +51,7 @@ class _Found(NamedTuple):
     subresources: Object
 
 
-def definitions(documents: Iterable[Object]) -> list[Object]:
+def definitions(documents: Iterable[Json]) -> list[Object]:
     """Definitions of all resources in the documents, with accepted names. Raises ValueError with the reason.
 
     A resource with several versions is stored in the first one.
@@ -95,9 +95,12 @@ def _definition(found: list[_Found]) -> Object:
     }
 
 
-def _resources(document: Object) -> Iterator[_Found]:
-    schemas = document.get("definitions") or (document.get("components") or {}).get("schemas")
-    paths = document.get("paths")
+def _resources(document: Json) -> Iterator[_Found]:
+    components = document.get("components") if isinstance(document, dict) else None
+    schemas = isinstance(document, dict) and (
+        document.get("definitions") or (isinstance(components, dict) and components.get("schemas"))
+    )
+    paths = document.get("paths") if isinstance(document, dict) else None
     if not isinstance(schemas, dict) or not isinstance(paths, dict):
         raise ValueError("this is not an OpenAPI document with paths and schemas of an API group")
     any_found = False

@@ -272,7 +272,9 @@ def _context(identity: Identity, where: str, authorities: Sequence[bytes], minim
                 context.load_verify_locations(cadata=each.decode("ascii", "ignore"))
         except (ssl.SSLError, ValueError) as error:
             reason = _reason(error) if isinstance(error, ssl.SSLError) else str(error)
-            raise TlsError(f"the CA of clients cannot be used: {reason}") from None
+            raise TlsError(
+                f"a CA of --client-ca-file or --requestheader-client-ca-file cannot be used: {reason}"
+            ) from None
         context.verify_mode = ssl.CERT_OPTIONAL
     return context
 

@@ -96,7 +96,7 @@ TLS_REFUSED: list[tuple[str, str, int, str]] = [
     ("an old version", "--tls-min-version VersionTLS11", 2, "noxu serve: error: argument --tls-min-version: invalid choice: 'VersionTLS11'"),
     ("an absent certificate", "--memory --tls-cert-file a --tls-private-key-file b", 1, "noxu: a: No such file or directory"),
     ("an absent CA of clients", "--memory --client-ca-file a", 1, "noxu: a: No such file or directory"),
-    ("a CA that is none", "--memory --client-ca-file file", 1, "noxu: the CA of clients cannot be used: a part in PEM is missing"),
+    ("a CA that is none", "--memory --client-ca-file file", 1, "noxu: a CA of --client-ca-file or --requestheader-client-ca-file cannot be used: a part in PEM is missing"),
     ("a directory of certificates that is a file", "--memory --cert-dir file", 1, "noxu: cannot keep certificates in file: File exists"),
     ("a name that no certificate can have", "--memory --tls --external-hostname a_b..c", 1, "noxu: a_b..c is neither a DNS name nor an address, so no certificate can have it"),
 ]  # fmt: skip

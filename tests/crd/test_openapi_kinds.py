@@ -140,6 +140,9 @@ def test_references_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -
 
 REFUSED = [
     ("something else", {"kind": "List"}, "not an OpenAPI document"),
+    ("a text", "kinds", "not an OpenAPI document"),
+    ("a list", [], "not an OpenAPI document"),
+    ("components that are a list", {"paths": {}, "components": [1]}, "not an OpenAPI document"),
     ("no lists", {"paths": {"/version": {}}, "definitions": {"A": {}}}, "no path of this document lists"),
     ("no schema", {"paths": {f"{ROOT}/nodes": listing("NodeMetrics")}, "definitions": {"A": {}}}, "has no schema"),
 ]

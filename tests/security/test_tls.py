@@ -238,7 +238,7 @@ UNUSABLE: list[tuple[str, str, str]] = [
     ("no certificate in PEM", "no PEM", "server.crt with .*server.key cannot be used: "),
     ("an empty key", "no key", "server.crt with .*server.key cannot be used: "),
     ("an encrypted key", "encrypted", "server.key cannot be used: the key is encrypted"),
-    ("a CA that is none", "CA", "the CA of clients cannot be used: "),
+    ("a CA that is none", "CA", "a CA of --client-ca-file or --requestheader-client-ca-file cannot be used: "),
 ]
 
 
