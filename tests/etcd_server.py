@@ -7,21 +7,31 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from tests.timing import eventually
 
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # tests start processes, and none of them uses gRPC from here
 
 
+def program(name: str) -> str | None:
+    """The program of the wheel, next to this Python, or else the system's."""
+    return shutil.which(Path(sys.executable).with_name(name)) or shutil.which(name)
+
+
+PROGRAM: Final = program("etcd")
+
+
 def lacking() -> str:
     """What etcd in tests lacks on this machine, in the form of `optional`; empty: nothing."""
-    if shutil.which("etcd") is None:
+    if PROGRAM is None:
         return "program: etcd"
     missing = [name for name in ("grpc", "google.protobuf") if _find(name) is None]
     return f"package: {missing[0]}" if missing else ""
@@ -53,10 +63,11 @@ class EtcdServer:
 
     def start(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
+        assert PROGRAM is not None
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    "etcd", "--name", "test", "--data-dir", str(self.directory / "data"), "--unsafe-no-fsync",
+                    PROGRAM, "--name", "test", "--data-dir", str(self.directory / "data"), "--unsafe-no-fsync",
                     "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
                     "--listen-peer-urls", self._peer, "--initial-advertise-peer-urls", self._peer,
                     "--initial-cluster", f"test={self._peer}", "--log-level", "error",

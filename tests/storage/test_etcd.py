@@ -6,7 +6,6 @@ The contract of every store is in test_contract.py.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -482,11 +481,12 @@ async def test_a_store_uses_the_servers_that_answer(etcd: EtcdServer, prefix: st
 async def test_a_user_with_access_to_the_prefix_reads_and_writes(
     own_etcd: EtcdServer, prefix: str, collect: Collect
 ) -> None:
-    if shutil.which("etcdctl") is None:
+    program = etcd_server.program("etcdctl")
+    if program is None:
         pytest.skip("program: etcdctl")
 
     async def etcdctl(*arguments: str) -> None:
-        command = ["etcdctl", f"--endpoints={own_etcd.url}", *arguments]
+        command = [program, f"--endpoints={own_etcd.url}", *arguments]
         running = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
         assert await running.wait() == 0
 
