@@ -32,8 +32,8 @@ from noxu.apiserver.values import Json, Object
 
 ALL: Final = "*"
 ACCOUNT_PREFIX: Final = "system:serviceaccount:"
-MANY: Final = 8
-"""The number of a subject's bindings in one namespace from which on their rules are indexed by resource."""
+MANY: Final = 32
+"""The number of a subject's roles in one namespace from which on their rules are indexed by resource."""
 _FEW_NAMES: Final = 8
 MAX_LISTED: Final = 200_000
 """The most characters of the rules that are listed, about those of JSON."""
@@ -218,26 +218,30 @@ _by_name: Final = attrgetter("name")
 class Grants:
     """The grants to one subject in one namespace, or in the cluster, in the order of the bindings' names."""
 
-    __slots__ = ("_by_resource", "_indexed", "_version", "items")
+    __slots__ = ("_by_resource", "_granted", "_indexed", "_version", "items")
 
     def __init__(self) -> None:
         self.items: list[Grant] = []
         self._by_resource: dict[str, list[tuple[Sequence[Rule], Grant]]] = {}
+        self._granted: dict[RoleKey, Grant] | None = None
+        """The first grant of each role, the last role first; None: not known yet."""
         self._indexed: dict[RoleKey, Role | None] = {}
         self._version = -1
 
     def add(self, grant: Grant) -> None:
         insort(self.items, grant, key=_by_name)
-        self._version, self._indexed = -1, {}
+        self._version, self._granted, self._indexed = -1, None, {}
 
     def remove(self, binding: Binding) -> None:
         self.items = [grant for grant in self.items if grant.binding is not binding]
-        self._version, self._indexed = -1, {}
+        self._version, self._granted, self._indexed = -1, None, {}
 
     def allow_object(self, question: Question, roles: dict[RoleKey, Role], version: int) -> Grant | None:
         """The first grant that allows it. `version` is that of the roles."""
         keys, verb, group, name = question
-        if len(self.items) > MANY:
+        if self._granted is None:
+            self._granted = {grant.binding.role: grant for grant in reversed(self.items)}
+        if len(self._granted) > MANY:
             if self._version != version:
                 self._index(roles, version)
             for key in keys:
@@ -246,8 +250,8 @@ class Grants:
                         if rule.allows_object(verb, group, name):
                             return grant
             return None
-        for grant in self.items:
-            role = roles.get(grant.binding.role)
+        for role_key, grant in reversed(self._granted.items()):
+            role = roles.get(role_key)
             if role is None:
                 continue
             for key in keys:
@@ -257,14 +261,14 @@ class Grants:
         return None
 
     def _index(self, roles: dict[RoleKey, Role], version: int) -> None:
-        """Index the rules, unless other roles have changed; of several bindings to one role the first counts."""
+        """Index the rules, unless other roles have changed."""
         self._version = version
         if self._indexed and all(roles.get(key) is role for key, role in self._indexed.items()):
             return
         self._by_resource.clear()
-        granted = {grant.binding.role: grant for grant in reversed(self.items)}
-        self._indexed = {key: roles.get(key) for key in granted}
-        for key, grant in reversed(granted.items()):
+        assert self._granted is not None
+        self._indexed = {key: roles.get(key) for key in self._granted}
+        for key, grant in reversed(self._granted.items()):
             role = self._indexed[key]
             for resource, rules in role.by_resource.items() if role is not None else ():
                 self._by_resource.setdefault(resource, []).append((rules, grant))

@@ -367,3 +367,14 @@ def test_a_change_of_another_role_costs_users_with_many_bindings_little() -> Non
     assert cpu_seconds(lambda: after_a_change("another")) < cpu_seconds(lambda: after_a_change("last")) / 3
     policy.put_role("", "last", role(rule("get", "other")))
     assert policy.authorize(asked("get", "other")).allowed
+
+
+def test_many_bindings_to_a_role_cost_what_one_does() -> None:
+    policy = Policy()
+    policy.put_role("", "r", role(*(rule("get", "a", names=f"n{i}") for i in range(1000))))
+    policy.put_binding("", "b", binding("r", TO_DEV))
+    once = cpu_seconds(lambda: policy.authorize(asked("get", "a", name="x")))
+    for n in range(MANY):
+        policy.put_binding("", f"b{n}", binding("r", TO_DEV))
+    assert cpu_seconds(lambda: policy.authorize(asked("get", "a", name="x"))) < 5 * once
+    assert policy.authorize(asked("get", "a", name="n1")).reason.startswith('RBAC: allowed by ClusterRoleBinding "b" ')
