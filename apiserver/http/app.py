@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiohttp import web_request, web_response
 
@@ -38,6 +38,15 @@ log = logging.getLogger("noxu")
 
 
 DEFINITIONS: Final = f"{crd_types.GROUP}/{crd_types.RESOURCE}"  # their collection
+
+
+class _SinkOf(NamedTuple):
+    """A sink in the message about its failure: a text that is rarely needed."""
+
+    exchange: Exchange
+
+    def __str__(self) -> str:
+        return f"a sink for {self.exchange}"
 
 
 class App:
@@ -107,7 +116,7 @@ class App:
             call_all(exchange, self._finish[exchange.passed], exchange)
             exchange.times["answered"] = loop.time()
             if self.sinks:
-                call_all(f"a sink for {exchange}", self.sinks, exchange)
+                call_all(_SinkOf(exchange), self.sinks, exchange)
 
     async def _filtered(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Enter the filters, answer, and leave those that were entered."""

@@ -151,7 +151,10 @@ class Impersonate(Filter):
 
     def enter(self, exchange: Exchange) -> None:
         headers = exchange.request.headers
-        if not any(name[:1] in "Ii" and name[:12].lower() == "impersonate-" for name in headers):
+        for name in headers:
+            if name[:1] in "Ii" and name[:12].lower() == "impersonate-":
+                break
+        else:
             return
         other = impersonation.wanted(headers)
         if other is None:
