@@ -6,11 +6,11 @@ import base64
 import json
 import os
 import stat
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from noxu.apiserver.files import write_whole
 from noxu.apiserver.values import Json, Object
 
 
@@ -95,17 +95,5 @@ def _encode(pem: bytes) -> str:
 
 def write_kubeconfig(path: Path, access: Access) -> None:
     """Write the kubeconfig, readable by its owner only: it has a credential. Raises OSError."""
-    write_private(path, text(access).encode())
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, as a whole or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)  # noqa: PTH105 - atomic on every platform
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, text(access).encode())

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.config import Config, StartError
+from noxu.apiserver.files import locked
 
 BACKLOG: Final = 1024  # connections that the kernel accepts before the server does
 _PLACE: Final = re.compile(r"(?P<kind>unix|fd):(?P<place>.+)")
@@ -109,7 +110,7 @@ def unix(path: Path) -> Iterator[socket.socket]:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with listener:
         try:
-            with _locked(path.parent):
+            with locked(path.parent):
                 _remove_dead(path)
                 listener.bind(str(path))
                 path.chmod(0o600)  # before it listens: until then nothing can connect
@@ -167,19 +168,6 @@ def _remove_dead(path: Path) -> None:
 def _identity(path: Path) -> tuple[int, int]:
     found = path.lstat()
     return found.st_dev, found.st_ino
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Other servers that replace a socket in this directory wait. Raises OSError."""
-    import fcntl
-
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 # -- addresses --------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from typing import Final
 
 from noxu.apiserver.config import KUBERNETES_VERSION
 from noxu.apiserver.envtest import etcd, flags
+from noxu.apiserver.files import write_whole
 
 _ROOT: Final = Path(__file__).absolute().parents[3]
 """The folder of the package `noxu`; links in the path are kept."""
@@ -130,15 +131,7 @@ def _is_replaceable(path: Path) -> bool:
 
 
 def _write_program(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-            os.fchmod(file.fileno(), 0o755)
-        os.replace(temporary, path)  # noqa: PTH105 - atomic
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, text.encode("utf-8", "surrogateescape"), 0o755)
 
 
 def _link_kubectl(path: Path) -> None:

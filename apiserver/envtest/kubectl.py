@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from noxu.apiserver.config import KUBERNETES_VERSION
+from noxu.apiserver.files import write_whole
 
 Config: TypeAlias = dict[str, Any]
 
@@ -117,11 +117,7 @@ def _load(path: Path) -> Config:
 def _save(path: Path, config: Config) -> None:
     """As JSON, which is YAML. Its owner only may read it: it has keys."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    with os.fdopen(handle, "w") as file:
-        json.dump(config, file, indent=2)
-        file.write("\n")
-    os.replace(temporary, path)  # noqa: PTH105 - atomic
+    write_whole(path, (json.dumps(config, indent=2) + "\n").encode())
 
 
 def _set(config: Config, section: str, name: str, key: str, values: dict[str, Any]) -> bool:

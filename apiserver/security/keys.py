@@ -10,14 +10,13 @@ private keys and certificates in a file of public keys the public key counts.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from noxu.apiserver.files import write_whole
 from noxu.apiserver.security.certificates import malformed
 from noxu.apiserver.values import Object
 
@@ -194,23 +193,10 @@ def _own_key(path: Path | None) -> SigningKey:
     if path is not None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        _write(path.with_suffix(".pub"), public)
-        _write(path, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        write_whole(path.with_suffix(".pub"), public, durable=True)
+        private_key = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        write_whole(path, private_key, durable=True)
     return SigningKey(private, public_key(private.public_key()))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, as a whole or not at all. Raises OSError."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105 - atomic on every platform
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _base64(data: bytes) -> str:

@@ -11,13 +11,12 @@ that cannot be used, or was not issued by the CA, is an error. Servers that star
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from noxu.apiserver.files import locked, write_whole
 from noxu.apiserver.security import certificates
 from noxu.apiserver.security.certificates import Authority, Identity, TlsError
 
@@ -44,7 +43,7 @@ def kept(directory: Path, names: Collection[str], now: Callable[[], datetime]) -
     """The files in a directory, made as needed. Raises TlsError."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(directory):
+        with locked(directory):
             authority = _authority(directory, now)
             return Pki(authority, _server(directory, authority, names, now))
     except OSError as error:
@@ -56,14 +55,14 @@ def written(certificate: Path, key: Path, make: Callable[[], Identity]) -> None:
     """Make the files of an identity, if neither is there. Raises TlsError if only one is."""
     try:
         certificate.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(certificate.parent):
+        with locked(certificate.parent):
             there = [path for path in (certificate, key) if path.exists()]
             if len(there) == 1:
                 raise TlsError(f"{there[0]} is there without its certificate or key; add or remove the other file")
             if not there:
                 made = make()
-                _write(key, made.key, 0o600)
-                _write(certificate, made.certificate, 0o644)
+                write_whole(key, made.key, 0o600, durable=True)
+                write_whole(certificate, made.certificate, 0o644, durable=True)
     except OSError as error:
         raise TlsError(f"cannot keep certificates in {certificate.parent}: {error.strerror or error}") from None
 
@@ -79,7 +78,7 @@ def _authority(directory: Path, now: Callable[[], datetime]) -> Authority:
         if authority.ends - now() > certificates.RENEWED_BEFORE:
             return authority
     made = certificates.authority_certificate(key, now())
-    _write(path, made, 0o644)
+    write_whole(path, made, 0o644, durable=True)
     return Authority(Identity(made, certificates.encode_key(key)), now)
 
 
@@ -100,7 +99,7 @@ def _server(directory: Path, authority: Authority, names: Collection[str], now: 
         if is_new_enough and set(names) <= {*has.dns, *has.addresses}:
             return Identity(made, certificates.encode_key(key))
     issued = authority.issue_server(names, key)
-    _write(path, issued.certificate, 0o644)
+    write_whole(path, issued.certificate, 0o644, durable=True)
     return issued
 
 
@@ -115,7 +114,7 @@ def _key(path: Path, certificate: Path) -> ec.EllipticCurvePrivateKey:
             f"{certificate} has no key: {path.name} is missing; remove the certificate to have both made again"
         )
     key = certificates.new_key()
-    _write(path, certificates.encode_key(key), 0o600)
+    write_whole(path, certificates.encode_key(key), 0o600, durable=True)
     return key
 
 
@@ -133,30 +132,3 @@ def _read(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105 - atomic on every platform
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Other processes wait. The lock ends with the process, whatever ends that."""
-    import fcntl
-
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from noxu.apiserver.kubeconfig import Access, write_kubeconfig, write_private
+from noxu.apiserver.files import write_whole
+from noxu.apiserver.kubeconfig import Access, write_kubeconfig
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.server import Server
 
@@ -49,5 +50,5 @@ def make(running: Server, directory: Path, name: str, groups: Iterable[str], uid
     write_kubeconfig(kubeconfig, Access(running.url, authority, identity.certificate, identity.key))
     files = [directory / file for file in ("ca.crt", "client.crt", "client.key")]
     for file, content in zip(files, (authority, identity.certificate, identity.key), strict=True):
-        write_private(file, content)
+        write_whole(file, content)
     return TestUser(name, groups, running.url, kubeconfig, {}, *files)
