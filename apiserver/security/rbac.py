@@ -17,7 +17,7 @@ Expressions of admission may ask from the worker thread, hence the lock.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from sys import intern
@@ -330,22 +330,38 @@ class Policy:
 
     # -- changes
 
-    def put_role(self, namespace: str, name: str, role: Object) -> None:
+    def compile_role(self, namespace: str, name: str, role: Object) -> Callable[[], None]:
+        """Compile a role, in any thread. Calling the result makes it count."""
         compiled_role = Role(role)
-        with self._lock:
-            self._roles[_role_key(namespace, name)] = compiled_role
-            self._version += 1
+
+        def put() -> None:
+            with self._lock:
+                self._roles[_role_key(namespace, name)] = compiled_role
+                self._version += 1
+
+        return put
+
+    def put_role(self, namespace: str, name: str, role: Object) -> None:
+        self.compile_role(namespace, name, role)()
 
     def remove_role(self, namespace: str, name: str) -> None:
         with self._lock:
             self._roles.pop(_role_key(namespace, name), None)
             self._version += 1
 
-    def put_binding(self, namespace: str, name: str, binding: Object) -> None:
+    def compile_binding(self, namespace: str, name: str, binding: Object) -> Callable[[], None]:
+        """As `compile_role`."""
         compiled_binding = Binding(namespace, name, binding)
-        with self._lock:
-            scope = self._namespaces.setdefault(namespace, Scope()) if namespace else self._cluster
-            scope.put(compiled_binding)
+
+        def put() -> None:
+            with self._lock:
+                scope = self._namespaces.setdefault(namespace, Scope()) if namespace else self._cluster
+                scope.put(compiled_binding)
+
+        return put
+
+    def put_binding(self, namespace: str, name: str, binding: Object) -> None:
+        self.compile_binding(namespace, name, binding)()
 
     def remove_binding(self, namespace: str, name: str) -> None:
         with self._lock:

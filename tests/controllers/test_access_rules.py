@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,9 +11,10 @@ import pytest
 
 from noxu.apiserver import loading
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.controllers.access_rules import GROUP, AccessRuleController
+from noxu.apiserver.controllers.access_rules import GROUP, AccessRuleController, Put
 from noxu.apiserver.registry.access import Attributes, User
 from noxu.apiserver.registry.draft import Action, WriteRequest
+from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.values import Object
 from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
@@ -76,4 +79,44 @@ async def test_rules_hold_while_the_cache_is_reset_and_are_those_of_the_store_af
         assert plane.authorize(ASKED).allowed
         await plane.store.delete(entry, expected=(await plane.store.get(entry)).revision)  # type: ignore[union-attr]
         await eventually_async(lambda: rules.is_synchronised)
+        assert not plane.authorize(ASKED).allowed
+
+
+LARGE: Final = {
+    **ROLE,
+    "rules": [{"verbs": ["get"], "apiGroups": [f"g{n}.example.com"], "resources": ["pods"]} for n in range(1000)]
+    + ROLE["rules"],
+}
+
+
+async def test_a_large_role_is_compiled_in_a_thread_before_it_is_answered() -> None:
+    async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
+        await loading.apply(plane, BINDING)
+        threads: set[str] = set()
+        rules = controller(plane)
+        compile_ = rules._compile
+        rules._compile = lambda entry: threads.add(threading.current_thread().name) or compile_(entry)  # type: ignore[method-assign, func-returns-value]
+        await loading.apply(plane, LARGE)
+        assert plane.authorize(ASKED).allowed
+        assert {name.partition("_")[0] for name in threads} == {"noxu-offload"}
+        await loading.apply(plane, {**ROLE, "rules": []})
+        assert not plane.authorize(ASKED).allowed
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted"])
+async def test_a_large_role_that_has_changed_while_it_was_compiled_does_not_count(change: str) -> None:
+    async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
+        await loading.apply(plane, BINDING)
+        rules = controller(plane)
+        compile_, loop = rules._compile, asyncio.get_running_loop()
+
+        def changed_in_between(entry: Entry) -> Put:
+            rules._compile = compile_  # type: ignore[method-assign]
+            asyncio.run_coroutine_threadsafe(
+                delete(plane, "roles") if change == "deleted" else loading.apply(plane, {**ROLE, "rules": []}), loop
+            ).result(10)
+            return compile_(entry)
+
+        rules._compile = changed_in_between  # type: ignore[method-assign]
+        await loading.apply(plane, LARGE)
         assert not plane.authorize(ASKED).allowed
