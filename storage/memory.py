@@ -6,11 +6,11 @@ A write is committed synchronously on the event loop, so no write is ever pendin
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterator, Sequence
-from operator import attrgetter
 from typing import Final
 
+from noxu.storage.key_order import KeyOrder
 from noxu.storage.log import Log
 from noxu.storage.types import (
     EVERYTHING,
@@ -28,8 +28,6 @@ from noxu.storage.types import (
 
 COMPACTION_SPAN: Final = 1_000  # revisions that compaction handles before other tasks run
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
-
-_partition = attrgetter("partition")
 
 
 class _History:
@@ -74,7 +72,7 @@ class _Collection:
 
     def __init__(self) -> None:
         self.histories: dict[Key, _History] = {}
-        self._order: list[Key] = []  # complete if it is as long as `histories`; sorted when it is used
+        self._order = KeyOrder()
 
     def change(self, key: Key, revision: Revision, state: KeyValue | None) -> None:
         history = self.histories.get(key)
@@ -94,16 +92,7 @@ class _Collection:
 
     def keys(self, partition: str | None, after: Key | None) -> list[Key]:
         """The keys of a partition, or of all, after a key, in order; including deleted ones."""
-        order = self._order
-        if len(order) != len(self.histories):
-            order[:] = self.histories
-        order.sort()  # one pass, if it is already sorted, as it mostly is
-        low, high = 0, len(order)
-        if partition is not None:
-            low, high = bisect_left(order, partition, key=_partition), bisect_right(order, partition, key=_partition)
-        if after is not None:
-            low = max(low, bisect_right(order, after))
-        return order[low:high]
+        return self._order.select(self.histories, partition, after)
 
 
 class MemoryStore:

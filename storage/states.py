@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from operator import attrgetter
 
+from noxu.storage.key_order import KeyOrder
 from noxu.storage.types import Key, KeyValue, Prefix
-
-_partition = attrgetter("partition")
 
 
 class _Collection:
@@ -16,7 +13,7 @@ class _Collection:
 
     def __init__(self) -> None:
         self.states: dict[Key, KeyValue] = {}
-        self._order: list[Key] = []  # complete if it is as long as `states`; sorted when it is used
+        self._order = KeyOrder()
 
     def put(self, state: KeyValue) -> None:
         if state.key not in self.states:
@@ -29,16 +26,7 @@ class _Collection:
 
     def keys(self, partition: str | None, after: Key | None) -> list[Key]:
         """The keys of a partition, or of all, after a key, in order."""
-        order = self._order
-        if len(order) != len(self.states):
-            order[:] = self.states
-        order.sort()  # one pass, if it is already sorted, as it mostly is
-        low, high = 0, len(order)
-        if partition is not None:
-            low, high = bisect_left(order, partition, key=_partition), bisect_right(order, partition, key=_partition)
-        if after is not None:
-            low = max(low, bisect_right(order, after))
-        return order[low:high]
+        return self._order.select(self.states, partition, after)
 
 
 class States:
