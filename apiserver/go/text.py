@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Final, Self
 
 from noxu.apiserver.go.render import Notation, render
@@ -24,6 +25,11 @@ def quote(text: str) -> str:
     if _PLAIN.match(text):
         return f'"{text}"'
     return '"' + "".join(map(_quoted, text)) + '"'
+
+
+def quote_list(texts: Iterable[str]) -> str:
+    """`%q` of a list of strings: `["a" "b"]`."""
+    return f"[{' '.join(map(quote, texts))}]"
 
 
 def _quoted(char: str) -> str:

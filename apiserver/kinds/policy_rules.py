@@ -12,7 +12,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from noxu.apiserver.cpu_budget import spend
-from noxu.apiserver.go.text import quote
+from noxu.apiserver.go.text import quote_list
 from noxu.apiserver.values import Object
 
 MAX_PERMISSIONS: Final = 20_000
@@ -52,7 +52,7 @@ class _Held(NamedTuple):
             and _has_all(self.groups, rule.get("apiGroups"))
             and all(self._has_resource(resource) for resource in rule.get("resources") or ())
             and (not self.names or (bool(names) and self.names.issuperset(names)))
-            and all(any(_covers_path(url, path) for url in self.urls) for path in rule.get("nonResourceURLs") or ())
+            and all(any(covers_path(url, path) for url in self.urls) for path in rule.get("nonResourceURLs") or ())
         )
 
     def _has_resource(self, resource: str) -> bool:
@@ -69,7 +69,8 @@ def _keys(resource: str) -> tuple[str, ...]:
     return (resource, _ALL, f"*/{subresource}") if slash else (resource, _ALL)
 
 
-def _covers_path(url: str, path: str) -> bool:
+def covers_path(url: str, path: str) -> bool:
+    """Whether one of `nonResourceURLs` is for a path: exactly, or by the prefix before a `*` at its end."""
     return url == path or (url.endswith("*") and path.startswith(url.rstrip("*")))
 
 
@@ -163,10 +164,5 @@ def length(rules: Iterable[Object]) -> int:
 
 def describe(rule: Object) -> str:
     """A rule in messages (CompactString)."""
-    parts = (f"{shown}:{quoted(rule[name])}" for name, shown in _FIELDS.items() if rule.get(name))
+    parts = (f"{shown}:{quote_list(rule[name])}" for name, shown in _FIELDS.items() if rule.get(name))
     return "{" + ", ".join(parts) + "}"
-
-
-def quoted(texts: Iterable[str]) -> str:
-    """Go's `%q` of strings."""
-    return f"[{' '.join(map(quote, texts))}]"

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError, Qualified, aggregate, forbidden, not_found, plain_error
-from noxu.apiserver.go.text import quote
+from noxu.apiserver.go.text import quote, quote_list
 from noxu.apiserver.kinds.policy_rules import (
     MAX_DESCRIBED,
     TooManyPermissions,
@@ -23,7 +23,6 @@ from noxu.apiserver.kinds.policy_rules import (
     describe,
     length,
     missing,
-    quoted,
     size,
 )
 from noxu.apiserver.registry.access import Attributes
@@ -124,7 +123,7 @@ def _check_held(policy: Policy, draft: Draft, rules: Sequence[Object]) -> None:
         raise LoopBudgetExceeded
     user = draft.request.user
     held, errors = _rules_of(policy, draft)
-    why = f"user {quote(user.name)} (groups={quoted(user.groups)}) is attempting to grant RBAC permissions not currently held:"
+    why = f"user {quote(user.name)} (groups={quote_list(user.groups)}) is attempting to grant RBAC permissions not currently held:"
     try:
         lacking = missing(held, rules)
     except TooManyPermissions:

@@ -27,6 +27,7 @@ from typing import Final, NamedTuple
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.kinds.policy_rules import covers_path
 from noxu.apiserver.registry.access import Attributes, Decision, User
 from noxu.apiserver.values import Json, Object
 
@@ -81,10 +82,6 @@ class Rule:
 
     def allows_path(self, verb: str, path: str) -> bool:
         return (self.any_verb or verb in self.verbs) and any(covers_path(url, path) for url in self.urls)
-
-
-def covers_path(url: str, path: str) -> bool:
-    return url == path or (url.endswith("*") and path.startswith(url.rstrip("*")))
 
 
 def _texts(value: Json) -> tuple[str, ...]:

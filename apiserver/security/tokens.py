@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.config import DEFAULT_ISSUER
-from noxu.apiserver.go.text import quote
+from noxu.apiserver.go.text import quote_list
 from noxu.apiserver.go.time import unix_nanos
 from noxu.apiserver.identifiers import new_uuid
 from noxu.apiserver.registry.catalog import Catalog
@@ -144,7 +144,9 @@ class Tokens:
         own = claims.audiences or self.audiences
         common = tuple(audience for audience in audiences if audience in own)
         if not common:
-            raise Rejected(f"token audiences {_quoted(own)} is invalid for the target audiences {_quoted(audiences)}")
+            raise Rejected(
+                f"token audiences {quote_list(own)} is invalid for the target audiences {quote_list(audiences)}"
+            )
         now = self._clock.now().timestamp()
         _check_times(claims, now)
         self._check_objects(verified, token, now)
@@ -287,8 +289,3 @@ def _reference(value: Object) -> Reference:
 
 def _claim(reference: Reference) -> Object:
     return {name: value for name, value in reference._asdict().items() if value}
-
-
-def _quoted(texts: Sequence[str]) -> str:
-    """A list of texts as Go's %q prints it."""
-    return f"[{' '.join(map(quote, texts))}]"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.go.text import compact_json, float_json, plain, quote
+from noxu.apiserver.go.text import compact_json, float_json, plain, quote, quote_list
 
 QUOTED = {
     "plain ASCII": ("abc", '"abc"'),
@@ -27,6 +27,10 @@ QUOTED = {
 @pytest.mark.parametrize(("text", "quoted"), QUOTED.values(), ids=QUOTED)
 def test_strings_are_quoted(text: str, quoted: str) -> None:
     assert quote(text) == quoted
+
+
+def test_lists_of_strings_are_quoted() -> None:
+    assert [quote_list(texts) for texts in ([], ["a"], ["a", 'b"c'])] == ["[]", '["a"]', '["a" "b\\"c"]']
 
 
 PLAIN: list[tuple[Any, str]] = [
