@@ -153,10 +153,10 @@ def assemble(
     the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
     None: the default of their kind). `admission_plugins` are the admission plug-ins that run. `controllers` is the list of
     kube-controller-manager's controllers, as in `--controllers`. `facts` describe a server; without them the objects that a
-    server creates about itself are missing. `root_ca` is the CA of its certificate in PEM, `signing_ca` gives the
-    one that signs requests for certificates. `foreign` are definitions of
-    further kinds, which are served without being stored themselves. `modes` are the modes of authorization,
-    `authentication` says how users are identified. `disabled` are group versions of built-in kinds that clients cannot use.
+    server creates about itself are missing. `root_ca` is the CA of its certificate in PEM, `signing_ca` gives the one
+    that signs requests for certificates. `foreign` are definitions of further kinds, which are served without being stored
+    themselves. `modes` are the modes of authorization, `authentication` says how users are identified. `disabled` are group
+    versions of built-in kinds that clients cannot use, `node_ports` those that Services get.
     """
     served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()], served, disabled=disabled))

@@ -1,7 +1,6 @@
 """Bearer tokens in headers: `Authorization`, and a subprotocol of WebSockets, which browsers cannot send headers with.
 
-Upstream's pkg/authentication/request/bearertoken and websocket. What is in the header and is not a bearer token is
-ignored; that it is, a warning tells.
+Upstream's pkg/authentication/request/bearertoken and websocket. A header without a bearer token is ignored, with a warning.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ EXTRA_SPACE: Final = "the provided Authorization header contains extra space bef
 NOT_A_TOKEN: Final = "the provided Authorization header has no bearer token, and is ignored"  # noqa: S105 - a warning
 _USUAL: Final = "Bearer "
 _TOKENS: Final = re.compile(rf"(?:^|,)\s*{re.escape(PROTOCOL_PREFIX)}([^,]*)")
-"""Tokens among subprotocols, found without splitting the header: anybody may send half a million of them."""
+"""Tokens among subprotocols, found without splitting the header: a client may send half a million of them."""
 _BASE64: Final = re.compile("[A-Za-z0-9_-]*")
 
 

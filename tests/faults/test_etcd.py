@@ -35,7 +35,7 @@ def etcd(tmp_path: Path) -> Iterator[EtcdServer]:
 
 
 class Outcome(NamedTuple):
-    """What the writers of one store were told."""
+    """The answers to the writers of one store."""
 
     created: dict[Key, Revision]
     increments: list[Revision]
