@@ -114,7 +114,7 @@ def test_no_plugin_of_this_server_is_listed_as_missing() -> None:
 
 
 def test_every_config_runs_the_default_plugins_unless_it_says_otherwise() -> None:
-    assert cli.parser().parse_args(["serve"]).disable_admission_plugins == []
+    assert cli.parser_of("serve").parse_args([]).disable_admission_plugins == []
     assert Config().admission_plugins == DEFAULT
 
 

@@ -69,8 +69,7 @@ def test_there_are_examples() -> None:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    [found] = [action for action in cli.parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    return dict(found.choices)
+    return {name: cli.parser_of(name) for name in cli.COMMANDS}
 
 
 def sections(command: str) -> str:

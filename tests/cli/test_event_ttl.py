@@ -33,20 +33,20 @@ INVALID: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("text", "seconds"), [row[1:] for row in VALID], ids=[row[0] for row in VALID])
 def test_valid_durations(text: str, seconds: float) -> None:
-    assert cli.parser().parse_args(["serve", f"--event-ttl={text}"]).event_ttl == seconds
+    assert cli.parser_of("serve").parse_args([f"--event-ttl={text}"]).event_ttl == seconds
 
 
 @pytest.mark.parametrize("text", [row[1] for row in INVALID], ids=[row[0] for row in INVALID])
 def test_invalid_durations(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.parser().parse_args(["serve", f"--event-ttl={text}"])
+        cli.parser_of("serve").parse_args([f"--event-ttl={text}"])
     assert capsys.readouterr().err.splitlines()[-1] == (
         "noxu serve: error: argument --event-ttl: must be a duration that is not negative, such as 1h30m, 90s or 0"
     )
 
 
 def test_the_default_is_that_of_the_kinds() -> None:
-    assert cli.parser().parse_args(["serve"]).event_ttl == DEFAULT_EVENT_TTL == Config().event_ttl
+    assert cli.parser_of("serve").parse_args([]).event_ttl == DEFAULT_EVENT_TTL == Config().event_ttl
     assert {kind.lifetime for kind in scheme.served() if kind.kind == "Event"} == {DEFAULT_EVENT_TTL}
 
 
@@ -72,6 +72,6 @@ async def test_the_server_passes_it_to_the_controller_of_events() -> None:
 
 def test_the_default_does_not_import_the_parser_of_durations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "noxu.apiserver.go.duration", None)  # an import would fail
-    assert cli.parser().parse_args(["serve"]).event_ttl == DEFAULT_EVENT_TTL
+    assert cli.parser_of("serve").parse_args([]).event_ttl == DEFAULT_EVENT_TTL
     with pytest.raises(ImportError):
-        cli.parser().parse_args(["serve", "--event-ttl", "1h"])
+        cli.parser_of("serve").parse_args(["--event-ttl", "1h"])

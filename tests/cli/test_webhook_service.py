@@ -17,7 +17,7 @@ from noxu.apiserver.config import ServiceName
     ],
 )
 def test_the_address_of_a_service(argument: str, service: ServiceName, address: str) -> None:
-    arguments = cli.parser().parse_args(["serve", "--webhook-service", argument, "--webhook-service", "a/b=c:1"])
+    arguments = cli.parser_of("serve").parse_args(["--webhook-service", argument, "--webhook-service", "a/b=c:1"])
     assert arguments.webhook_service == [(service, address), (ServiceName("a", "b", 443), "c:1")]
 
 
@@ -26,7 +26,7 @@ def test_the_address_of_a_service(argument: str, service: ServiceName, address: 
 )
 def test_invalid_addresses_of_services(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.parser().parse_args(["serve", "--webhook-service", argument])
+        cli.parser_of("serve").parse_args(["--webhook-service", argument])
     assert (
         "must be NAMESPACE/NAME[:PORT]=HOST:PORT, such as default/my-webhook:443=127.0.0.1:9443"
         in capsys.readouterr().err

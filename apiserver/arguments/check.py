@@ -1,0 +1,11 @@
+"""The arguments of `noxu check`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    command.description = "Verify every row of a data file. Exit status 1 if there are problems."
+    command.add_argument("file", type=Path, metavar="FILE", help="the .db file, or the data directory")

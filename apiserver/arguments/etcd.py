@@ -1,0 +1,59 @@
+"""The arguments of `noxu serve` about etcd."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from noxu.apiserver.config import Etcd
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group(
+        "etcd", "Keep objects in etcd, which several servers may share: see docs/etcd.md."
+    )
+    group.add_argument(
+        "--etcd-servers",
+        action="append",
+        default=[],
+        metavar="URL[,URL...]",
+        help="the servers of etcd, like http://127.0.0.1:2379; can be repeated",
+    )
+    group.add_argument(
+        "--etcd-prefix",
+        default=Etcd(()).prefix,
+        metavar="PREFIX",
+        help="the beginning of all keys (default: %(default)s)",
+    )
+    group.add_argument("--etcd-username", default="", metavar="NAME", help="the user of etcd")
+    group.add_argument("--etcd-password-file", type=Path, metavar="FILE", help="the file with the user's password")
+    for name, what in (
+        ("cafile", "CAs that certify etcd"),
+        ("certfile", "the certificate for etcd"),
+        ("keyfile", "its key"),
+    ):
+        group.add_argument(f"--etcd-{name}", type=Path, metavar="FILE", help=f"{what}, in PEM")
+
+
+def etcd(options: argparse.Namespace) -> Etcd | None:
+    """None without --etcd-servers. Raises ValueError."""
+    servers = tuple(url for text in options.etcd_servers for url in text.split(",") if url)
+    if not servers and any((options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile, options.etcd_username)):
+        raise ValueError("--etcd-cafile, --etcd-certfile, --etcd-keyfile and --etcd-username need --etcd-servers")
+    if (options.etcd_password_file is None) != (not options.etcd_username):
+        raise ValueError("--etcd-username and --etcd-password-file need each other")
+    if (options.etcd_certfile is None) != (options.etcd_keyfile is None):
+        raise ValueError("--etcd-certfile and --etcd-keyfile need each other")
+    if not servers:
+        return None
+    if options.memory:
+        raise ValueError("--memory and --etcd-servers exclude each other")
+    return Etcd(
+        servers,
+        options.etcd_prefix,
+        options.etcd_cafile,
+        options.etcd_certfile,
+        options.etcd_keyfile,
+        options.etcd_username,
+        options.etcd_password_file,
+    )

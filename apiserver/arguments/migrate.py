@@ -1,0 +1,29 @@
+"""The arguments of `noxu migrate`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from noxu.apiserver.arguments import shared
+from noxu.apiserver.config import DEFAULT_DATA
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Rewrite stored objects in the storage version of their CRD, and remove other versions from its "
+        "storedVersions. Exit status 1 if an object cannot be rewritten."
+    )
+    shared.server(command.add_argument_group("location of the objects")).add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
+    )
+    shared.output(command)
+    command.add_argument(
+        "names",
+        nargs="*",
+        metavar="CRD",
+        help="the CRDs whose objects to rewrite (default: all CRDs with several storedVersions)",
+    )

@@ -1,0 +1,145 @@
+"""The arguments of `noxu serve`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from noxu.apiserver.arguments import (
+    admission,
+    audit,
+    authentication,
+    authorization,
+    controllers,
+    etcd,
+    log,
+    shared,
+    signing,
+    tls,
+    values,
+)
+from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, Config
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    command.description = "Run the server until SIGINT or SIGTERM."
+    command.add_argument(
+        "--bind-address",
+        "--host",
+        dest="host",
+        metavar="HOST",
+        default=DEFAULT_HOST,
+        help="the address to listen on; other addresses than loopback imply TLS and RBAC (default: %(default)s)",
+    )
+    command.add_argument(
+        "--port",
+        type=values.port,
+        default=DEFAULT_PORT,
+        help="the port to listen on; 0 selects a free one (default: %(default)s)",
+    )
+    command.add_argument(
+        "--secure-port", type=values.port, metavar="PORT", help="--port and --tls, as kube-apiserver spells them"
+    )
+    command.add_argument(
+        "--listen",
+        action="append",
+        default=[],
+        type=values.place,
+        metavar="PLACE",
+        help="a further socket: unix:PATH, a Unix socket to make, or fd:N, one that the process has inherited; can be repeated",
+    )
+    command.add_argument(
+        "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
+    )
+    command.add_argument(
+        "--external-hostname",
+        default="",
+        metavar="NAME",
+        help="the name by which clients reach the server: in its certificate and in the kubeconfig",
+    )
+    storage = command.add_mutually_exclusive_group()
+    storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
+    storage.add_argument("--memory", action="store_true", help="keep data in memory only")
+    command.add_argument(
+        "--durability",
+        choices=("full", "normal", "off"),
+        default="full",
+        help="full: an acknowledged write survives a power failure; normal: it survives a crash of the server; off: so does "
+        "it, but a power failure may destroy the file (default: full)",
+    )
+    controllers.add(command)
+    command.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig to write when the server is ready"
+    )
+    command.add_argument(
+        "--annotate-invalid",
+        action="store_true",
+        help="annotate stored objects that are invalid since their CRD was changed",
+    )
+    command.add_argument(
+        "--event-ttl",
+        type=values.seconds,
+        default=DEFAULT_EVENT_TTL,
+        metavar="DURATION",
+        help="the time for which Events are retained after their last write; 0 retains them (default: 1h0m0s)",
+    )
+    command.add_argument(
+        "--webhook-service",
+        action="append",
+        default=[],
+        type=values.service,
+        metavar="NAMESPACE/NAME[:PORT]=HOST:PORT",
+        help="the address of webhooks that refer to this service of a cluster; can be repeated",
+    )
+    admission.add(command)
+    command.add_argument(
+        "--kinds",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
+    )
+    shared.feature_gates(command)
+    for part in (etcd, tls, authentication, authorization, signing, audit, log):
+        part.add(command)
+    command.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="CRDs and objects to load at the start: YAML or JSON files, directories, - for stdin",
+    )
+
+
+def complete(options: argparse.Namespace) -> None:
+    """Set `options.config`. Raises ValueError for options that are invalid, by themselves or in combination."""
+    shared.set_features(options)
+    list_of_controllers = controllers.controllers(options)
+    options.config = Config(
+        host=options.host,
+        port=options.port if options.secure_port is None else options.secure_port,
+        data=None if options.memory else options.data or DEFAULT_DATA,
+        durability=options.durability,
+        kubeconfig=options.kubeconfig,
+        files=tuple(options.files),
+        features=options.features,
+        annotate_invalid=options.annotate_invalid,
+        webhook_services=tuple(options.webhook_service),
+        event_ttl=options.event_ttl,
+        profile=options.profile,
+        controllers=list_of_controllers,
+        admission_plugins=admission.plugins(options, list_of_controllers),
+        kinds=tuple(options.kinds),
+        authorization_modes=authorization.modes(options),
+        authentication=authentication.authentication(options),
+        audit=audit.audit(options),
+        log=log.log(options),
+        etcd=etcd.etcd(options),
+        tls=tls.tls(options),
+        external_hostname=options.external_hostname,
+        listen=tuple(options.listen),
+        exit_with_parent=options.exit_with_parent,
+        cluster_signing_cert_file=options.cluster_signing_cert_file,
+        cluster_signing_key_file=options.cluster_signing_key_file,
+    )

@@ -1,0 +1,48 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from noxu.apiserver.features import GATES, parse
+
+OUTPUTS: Final = ("text", "json")
+
+
+def feature_gates(command: argparse.ArgumentParser) -> None:
+    """Add --feature-gates, which `set_features` reads."""
+    command.add_argument(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="GATE=BOOL,...",
+        help=f"enable or disable features: {', '.join(GATES)}",
+    )
+
+
+def set_features(options: argparse.Namespace) -> None:
+    """Set `options.features`. Raises ValueError."""
+    try:
+        options.features = parse(options.feature_gates)
+    except ValueError as error:
+        raise ValueError(f"argument --feature-gates: {error}") from None
+
+
+def output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
+
+
+def server(options: argparse._ArgumentGroup) -> argparse._MutuallyExclusiveGroup:
+    """Add the options that select a running server. Returns the group for alternatives to them."""
+    alternatives = options.add_mutually_exclusive_group()
+    alternatives.add_argument("--server", metavar="URL", help="the URL of a running server")
+    alternatives.add_argument("--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig of a running server")
+    options.add_argument(
+        "--context", metavar="NAME", help="the context of the kubeconfig (default: its current context)"
+    )
+    options.add_argument(
+        "--insecure-skip-tls-verify", action="store_true", help="do not verify the server's certificate"
+    )
+    return alternatives

@@ -1,0 +1,81 @@
+"""The values of options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Final
+
+from noxu.apiserver.config import HTTPS_PORT, ServiceName
+
+
+def port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError("must be a number from 0 to 65535")
+    return int(text)
+
+
+def boolean(text: str) -> bool:
+    """A boolean as Go parses it."""
+    if text in ("1", "t", "T", "true", "TRUE", "True"):
+        return True
+    if text in ("0", "f", "F", "false", "FALSE", "False"):
+        return False
+    raise argparse.ArgumentTypeError("must be true or false")
+
+
+def count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("must be a number that is not negative")
+    return int(text)
+
+
+def place(text: str) -> str:
+    from noxu.apiserver.listeners import parse  # rarely given
+
+    try:
+        return str(parse(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def named_certificate(text: str) -> str:
+    from noxu.apiserver.security.tls import parse_named  # rarely given
+
+    try:
+        parse_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def kubernetes_version(text: str) -> str:
+    if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", text):
+        raise argparse.ArgumentTypeError("must be MAJOR.MINOR.PATCH, such as 1.37.0")
+    return text
+
+
+def seconds(text: str) -> float:
+    """A duration in Go's syntax, in seconds."""
+    from noxu.apiserver.go.duration import SECOND, parse_duration  # not needed for the default
+
+    try:
+        found = parse_duration(text) / SECOND
+    except ValueError:
+        found = -1.0
+    if found < 0:
+        raise argparse.ArgumentTypeError("must be a duration that is not negative, such as 1h30m, 90s or 0")
+    return found
+
+
+_SERVICE: Final = re.compile(r"(?P<namespace>[^/=:]+)/(?P<name>[^/=:]+)(:(?P<port>[0-9]+))?=(?P<address>[^=]+:[0-9]+)")
+
+
+def service(text: str) -> tuple[ServiceName, str]:
+    found = _SERVICE.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            "must be NAMESPACE/NAME[:PORT]=HOST:PORT, such as default/my-webhook:443=127.0.0.1:9443"
+        )
+    number = port(found["port"]) if found["port"] else HTTPS_PORT
+    return ServiceName(found["namespace"], found["name"], number), found["address"]
