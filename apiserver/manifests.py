@@ -10,17 +10,20 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.codec import Decoded
+from noxu.apiserver.api.field import ROOT, child, index
+from noxu.apiserver.api.field import Path as FieldPath
+from noxu.apiserver.positions import Position, Text
 from noxu.apiserver.values import Json, Object
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 STDIN: Final = "-"
 CRD: Final = "CustomResourceDefinition"
+NO_KIND: Final = "not a Kubernetes object: it has no kind"
 _FIRST: Final = {CRD: 0, "Namespace": 1}
 
 
@@ -32,7 +35,8 @@ class Document(NamedTuple):
     """One object and its location: document `number` of a file, counted from 1.
 
     `duplicates` and `strict` are the decoder's messages about duplicate keys (see `codec.Decoded`). With an `error`,
-    `value` is empty; with `number` 0, the file itself cannot be read.
+    `value` is empty; with `number` 0, the file itself cannot be read. `text` is the text of the document, None if there
+    is none, and `path` the path of the object in it, such as `items[2]` in a List.
     """
 
     value: Object
@@ -41,6 +45,22 @@ class Document(NamedTuple):
     duplicates: Sequence[str] = ()
     strict: Sequence[str] = ()
     error: str = ""
+    text: Text | None = None
+    path: FieldPath = ROOT
+
+    def position(self, field: FieldPath = ROOT) -> Position | None:
+        """Where a field of the object is in the file, or the innermost field around it; with an `error`, where that is.
+
+        None if the object is not from a text.
+        """
+        if self.text is None:
+            return None
+        return self.text.error if self.error and not self.path else self.text.position(joined(self.path, field))
+
+    def place(self, field: FieldPath = ROOT) -> str:
+        """The file, and in it the line and column of a field: `objects.yaml:4:8`."""
+        position = self.position(field)
+        return f"{self.file}:{position.line}:{position.column}" if position else self.file
 
     @property
     def source(self) -> str:
@@ -64,6 +84,11 @@ class Document(NamedTuple):
         metadata = self.value.get("metadata")
         found = metadata.get(field) if isinstance(metadata, dict) else None
         return found if isinstance(found, str) else ""
+
+
+def joined(path: FieldPath, field: FieldPath) -> FieldPath:
+    """The path of a field of the object at `path`: `items[0]` + `spec.a` → `items[0].spec.a`."""
+    return child(path, field) if path and field else path or field
 
 
 class Part(NamedTuple):
@@ -153,33 +178,39 @@ def read_file(path: Path) -> Iterator[Document]:
 
 def read(body: bytes, file: str) -> Iterator[Document]:
     """The documents of a file with this text."""
-    for number, part in enumerate(filter(attrgetter("is_document"), split(body)), 1):
-        if part.decoded is None:
-            yield Document({}, file, number, error=part.error)
-        else:
-            yield from flatten(part.decoded, file, number)
+    number, line = 0, 1
+    for part in split(body):
+        if part.is_document:
+            number += 1
+            text = Text(part.text, line)
+            if part.decoded is None:
+                yield Document({}, file, number, error=part.error, text=text)
+            else:
+                yield from flatten(part.decoded, file, number, text)
+        line += part.text.count(b"\n")
 
 
-def flatten(decoded: Decoded, file: str, number: int = 1) -> Iterator[Document]:
+def flatten(decoded: Decoded, file: str, number: int = 1, text: Text | None = None) -> Iterator[Document]:
     """The object of a document, or the items of a List; nothing for an empty document."""
     if not is_list(decoded.value):
         if decoded.value is not None:
-            yield _document(decoded, file, number)
+            yield _document(decoded, Document({}, file, number, text=text))
         return
-    todo = [decoded.value]
+    todo = [(decoded.value, ROOT)]
     while todo:
-        value = todo.pop()
+        value, path = todo.pop()
         if is_list(value):
-            todo += reversed(value["items"])
+            below = child(path, "items")
+            todo += [(item, index(below, n)) for n, item in reversed(list(enumerate(value["items"])))]
         else:
-            yield _document(Decoded(value), file, number)
+            yield _document(Decoded(value), Document({}, file, number, text=text, path=path))
 
 
-def _document(decoded: Decoded, file: str, number: int) -> Document:
+def _document(decoded: Decoded, location: Document) -> Document:
     value = decoded.value
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-        return Document({}, file, number, error="not a Kubernetes object: it has no kind")
-    return Document(value, file, number, decoded.duplicates, decoded.strict)
+        return location._replace(error=NO_KIND)
+    return location._replace(value=value, duplicates=decoded.duplicates, strict=decoded.strict)
 
 
 def is_list(value: Json) -> bool:

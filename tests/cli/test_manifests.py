@@ -134,3 +134,23 @@ KINDS: list[tuple[Any, bool, bool]] = [
 @pytest.mark.parametrize(("value", "crd", "list_"), KINDS)
 def test_crds_and_lists_are_recognized(value: Any, crd: bool, list_: bool) -> None:
     assert (is_crd(value), is_list(value)) == (crd, list_)
+
+
+PLACES: list[tuple[str, str, str, list[str]]] = [
+    ("an object", A, "metadata.name", ["f:2:12"]),
+    ("the second document", f"{A}\n--- # more\n\n{B}", "metadata", ["f:2:1", "f:6:1"]),
+    ("items of a List", "kind: List\nitems:\n- kind: A\n- kind: List\n  items:\n  - {kind: B}\n", "kind", ["f:3:3", "f:6:6"]),
+    ("JSON", JSON_A, "metadata.name", ["f:1:28"]),
+    ("a syntax error", f"{A}\n---\na: [\n---\n{B}", "kind", ["f:1:1", "f:5:1", "f:6:1"]),
+    ("no kind", f"{A}\n---\na: 1\nb: 2", "", ["f:1:1", "f:4:1"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "field", "places"), [row[1:] for row in PLACES], ids=[row[0] for row in PLACES])
+def test_the_place_of_a_field_is_its_line_and_column_in_the_file(text: str, field: str, places: list[str]) -> None:
+    assert [document.place(field) for document in read(text.encode(), "f")] == places
+
+
+def test_an_object_that_is_from_no_text_has_no_position(here: Path) -> None:
+    [missing] = read_paths([here / "none.yaml"])
+    assert (missing.position(), missing.place()) == (None, str(here / "none.yaml"))
