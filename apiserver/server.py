@@ -480,8 +480,15 @@ def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
 # -- the process ------------------------------------------------------------------------------------------------------
 
 
-def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> Server:
-    """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError."""
+def run(
+    config: Config,
+    out: Callable[[str], object] = sys.stdout.write,
+    each: Callable[[Sequence[Document]], Iterable[Document]] = iter,
+) -> Server:
+    """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
+
+    `each` iterates over the documents of the configuration while they are loaded.
+    """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
     try:
@@ -490,7 +497,7 @@ def run(config: Config, out: Callable[[str], object] = sys.stdout.write) -> Serv
         raise StartError(str(error)) from None
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, documents, out, parent))
+        return runner.run(_main(config, each(documents), out, parent))
 
 
 def run_quietly(config: Config, ready: Callable[[str], object]) -> Server:
@@ -520,7 +527,7 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-async def _main(config: Config, documents: list[Document], out: Callable[[str], object], parent: int) -> Server:
+async def _main(config: Config, documents: Iterable[Document], out: Callable[[str], object], parent: int) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(place_of_kubeconfig(config))

@@ -25,7 +25,7 @@ UV: Final = ("uv", "pip", "compile", "--quiet", "--universal", "--generate-hashe
 # File: what is in it, beyond or instead of the dependencies of the project. The first file pins for all of them.
 FILES: Final[dict[str, tuple[str, ...]]] = {
     "requirements/test.txt": ("pyproject.toml", "--extra", "test", "--group", "build"),
-    RUNTIME: ("pyproject.toml", "--constraints", "requirements/test.txt"),
+    RUNTIME: ("pyproject.toml", "--extra", "etcd", "--constraints", "requirements/test.txt"),
     "requirements/build.txt": ("--group", "build", "--constraints", "requirements/test.txt"),
 }
 
@@ -69,7 +69,7 @@ def _licences(pins: Iterable[Pin], packages: Mapping[str, Distribution]) -> str:
         "# Licences of the dependencies\n\n"
         "Noxu itself is licensed under Apache-2.0; its wheel contains no other package. This is what is installed with it, as\n"
         "`requirements/runtime.txt` pins it. `python -m requirements document` generates this page from the metadata of\n"
-        "the installed packages. The texts are in the folder `licenses` of each package's `.dist-info`.\n\n"
+        "the installed packages. The texts are in each package's `.dist-info`, mostly in the folder `licenses`.\n\n"
         "(*) concluded from the texts: the metadata has no SPDX expression.\n\n"
         "| package | version | licence | texts |\n|---|---|---|---|\n" + "".join(rows)
     )

@@ -20,6 +20,9 @@ CONCLUDED: Final[dict[str, tuple[str, str]]] = {
     "aiosignal": ("Apache-2.0", "6fd5243e92dd7f98"),
     "aiosqlite": ("MIT", "ab0c171dc3ef8bf3"),
     "google-re2": ("BSD-3-Clause", "6040cda75d90b173"),
+    "markdown-it-py": ("MIT", "da9ae30be0657451"),
+    "mdurl": ("MIT", "7c605df6e28667a9"),
+    "protobuf": ("BSD-3-Clause", "6e5e117324afd944"),
     "uvloop": ("MIT OR Apache-2.0", "8c275175fbefc168"),
 }
 
@@ -56,11 +59,14 @@ def _declared(package: Distribution) -> str | None:
 
 
 def _texts(package: Distribution) -> dict[str, bytes]:
-    """The licence files of a package (PEP 639): path inside .dist-info to contents, sorted."""
+    """The licence files of a package: path inside .dist-info to contents, sorted.
+
+    They are in the folder `licenses` (PEP 639); older wheels have a file LICENSE beside their metadata.
+    """
     texts = {}
     for file in package.files or ():
         folder, *below = PurePosixPath(file).parts
-        if folder.endswith(".dist-info") and below[:1] == ["licenses"]:
+        if folder.endswith(".dist-info") and below[:1] in (["licenses"], ["LICENSE"]):
             texts["/".join(below)] = file.read_binary()
     return dict(sorted(texts.items()))
 

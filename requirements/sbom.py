@@ -53,7 +53,7 @@ def sbom(project: Mapping[str, Any], pins: Iterable[Pin], packages: Mapping[str,
         },
         "components": [_component(pin, packages[pin.name]) for pin in pins],
         "dependencies": [
-            {"ref": root, "dependsOn": _required(project["dependencies"], references)},
+            {"ref": root, "dependsOn": _required(_of_the_image(project), references)},
             *(
                 {"ref": references[pin.name], "dependsOn": _required(packages[pin.name].requires or (), references)}
                 for pin in pins
@@ -62,6 +62,11 @@ def sbom(project: Mapping[str, Any], pins: Iterable[Pin], packages: Mapping[str,
     }
     serial = uuid.uuid5(uuid.NAMESPACE_URL, f"{root}\n{json.dumps(document)}")
     return {"serialNumber": f"urn:uuid:{serial}", **document}
+
+
+def _of_the_image(project: Mapping[str, Any]) -> list[str]:
+    """The requirements of what the image installs: the project with the extra `etcd`."""
+    return [*project["dependencies"], *project["optional-dependencies"]["etcd"]]
 
 
 def _component(pin: Pin, package: Distribution) -> dict[str, Any]:

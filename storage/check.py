@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -19,10 +19,11 @@ from noxu.storage import database, migrations
 from noxu.storage.database import LOCK_TIMEOUT
 from noxu.storage.migrations import Watermarks
 from noxu.storage.rows import COLUMNS, Row, decode_text, intact
-from noxu.storage.types import FIRST, Key, OpenError, Revision
+from noxu.storage.types import FIRST, Key, OpenError, Progress, Revision, no_progress
 
 SPAN: Final = 500  # revisions read at a time
 MAX_MESSAGES: Final = 100  # of integrity_check, which then stops
+STEPS: Final = 1_000_000  # of SQLite's virtual machine between two reports of progress
 
 _SELECT_SPAN: Final = f"SELECT {COLUMNS} FROM log WHERE revision > ? ORDER BY revision LIMIT ?"  # noqa: S608 — constants
 
@@ -52,14 +53,14 @@ class Report(NamedTuple):
     problems: Sequence[Problem]
 
 
-def check(path: str | PathLike[str]) -> Report:
-    """Verify a file. Raises OpenError if it is in use, or is not a store."""
+def check(path: str | PathLike[str], progress: Progress = no_progress) -> Report:
+    """Verify a file; `progress` counts rows. Raises OpenError if it is in use, or is not a store."""
     file = Path(path).absolute()
     if not file.is_file():
         raise OpenError(f"{file} is not a file")
     try:
         with open_read_only(file) as connection:
-            return _report(str(file), connection)
+            return _report(str(file), connection, progress)
     except database.SQLITE_ERRORS as error:
         code = database.result_code(error)
         if code == sqlite3.SQLITE_CORRUPT:
@@ -94,14 +95,16 @@ def open_read_only(file: Path) -> Iterator[sqlite3.Connection]:
                 path.unlink(missing_ok=True)
 
 
-def _report(path: str, connection: sqlite3.Connection) -> Report:
+def _report(path: str, connection: sqlite3.Connection, progress: Progress) -> Report:
     version = migrations.format_of(path, *connection.execute(migrations.SELECT_IDENTITY).fetchone())
     if not version:
         raise OpenError(f"{path} is empty")
-    problems = _integrity_check(connection)
+    problems = _integrity_check(connection, progress)
     watermarks = migrations.watermarks(path, *connection.execute(migrations.SELECT_WATERMARKS).fetchone())
     verifier = _Verifier(watermarks)
+    total = _count_rows(connection)
     for revision, row in _rows(connection, watermarks.revision):
+        progress(verifier.rows, total)
         verifier.add(revision, row)
     return Report(
         path,
@@ -114,12 +117,27 @@ def _report(path: str, connection: sqlite3.Connection) -> Report:
     )
 
 
-def _integrity_check(connection: sqlite3.Connection) -> list[Problem]:
+def _count_rows(connection: sqlite3.Connection) -> int:
+    """0 if they cannot be counted."""
+    with suppress(*database.SQLITE_ERRORS):
+        return int(connection.execute("SELECT count(*) FROM log").fetchone()[0])
+    return 0
+
+
+def _integrity_check(connection: sqlite3.Connection, progress: Progress) -> list[Problem]:
     """The problems that SQLite itself finds."""
+
+    def go_on() -> int:
+        progress(0, 0)
+        return 0
+
+    connection.set_progress_handler(go_on, STEPS)
     try:
         messages = connection.execute(f"PRAGMA integrity_check({MAX_MESSAGES})").fetchall()
     except database.SQLITE_ERRORS as error:  # a problem that it cannot report in a message
         return [Problem(str(error))]
+    finally:
+        connection.set_progress_handler(None, 0)
     return [Problem(str(message)) for (message,) in messages if message != "ok"]
 
 

@@ -43,6 +43,12 @@ class Snapshot:
             if len(rows) < PAGE_ROWS:
                 return
 
+    def count(self, prefix: Prefix) -> int:
+        """The number of keys of a prefix. Raises Corrupt, Unavailable."""
+        condition, parameters = database.key_range(prefix)
+        [(number,)] = self._fetch(database.count_keys(condition), [*parameters, self.revision])
+        return int(number)
+
     def _fetch(self, sql: str, parameters: list[Any]) -> list[Any]:
         try:
             return self._connection.execute(sql, parameters).fetchall()

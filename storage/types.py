@@ -7,10 +7,12 @@ the namespace (`default/`), which makes the order equal to upstream's order of `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 Revision: TypeAlias = int
+Progress: TypeAlias = Callable[[int, int], object]
+"""How far long work is: called with what is done and the total, which is 0 if it is not known."""
 
 FIRST: Final[Revision] = 1  # the revision of an empty store; no event has it
 
@@ -149,3 +151,7 @@ class OpenError(StoreError):
 
 class Closed(StoreError):
     """The store has been closed."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """The progress that is not reported."""

@@ -21,6 +21,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
     )
     shared.output(command)
+    shared.quiet(command)
     command.add_argument(
         "names",
         nargs="*",

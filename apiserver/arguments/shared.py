@@ -34,6 +34,10 @@ def output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 
+def quiet(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--quiet", action="store_true", help="do not show progress on stderr")
+
+
 def server(options: argparse._ArgumentGroup) -> argparse._MutuallyExclusiveGroup:
     """Add the options that select a running server. Returns the group for alternatives to them."""
     alternatives = options.add_mutually_exclusive_group()

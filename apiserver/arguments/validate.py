@@ -26,6 +26,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     shared.feature_gates(command)
     shared.output(command)
+    shared.quiet(command)
     stored = command.add_argument_group(
         "stored objects",
         "Find stored objects that their CRDs refuse. CRDs given with -f replace the stored ones.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from noxu.apiserver.commands import progress
 from noxu.storage.check import check
 from noxu.storage.types import OpenError
 
@@ -13,7 +14,8 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 0: no problems; 1: problems, or the file cannot be opened."""
     path = options.file
     try:
-        report = check(path / "noxu.db" if path.is_dir() else path)
+        with progress.shown("check", "rows", quiet=options.quiet) as show:
+            report = check(path / "noxu.db" if path.is_dir() else path, show)
     except OpenError as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1

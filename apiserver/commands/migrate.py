@@ -14,14 +14,17 @@ import argparse
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from noxu.apiserver import loading, server
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.commands import progress
 from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
 from noxu.apiserver.config import DEFAULT_DATA, Config
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
@@ -32,8 +35,10 @@ from noxu.apiserver.registry.draft import Action, Options, WriteRequest
 from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
-from noxu.storage.types import StoreError
+from noxu.storage.types import Progress, StoreError
 
+Show: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
+"""Shows how far a named work is."""
 MANAGER: Final = "noxu-migrate"
 BATCH_SIZE: Final = 64  # objects that are written concurrently, and share a transaction
 MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
@@ -68,12 +73,13 @@ class Migration:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: all objects are stored in their storage versions; 1: some are not."""
+    show = partial(progress.shown, quiet=options.quiet)
     try:
         if options.server or options.kubeconfig:
             with contextlib.closing(ApiClient(endpoint_from_options(options))) as client:
-                done = _migrate_over_http(client, options.names)
+                done = _migrate_over_http(client, options.names, show)
         else:
-            done = asyncio.run(_migrate_directory(options.data or DEFAULT_DATA, options.names))
+            done = asyncio.run(_migrate_directory(options.data or DEFAULT_DATA, options.names, show))
     except (MigrationError, RequestError, StoreError, server.StartError) as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1
@@ -82,6 +88,10 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_report(done)
     return 1 if any(migration.failures for migration in done) else 0
+
+
+def _work(migration: Migration) -> str:
+    return f"migrate {migration.crd}"
 
 
 def _chosen(crds: Iterable[Object], names: list[str]) -> Iterator[tuple[Object, Migration]]:
@@ -100,7 +110,7 @@ def _chosen(crds: Iterable[Object], names: list[str]) -> Iterator[tuple[Object, 
 # -- a running server -------------------------------------------------------------------------------------------------
 
 
-def _migrate_over_http(client: ApiClient, names: list[str]) -> list[Migration]:
+def _migrate_over_http(client: ApiClient, names: list[str], show: Show) -> list[Migration]:
     """Raises MigrationError or RequestError."""
     done = []
     for crd, migration in _chosen(client.list(DEFINITIONS), names):
@@ -111,8 +121,9 @@ def _migrate_over_http(client: ApiClient, names: list[str]) -> list[Migration]:
             continue
         spec = crd["spec"]
         base = f"/apis/{spec['group']}/{migration.version}"
-        for value in client.list(f"{base}/{spec['names']['plural']}"):
-            _rewrite_over_http(client, base, spec["names"]["plural"], value, migration)
+        with show(_work(migration)) as report:
+            for value in progress.each(client.list(f"{base}/{spec['names']['plural']}"), report):
+                _rewrite_over_http(client, base, spec["names"]["plural"], value, migration)
         if not migration.failures and migration.stored != [migration.version]:
             patch = _stored_versions_patch(migration.version, crd)
             path = f"{DEFINITIONS}/{migration.crd}/status"
@@ -155,7 +166,7 @@ def _stored_versions_error(code: int | None, why: str) -> str:
 # -- a data directory -------------------------------------------------------------------------------------------------
 
 
-async def _migrate_directory(directory: Path, names: list[str]) -> list[Migration]:
+async def _migrate_directory(directory: Path, names: list[str], show: Show) -> list[Migration]:
     """Raises MigrationError, StartError or StoreError."""
     done = []
     async with _open_control_plane(directory) as plane:
@@ -168,7 +179,8 @@ async def _migrate_directory(directory: Path, names: list[str]) -> list[Migratio
             if versions is None:
                 migration.failures.append("it is not established")
                 continue
-            await _rewrite_all(plane, versions.storage, migration)
+            with show(_work(migration)) as report:
+                await _rewrite_all(plane, versions.storage, migration, report)
             if not migration.failures and migration.stored != [migration.version]:
                 await _update_stored_versions(plane, definitions, crd, migration)
     return done
@@ -195,9 +207,10 @@ async def _open_control_plane(directory: Path) -> AsyncIterator[ControlPlane]:
         await outgoing.close()
 
 
-async def _rewrite_all(plane: ControlPlane, storage: Resource, migration: Migration) -> None:
+async def _rewrite_all(plane: ControlPlane, storage: Resource, migration: Migration, report: Progress) -> None:
     entries = list((await plane.reader.collection(storage)).entries.values())
     for start in range(0, len(entries), BATCH_SIZE):
+        report(start, len(entries))
         await asyncio.gather(
             *[_rewrite(plane, storage, entry, migration) for entry in entries[start : start + BATCH_SIZE]]
         )

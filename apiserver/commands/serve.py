@@ -10,21 +10,32 @@ import argparse
 import logging
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NoReturn
 
 from noxu.apiserver import server
+from noxu.apiserver.commands import progress
+from noxu.apiserver.manifests import Document
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: stopped; 1: could not start. If it stops in a process of its own, this does not return."""
     try:
-        _stopped = server.run(options.config)  # kept until the end, see the module
+        _stopped = server.run(options.config, each=partial(_loaded, options))  # kept until the end, see the module
     except server.StartError as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1
     if options.own_process:
         _end_process()
     return 0
+
+
+def _loaded(options: argparse.Namespace, documents: Sequence[Document]) -> Iterator[Document]:
+    """The documents while they are loaded. Without a terminal, lines about that are in the server's log."""
+    say = logging.getLogger("noxu").info
+    with progress.shown("load", quiet=options.quiet, say=say) as report:
+        yield from progress.each(documents, report, len(documents))
 
 
 def _end_process() -> NoReturn:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, Protocol
 from noxu.apiserver import loading
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.commands import progress
 from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
 from noxu.apiserver.config import DEFAULT_DATA
 from noxu.apiserver.crd import conditions, defaults, types
@@ -32,7 +33,7 @@ from noxu.apiserver.registry.storage_form import as_json
 from noxu.apiserver.schema.structural import NoStructuralForm
 from noxu.apiserver.values import Json, Object
 from noxu.storage.snapshot import Snapshot, snapshot
-from noxu.storage.types import Corrupt, OpenError, Prefix
+from noxu.storage.types import Corrupt, OpenError, Prefix, Progress
 
 HIDDEN_UNKNOWN: Final = "fields that pruning hides cannot be detected over the API: the server leaves them out"
 
@@ -53,6 +54,10 @@ class Source(Protocol):
 
     def objects(self, crd: Object) -> Iterator[Object]:
         """The custom resources of a CRD, with their resourceVersions."""
+        ...
+
+    def count(self, crds: Iterable[Object]) -> int:
+        """The number of their custom resources, 0 if it is not known."""
         ...
 
     def unreadable(self) -> list[str]:
@@ -97,8 +102,8 @@ def run(options: argparse.Namespace) -> int:
     report = Report()
     try:
         replacements = _definitions_in(options.files, report)
-        with _source(options) as source:
-            _validate_all(source, replacements, report)
+        with _source(options) as source, progress.shown("validate", quiet=options.quiet) as show:
+            _validate_all(source, replacements, report, show)
             report.failures += source.unreadable()
             sees_hidden = source.sees_hidden or bool(replacements)
     except (ValidationError, RequestError, OpenError, Corrupt, LoadError) as error:
@@ -151,18 +156,24 @@ class DataDirectory:
             yield object_at(Entry(key, value, revision), resource)
 
     def objects(self, crd: Object) -> Iterator[Object]:
-        for _, stored, revision in self._snapshot.values(
-            Prefix(f"{crd['spec']['group']}/{crd['spec']['names']['plural']}")
-        ):
+        for _, stored, revision in self._snapshot.values(_prefix(crd)):
             value = codec.decode_stored(as_json(stored))
             value["metadata"]["resourceVersion"] = str(revision)
             yield value
+
+    def count(self, crds: Iterable[Object]) -> int:
+        return sum(self._snapshot.count(_prefix(crd)) for crd in crds)
 
     def unreadable(self) -> list[str]:
         return [
             f"{' '.join(key)}: corrupt at revision {revision}; see `noxu check`"
             for key, revision in self._snapshot.corrupt.items()
         ]
+
+
+def _prefix(crd: Object) -> Prefix:
+    """That of the keys of a CRD's custom resources."""
+    return Prefix(f"{crd['spec']['group']}/{crd['spec']['names']['plural']}")
 
 
 class RunningServer:
@@ -185,6 +196,9 @@ class RunningServer:
         spec = crd["spec"]
         version = version if version in served else served[0]
         return self._client.list(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}")
+
+    def count(self, crds: Iterable[Object]) -> int:
+        return 0
 
     def unreadable(self) -> list[str]:
         return []
@@ -210,20 +224,29 @@ def _definitions_in(files: list[Path], report: Report) -> dict[str, Object]:
     return found
 
 
-def _validate_all(source: Source, replacements: Mapping[str, Object], report: Report) -> None:
+def _validate_all(source: Source, replacements: Mapping[str, Object], report: Report, show: Progress) -> None:
     stored = {crd["metadata"]["name"]: crd for crd in source.definitions()}
     report.remarks += [f"{name}: the CRD does not exist, so it has no objects" for name in replacements.keys() - stored]
+    total = source.count(stored.values())
     for name, crd in sorted(stored.items()):
         if not conditions.is_true(crd, conditions.ESTABLISHED):
             continue
         new = replacements.get(name)
         definition = crd if new is None else {**new, "status": {**new["status"], "acceptedNames": new["spec"]["names"]}}
         try:
-            _validate_objects(source.objects(crd), name, versions_of(definition, 0), report)
+            objects = _shown(source.objects(crd), report, show, total)
+            _validate_objects(objects, name, versions_of(definition, 0), report)
         except NoStructuralForm as error:
             report.failures.append(
                 f"{name}: its objects cannot be validated, because its schema is not structural: {error}"
             )
+
+
+def _shown(objects: Iterator[Object], report: Report, show: Progress, total: int) -> Iterator[Object]:
+    """The objects, showing how many of all have been validated."""
+    for value in objects:
+        show(report.objects, total)
+        yield value
 
 
 def _validate_objects(objects: Iterator[Object], crd: str, versions: Versions, report: Report) -> None:

@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple
 from noxu.apiserver import loading
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError, bad_request
+from noxu.apiserver.commands import progress
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.features import Features
@@ -24,6 +25,7 @@ from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
 from noxu.storage.memory import MemoryStore
+from noxu.storage.types import Progress, no_progress
 
 Result = Literal["valid", "refused", "skipped"]
 STRICT: Final = Options(field_manager=loading.MANAGER, field_validation="Strict")
@@ -46,14 +48,16 @@ def run(options: argparse.Namespace) -> int:
         from noxu.apiserver.commands import stored
 
         return stored.run(options)
-    outcomes = asyncio.run(
-        validate(
-            read_paths(options.files),
-            STRICT if options.strict else WARN,
-            options.features,
-            skip=options.ignore_unknown_kinds,
+    with progress.shown("validate", quiet=options.quiet) as report:
+        outcomes = asyncio.run(
+            validate(
+                read_paths(options.files),
+                STRICT if options.strict else WARN,
+                options.features,
+                skip=options.ignore_unknown_kinds,
+                report=report,
+            )
         )
-    )
     if options.output == "json":
         print(codec.pretty(_as_json(outcomes), sort_keys=False).decode())
     else:
@@ -62,14 +66,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def validate(
-    documents: Iterable[Document], options: Options, features: Features, *, skip: bool = False
+    documents: Iterable[Document],
+    options: Options,
+    features: Features,
+    *,
+    skip: bool = False,
+    report: Progress = no_progress,
 ) -> list[Outcome]:
     """The outcome of each document, in the order of `documents`. `skip`: skip objects of unknown kinds."""
     documents = list(documents)
     positions = {id(document): n for n, document in enumerate(documents)}
     outcomes = []
     async with running(assemble(MemoryStore(), features=features)) as plane:
-        for document in in_order(documents):
+        for document in progress.each(in_order(documents), report, len(documents)):
             outcome = await _write(plane, document, options, skip=skip)
             outcomes.append((positions[id(document)], outcome))
     return [outcome for _, outcome in sorted(outcomes, key=lambda pair: pair[0])]

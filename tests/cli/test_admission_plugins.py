@@ -63,7 +63,7 @@ def test_the_command_passes_them_to_the_server(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, flags: str, selected: frozenset[str]
 ) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", configs.append)
+    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
     assert run(f"serve --memory {flags}").status == 0
     assert [config.admission_plugins for config in configs] == [selected]
 

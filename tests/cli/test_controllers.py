@@ -30,7 +30,7 @@ def test_the_command_passes_them_to_the_server(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], profile: str, controllers: tuple[str, ...] | None
 ) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", configs.append)
+    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
     assert cli.main(["serve", *arguments]) == 0
     assert [(config.profile, config.controllers) for config in configs] == [(profile, controllers)]
 

@@ -58,7 +58,7 @@ def test_the_help_shows_the_default(run: Callable[..., Any]) -> None:
 
 def test_the_command_passes_it_to_the_server(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", configs.append)
+    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
     assert run("serve --memory --event-ttl 30m").status == 0
     assert run("serve --memory").status == 0
     assert [config.event_ttl for config in configs] == [1800.0, 3600.0]

@@ -16,11 +16,12 @@ from requirements.pins import Pin, parse
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUNTIME = PROJECT["project"]["dependencies"]
+ETCD = PROJECT["project"]["optional-dependencies"]["etcd"]
 TEST = PROJECT["project"]["optional-dependencies"]["test"]
 BUILD = PROJECT["dependency-groups"]["build"]
 DECLARED = {
     "requirements/test.txt": [*RUNTIME, *TEST, *BUILD],
-    "requirements/runtime.txt": RUNTIME,
+    "requirements/runtime.txt": [*RUNTIME, *ETCD],
     "requirements/build.txt": BUILD,
 }
 
