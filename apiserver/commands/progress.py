@@ -80,10 +80,6 @@ def _print_line(stream: TextIO, line: str) -> None:
     print(f"noxu: {line}", file=stream, flush=True)
 
 
-def _is_on_terminal(handler: logging.Handler) -> bool:
-    return isinstance(handler, logging.StreamHandler) and bool(handler.stream.isatty())
-
-
 class _Lines:
     """A line every LINE_EVERY seconds of work."""
 
@@ -139,7 +135,9 @@ class _Bar:
         )
         bar.start()
         self._drawn = bar, bar.add_task(self._work, total=None)
-        self._filtered = [handler for handler in logging.getLogger().handlers if _is_on_terminal(handler)]
+        self._filtered = [
+            handler for handler in logging.getLogger().handlers if getattr(handler, "stream", None) is self._stream
+        ]
         for handler in self._filtered:
             handler.addFilter(self._erase)
         return self._drawn

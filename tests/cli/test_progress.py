@@ -25,7 +25,6 @@ from noxu.apiserver.manifests import Document
 from noxu.apiserver.server import Server
 from tests.cli.conftest import Run, Write
 
-
 CRD: Final = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -124,11 +123,15 @@ def test_short_work_has_no_bar(terminal: Terminal, time: Time) -> None:
 
 
 def test_a_bar_is_removed_after_an_error(terminal: Terminal, time: Time) -> None:
-    with pytest.raises(KeyboardInterrupt), progress.shown("check", stream=terminal.stream, now=time) as report:
-        time.now += BAR_AFTER
-        report(10, 20)
-        assert "\x1b[?25l" in terminal.shown(), "without a cursor"
-        raise KeyboardInterrupt
+    def fail() -> None:
+        with progress.shown("check", stream=terminal.stream, now=time) as report:
+            time.now += BAR_AFTER
+            report(10, 20)
+            assert "\x1b[?25l" in terminal.shown(), "without a cursor"
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
     shown = terminal.shown()
     assert "\x1b[?25h" in shown, "with a cursor"
     assert shown.endswith("\x1b[2K")
@@ -193,8 +196,7 @@ def test_quiet_shows_nothing(terminal: Terminal, time: Time) -> None:
 
 def test_items_are_reported_before_they_are_used() -> None:
     seen: list[object] = []
-    for item in progress.each("ab", lambda done, total: seen.append((done, total)), 2):
-        seen.append(item)
+    seen.extend(progress.each("ab", lambda done, total: seen.append((done, total)), 2))
     assert seen == [(0, 2), "a", (1, 2), "b"]
 
 
