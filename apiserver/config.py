@@ -17,6 +17,7 @@ DEFAULT_PORT: Final = 6440
 HTTPS_PORT: Final = 443
 DEFAULT_DATA: Final = Path(".noxu")
 DEFAULT_EVENT_TTL: Final = 3600.0  # seconds; upstream's
+JITTER: Final = 1.2  # of client-go: candidates for leader wait for up to this many times the retry period longer
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 """Of tokens of service accounts."""
 
@@ -123,6 +124,19 @@ class Etcd:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderElection:
+    """Which of several servers runs the controllers: kube-controller-manager's flags --leader-elect-*, in seconds.
+
+    `enabled` None: there is an election if objects are in etcd.
+    """
+
+    enabled: bool | None = None
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """`data` None keeps everything in memory. `port` 0 selects a free port.
 
@@ -154,6 +168,7 @@ class Config:
     event_ttl: float = DEFAULT_EVENT_TTL
     profile: Profile = "local"
     controllers: tuple[str, ...] | None = None
+    leader_election: LeaderElection = LeaderElection()
     admission_plugins: frozenset[str] = default(controllers=True)
     kinds: tuple[Path, ...] = ()
     authorization_modes: tuple[str, ...] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from noxu.apiserver.admission.chain import Chain
 from noxu.apiserver.admission_plugins import DEFAULT
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
+from noxu.apiserver.config import LeaderElection
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers import access_rules, manager
 from noxu.apiserver.controllers.api_services import APIServiceController
@@ -62,6 +64,7 @@ from noxu.storage.types import Corrupt
 
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
+    from noxu.apiserver.controllers.leader_election import Election
 
 RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
@@ -89,6 +92,8 @@ class ControlPlane:
     """Those that requests depend on: they run before the first one."""
     background_controllers: list[Reconciler[Any]]
     """Those that create, finish and repair objects. In a new store they do so before the first request."""
+    election: Election | None = None
+    """Elects the server that runs some of the background controllers; None: this one does."""
     log_failure: str = field(default="", init=False)
     """Why the watch cache does not follow the log; empty if it does."""
 
@@ -146,6 +151,7 @@ def assemble(
     authentication: settings.Settings = settings.DEFAULT,
     disabled: frozenset[tuple[str, str]] = frozenset(),
     node_ports: range = NODE_PORTS,
+    elected: LeaderElection | None = None,
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
@@ -156,7 +162,8 @@ def assemble(
     server creates about itself are missing. `root_ca` is the CA of its certificate in PEM, `signing_ca` gives the one
     that signs requests for certificates. `foreign` are definitions of further kinds, which are served without being stored
     themselves. `modes` are the modes of authorization, `authentication` says how users are identified. `disabled` are group
-    versions of built-in kinds that clients cannot use, `node_ports` those that Services get.
+    versions of built-in kinds that clients cannot use, `node_ports` those that Services get. `elected`: the controllers of
+    kube-controller-manager run only while this server is the leader; None: always.
     """
     served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
     catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()], served, disabled=disabled))
@@ -217,13 +224,14 @@ def assemble(
         *_expiry(reader, persistence, catalog, clock, event_ttl),
         *(_rbac(reader, writer, persistence, catalog, policy, clock) if RBAC in modes else []),
     ]
+    managed = manager.make(
+        controllers,
+        manager.Parts(reader, writer, persistence, catalog, clock, root_ca, signing_ca, tokens.issue_legacy),
+    )
     background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
         *_api_services(reader, writer, catalog, clock, facts),
-        *manager.make(
-            controllers,
-            manager.Parts(reader, writer, persistence, catalog, clock, root_ca, signing_ca, tokens.issue_legacy),
-        ),
+        *managed,
     ]
     return ControlPlane(
         store,
@@ -242,7 +250,26 @@ def assemble(
         authorize,
         own,
         background,
+        _election(reader, writer, catalog, clock, identifiers, managed, elected),
     )
+
+
+def _election(
+    reader: Reader,
+    writer: Writer,
+    catalog: LiveCatalog,
+    clock: Clock,
+    identifiers: Identifiers,
+    controllers: Sequence[Reconciler[Any]],
+    periods: LeaderElection | None,
+) -> Election | None:
+    if periods is None or not controllers:
+        return None
+    from noxu.apiserver.controllers.leader_election import Election  # few servers share their store
+
+    identity = f"{socket.gethostname()}_{identifiers.new_uid()}"  # as kube-controller-manager's
+    leases = resource_of(catalog, "coordination.k8s.io", "leases")
+    return Election(reader, writer, leases, clock, identity, controllers, periods)
 
 
 def _rbac(
@@ -317,12 +344,16 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(plane.store.close)
         await in_background(closing, plane.follow_log(), "watch cache")
-        for controller in plane.all_controllers:
+        elected = () if plane.election is None else plane.election.controllers
+        for controller in [each for each in plane.all_controllers if each not in elected]:
             closing.push_async_callback(controller.stop)
             if is_new or controller in plane.controllers:
                 await controller.start()
             else:
                 controller.start_in_background()
+        if plane.election is not None:
+            closing.push_async_callback(plane.election.stop)
+            await plane.election.start(is_new=is_new)
         yield plane
 
 

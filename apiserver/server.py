@@ -26,7 +26,7 @@ from noxu.apiserver import listeners, loading, manifests
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import Audit, Config, Etcd, Tls
+from noxu.apiserver.config import Audit, Config, Etcd, LeaderElection, Tls
 from noxu.apiserver.config import StartError as StartError
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
 from noxu.apiserver.controllers import manager
@@ -201,6 +201,7 @@ class Server:
             node_ports=self.config.node_ports,
             modes=_modes_of(self.config),
             authentication=authentication,
+            elected=elected(self.config),
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
@@ -378,9 +379,16 @@ def _controllers_of(config: Config) -> Sequence[str]:
         manager.check_profile(config.profile)
         controllers = manager.PROFILES[config.profile] if config.controllers is None else config.controllers
         manager.check_controllers(controllers)
+        manager.check_leader_election(config.leader_election)
     except ValueError as error:
         raise StartError(str(error)) from None
     return controllers
+
+
+def elected(config: Config) -> LeaderElection | None:
+    """How the server that runs the controllers is elected; None: this one runs them."""
+    election = config.leader_election
+    return election if election.enabled or (election.enabled is None and config.etcd is not None) else None
 
 
 def _modes_of(config: Config) -> Sequence[str]:

@@ -17,7 +17,7 @@ from noxu.apiserver.config import Config, Etcd
 from noxu.apiserver.server import Server
 from tests import etcd_server
 from tests.etcd_server import EtcdServer
-from tests.timing import hang_guard
+from tests.timing import eventually_async, hang_guard
 
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -74,10 +74,7 @@ async def both(etcd: EtcdServer) -> AsyncIterator[Clients]:
     prefix = f"/registry/{uuid4()}"
     async with contextlib.AsyncExitStack() as stack:
         options = Etcd((etcd.url,), prefix)
-        servers = [
-            await stack.enter_async_context(Server(Config(port=0, etcd=options, profile=profile)))
-            for profile in ("local", "envtest")
-        ]
+        servers = [await stack.enter_async_context(Server(Config(port=0, etcd=options))) for _ in range(2)]
         session = await stack.enter_async_context(aiohttp.ClientSession())
         yield Clients(servers, session, prefix)
 
@@ -195,3 +192,26 @@ async def test_an_object_that_etcd_does_not_take_is_refused(both: Clients) -> No
     await both.define()
     code, status = await both.ask(0, "POST", WIDGETS, named("large", text="x" * 1_600_000))
     assert (code, status["message"]) == (500, "etcdserver: request is too large")
+
+
+async def test_one_server_runs_the_controllers_and_the_other_one_when_it_has_stopped(both: Clients) -> None:
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
+    leads = [server.plane.election is not None and server.plane.election.is_leader for server in both.servers]
+    assert leads == [True, False]
+    first = (await both.ask(1, "GET", lease))[1]["spec"]
+    await both.servers[0].__aexit__(None, None, None)
+    await eventually_async(lambda: holder_changed(both, lease, first["holderIdentity"]))
+    assert (await both.ask(1, "GET", lease))[1]["spec"]["leaseTransitions"] == first["leaseTransitions"] + 1
+    assert (await both.ask(1, "POST", "/api/v1/namespaces", {"metadata": {"name": "n"}}))[0] == 201
+    await eventually_async(lambda: exists(both, "/api/v1/namespaces/n/serviceaccounts/default"))
+    metrics = (await both.ask(1, "GET", "/metrics"))[1]
+    assert 'leader_election_master_status{name="kube-controller-manager"} 1.0\n' in metrics
+    assert (await both.ask(1, "GET", "/readyz"))[0] == 200
+
+
+async def holder_changed(clients: Clients, lease: str, before: str) -> bool:
+    return bool((await clients.ask(1, "GET", lease))[1]["spec"]["holderIdentity"] not in ("", before))
+
+
+async def exists(clients: Clients, path: str) -> bool:
+    return (await clients.ask(1, "GET", path))[0] == 200

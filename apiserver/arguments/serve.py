@@ -12,6 +12,7 @@ from noxu.apiserver.arguments import (
     authorization,
     controllers,
     etcd,
+    leader_election,
     log,
     shared,
     signing,
@@ -101,7 +102,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
     )
     shared.feature_gates(command)
-    for part in (etcd, tls, authentication, authorization, signing, audit, log):
+    for part in (etcd, leader_election, tls, authentication, authorization, signing, audit, log):
         part.add(command)
     command.add_argument(
         "files",
@@ -129,6 +130,7 @@ def complete(options: argparse.Namespace) -> None:
         event_ttl=options.event_ttl,
         profile=options.profile,
         controllers=list_of_controllers,
+        leader_election=leader_election.leader_election(options),
         admission_plugins=admission.plugins(options, list_of_controllers),
         kinds=tuple(options.kinds),
         authorization_modes=authorization.modes(options),

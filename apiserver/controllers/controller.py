@@ -8,7 +8,7 @@ controller defines which keys a change affects (`observe`), which keys to reconc
 - When the watch cache is reset, or the controller fails to process a change, it synchronises again.
 - Many keys do not block the event loop: other tasks run after WORK_SLICE seconds of reconciliations.
 - Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails.
-- `stop` cancels everything that was started.
+- `stop` cancels everything that was started. It can be started again then.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ class Reconciler(ABC, Generic[K]):
         self.clock = clock
         self.followed = followed
         self.queue: WorkQueue[K] = WorkQueue(clock)
+        self.stands_by = False
+        """Another server runs it, or will: it does nothing here, which is no fault."""
         self._starting = False
         self._synchronised = asyncio.Event()
         self._out_of_sync = asyncio.Event()
@@ -89,6 +91,7 @@ class Reconciler(ABC, Generic[K]):
 
     async def start(self) -> None:
         """Synchronise, try to reconcile every key once, and continue in the background. Raises StoreError."""
+        self.queue.restart()
         await self._synchronise()
         keys = self.queue.ready
         self._run()
@@ -103,6 +106,7 @@ class Reconciler(ABC, Generic[K]):
 
     def _run(self) -> None:
         """Start the tasks."""
+        self.queue.restart()
         self._tasks = [self._supervised(self._synchronise_again)]
         self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
 
@@ -112,6 +116,9 @@ class Reconciler(ABC, Generic[K]):
             task.cancel()
         await self.queue.stop()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        self._failures.clear()
+        self._sync_failure, self._starting = "", False
 
     def _supervised(self, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
         async def run() -> None:
@@ -213,7 +220,7 @@ class Reconciler(ABC, Generic[K]):
 
         A controller that is started in the background does not fail while it lists its objects for the first time.
         """
-        if self._synchronised.is_set() or (self._starting and not self._sync_failure):
+        if self.stands_by or self._synchronised.is_set() or (self._starting and not self._sync_failure):
             return ""
         reason = self._sync_failure or "not listed yet"
         return (

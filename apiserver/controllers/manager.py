@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from noxu.apiserver.config import Profile
+from noxu.apiserver.config import JITTER, LeaderElection, Profile
 
 if TYPE_CHECKING:
     from noxu.apiserver.clock import Clock
@@ -228,6 +228,23 @@ def check_controllers(items: Iterable[str]) -> None:
             faults.append(f'"{name}" is not available: this server has {", ".join(AVAILABLE)}')
     if faults:
         raise ValueError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
+
+
+def check_leader_election(election: LeaderElection) -> None:
+    """Raises ValueError, with client-go's message where it has one (tools/leaderelection)."""
+    for name, seconds in (
+        ("leaseDuration", election.lease_duration),
+        ("renewDeadline", election.renew_deadline),
+        ("retryPeriod", election.retry_period),
+    ):
+        if seconds <= 0:
+            raise ValueError(f"{name} must be greater than zero")
+    if not election.lease_duration.is_integer():
+        raise ValueError("leaseDuration must be whole seconds, because a Lease has it so")
+    if election.lease_duration <= election.renew_deadline:
+        raise ValueError("leaseDuration must be greater than renewDeadline")
+    if election.renew_deadline <= JITTER * election.retry_period:
+        raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
 
 
 def enabled(items: Sequence[str]) -> list[Known]:

@@ -176,7 +176,7 @@ class WorkQueue(Generic[K]):
         self._stopped = True
         for retry in self._retries.values():
             retry.cancel()
-        for keys in (self._ready, self._ready_again, self._retries, self._delayed, self._schedule):
+        for keys in (self._ready, self._ready_again, self._retries, self._delayed, self._schedule, self._failures):
             keys.clear()
         for key in list(self._idle):
             self.release(key)
@@ -185,6 +185,10 @@ class WorkQueue(Generic[K]):
         if timer is not None:
             timer.cancel()
             await asyncio.gather(timer, return_exceptions=True)
+
+    def restart(self) -> None:
+        """Take keys again after `stop`."""
+        self._stopped = False
 
     # -- object time
 

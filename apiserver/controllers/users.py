@@ -12,6 +12,8 @@ APISERVER_MANAGER: Final = "kube-apiserver"
 """The field manager of its writes."""
 CONTROLLER_MANAGER: Final = "kube-controller-manager"
 """The field manager of the controllers of kube-controller-manager."""
+KUBE_CONTROLLER_MANAGER: Final = User("system:kube-controller-manager", groups=("system:authenticated",))
+"""kube-controller-manager itself."""
 
 
 def controller(name: str) -> User:

@@ -64,6 +64,7 @@ class ServerMetrics:
             *self._plane.admission.metrics.families(),
             *self._plane.conversions.metrics.families(),
             *self._queues(),
+            *self._leadership(),
             self._app.handshake_errors.family(),
             *(self._app.audit_log.families() if self._app.audit_log is not None else ()),
         ]
@@ -128,6 +129,18 @@ class ServerMetrics:
                 [((status.backend,), status.bytes)],
             ),
         ]
+
+    def _leadership(self) -> list[Family]:
+        """That of client-go's leader election, if there is one."""
+        election = self._plane.election
+        if election is None:
+            return []
+        about = (
+            "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
+            "'name' is the string used to identify the lease. Please make sure to group by name."
+        )
+        values = [((election.name,), float(election.is_leader))]
+        return [Family("leader_election_master_status", "gauge", about, ("name",), values)]
 
     def _queues(self) -> list[Family]:
         found = [controller.queue.families(controller.name) for controller in self._plane.all_controllers]
