@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import Audit, Authentication
+from noxu.apiserver.config import Audit, Authentication, LeaderElection
 from noxu.apiserver.http.tls import Handshakes
 from noxu.apiserver.testing import functions
 from noxu.storage.types import Prefix, Unavailable
@@ -23,7 +23,7 @@ DOCUMENTED = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
-    async with serving() as found:
+    async with serving(leader_election=LeaderElection(enabled=True)) as found:
         yield found
 
 
