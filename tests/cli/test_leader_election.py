@@ -34,7 +34,7 @@ INVALID: list[tuple[str, list[str], str]] = [
 def test_valid_options(arguments: list[str], expected: LeaderElection, monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Config] = []
     monkeypatch.setattr(sys, "argv", ["noxu", "serve", *arguments])
-    monkeypatch.setattr(server, "run", configs.append)
+    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
     assert cli.main(["serve", *arguments]) == 0
     assert [config.leader_election for config in configs] == [expected]
 

@@ -213,7 +213,7 @@ async def test_a_leader_whose_lease_is_taken_stops_at_once(start: Start) -> None
 async def test_a_deleted_lease_is_created_again(start: Start) -> None:
     one = await start()
     await one.write_lease(Action.DELETE, {})
-    await eventually_async(lambda: one.lease())
+    await eventually_async(one.lease)
     assert (await one.spec())["holderIdentity"] == one.election.identity
     assert one.leads
 
