@@ -27,7 +27,14 @@ Profile = Literal["local", "cluster", "envtest"]
 
 
 class StartError(Exception):
-    """The server cannot start. The message has the reason and what to do."""
+    """The server cannot start. The message has the reason and what to do. Several messages are several arguments."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
+
+
+class NotLoadedError(StartError):
+    """Objects that are loaded at the start cannot be read or are refused; `keep_going` starts the server without them."""
 
 
 class ServiceName(NamedTuple):
@@ -153,6 +160,8 @@ class Config:
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
+    `files` are loaded at the start, and what `kustomizations`, directories, are built to. `keep_going`: start without those
+    of their objects that cannot be read or are refused.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
     """
 
@@ -162,6 +171,8 @@ class Config:
     durability: Durability = "full"
     kubeconfig: Path | None = None
     files: tuple[Path, ...] = field(default=())
+    kustomizations: tuple[Path, ...] = ()
+    keep_going: bool = False
     features: Features = Features()
     annotate_invalid: bool = False
     webhook_services: tuple[tuple[ServiceName, str], ...] = ()

@@ -1,20 +1,25 @@
 """Write the objects of manifests, as a client would: in order; existing objects are replaced.
 
-CRDs of v1beta1, which Kubernetes 1.22 removed, are converted to v1. A warning in the log lists the changes. A CRD without
-a structural form is refused.
+An object that is refused does not stop the others, so that all errors are reported at once. An object whose CRD is refused
+is not written, and not reported.
+
+CRDs of v1beta1, which Kubernetes 1.22 removed, are converted to v1. Warnings in the log list the changes. A CRD without
+a structural form is refused. Of other versions that are not served the error names those that are.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError, bad_request
+from noxu.apiserver.api.field import NIL
 from noxu.apiserver.control_plane import ControlPlane
-from noxu.apiserver.manifests import CRD, Document, LoadError, in_order
+from noxu.apiserver.manifests import CRD, Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.resource import Resource
@@ -26,23 +31,42 @@ if TYPE_CHECKING:
 
 MANAGER: Final = "noxu"
 _V1BETA1: Final = "apiextensions.k8s.io/v1beta1"
+_YAML_LINE: Final = re.compile(r"^yaml: line \d+: ")  # in the document
 
 log = logging.getLogger("noxu")
 
 
 def ready(documents: Iterable[Document]) -> list[Document]:
-    """Documents in the order in which they are to be loaded, CRDs as v1. Raises LoadError."""
-    found = []
+    """Documents in the order in which they are to be loaded, CRDs as v1. Raises LoadError with all errors."""
+    found, errors = readable(documents)
+    if errors:
+        raise LoadError(*errors)
+    return found
+
+
+def readable(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
+    """The documents that can be read, in the order in which they are to be loaded, CRDs as v1; and all errors."""
+    found, errors = [], []
     for document in in_order(documents):
+        if document.error:
+            errors.append(f"{document.place()}: {_YAML_LINE.sub('yaml: ', document.error)}")
+            continue
         try:
             current, notes = as_v1(document)
         except LoadError as error:
-            raise LoadError(f"{document.source}: {document.name}: {error}") from None
+            errors.append(f"{document.place()}: {document.name}: {error}")
+            continue
         if notes:
-            changed = "".join(f"\n  {note}" for note in notes)
-            log.warning("%s: %s is a v1beta1 CRD, read as v1:%s", document.source, document.name, changed)
+            log.warning(
+                "%s: %s is a v1beta1 CRD, read as v1: `noxu lint --fix --in-place %s` rewrites it",
+                document.place(),
+                document.name,
+                document.file,
+            )
+        for note in notes:
+            log.warning("%s: %s: %s", document.place(), document.name, note)
         found.append(current)
-    return found
+    return found, errors
 
 
 def as_v1(document: Document) -> tuple[Document, list[Note]]:
@@ -61,16 +85,51 @@ def as_v1(document: Document) -> tuple[Document, list[Note]]:
     return document._replace(value=fixed.crd), fixed.notes
 
 
-async def load(plane: ControlPlane, documents: Iterable[Document]) -> int:
-    """Create or replace every object. Returns their number. Raises LoadError."""
-    count = 0
+async def load(plane: ControlPlane, documents: Iterable[Document], *, skip_unknown: bool = False) -> list[str]:
+    """Create or replace every object that is accepted. Returns the errors of the others.
+
+    `skip_unknown`: skip objects of kinds that are not served, and create missing namespaces.
+    """
+    errors = []
+    refused: set[tuple[str, str]] = set()  # the group and kind of objects whose CRD is refused
     for document in documents:
+        if _group_kind(document.value) in refused:
+            continue
+        if skip_unknown:
+            resource = resource_of(plane, document.value)
+            if resource is None:
+                continue
+            await ensure_namespace(plane, namespace_of(resource, document.value))
         try:
             await apply(plane, document.value)
         except ApiError as error:
-            raise LoadError(f"{document.source}: {error.message}") from None
-        count += 1
-    return count
+            errors += refusals(document, error)
+            if is_crd(document.value):
+                refused.add(_defined(document.value))
+    return errors
+
+
+def refusals(document: Document, error: ApiError) -> list[str]:
+    """The texts of an error with the file and the lines: one for each field that is invalid."""
+    causes = (error.details or {}).get("causes") if error.reason == "Invalid" else None
+    if not causes or not all(cause.get("field") for cause in causes):
+        return [f"{document.place()}: {error.message}"]
+    head, _, _ = error.message.partition(": ")
+    fields = ((cause["field"].removeprefix(NIL), cause["message"]) for cause in causes)
+    found = (f"{document.place(field)}: {head}: {f'{field}: ' if field else ''}{text}" for field, text in fields)
+    return list(dict.fromkeys(found))
+
+
+def _group_kind(value: Object) -> tuple[str, str]:
+    return str(value.get("apiVersion", "")).rpartition("/")[0], str(value.get("kind"))
+
+
+def _defined(crd: Object) -> tuple[str, str]:
+    """The group and kind that a CRD defines, which may be invalid."""
+    spec = crd.get("spec")
+    if not isinstance(spec, dict) or not isinstance(spec.get("names"), dict):
+        return "", ""
+    return str(spec.get("group")), str(spec["names"].get("kind"))
 
 
 async def apply(
@@ -89,7 +148,7 @@ async def apply(
     """
     resource = resource_of(plane, value)
     if resource is None:
-        raise bad_request(f"{no_matches(value)}: load its CRD, too")
+        raise bad_request(f"{no_matches(value)}: {_instead(plane, value)}")
     outcome = Outcome(warnings=[] if warnings is None else warnings)
     if resource.deprecation_text:
         outcome.warnings.append(resource.deprecation_text)
@@ -184,6 +243,20 @@ def resource_of(plane: ControlPlane, value: Object) -> Resource | None:
 def no_matches(value: Object) -> str:
     """kubectl's message for an object whose kind is not served."""
     return f'no matches for kind "{value.get("kind")}" in version "{value.get("apiVersion", "")}"'
+
+
+def _instead(plane: ControlPlane, value: Object) -> str:
+    """What to do about an object whose kind is not served in its version."""
+    group, kind = _group_kind(value)
+    is_kubernetes = "." not in group or group.endswith(".k8s.io")
+    served = sorted(
+        resource.api_version
+        for resource in plane.catalog.current.resources
+        if resource.kind == kind and (resource.group == group or (is_kubernetes and not resource.is_custom))
+    )
+    if served:
+        return f"it is served in {' and '.join(served)}: change the apiVersion, and the fields that differ"
+    return "load its CRD, too"
 
 
 def namespace_of(resource: Resource, value: Object) -> str:

@@ -2,33 +2,37 @@
 
 They are read as kubectl reads them: a line that begins with `---` separates documents, a List is replaced by its items,
 and empty documents are skipped. A document that cannot be read is returned with an `error`: the caller decides whether
-it makes the others unusable.
+it makes the others unusable. Files in a directory that are no manifests are skipped, with a warning in the log.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from noxu.apiserver import manifest_files
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.api.field import ROOT, child, index
 from noxu.apiserver.api.field import Path as FieldPath
+from noxu.apiserver.manifest_files import LoadError as LoadError
+from noxu.apiserver.manifest_files import Skipped
 from noxu.apiserver.positions import Position, Text
 from noxu.apiserver.values import Json, Object
 
-SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 STDIN: Final = "-"
 CRD: Final = "CustomResourceDefinition"
 NO_KIND: Final = "not a Kubernetes object: it has no kind"
+_OF_EVERY_CRD: Final = ("group", "names", "scope", "versions")
+_KUSTOMIZE: Final = ("kustomize.config.k8s.io/", "builtin")  # its files and its transformers
 _FIRST: Final = {CRD: 0, "Namespace": 1}
 
 
-class LoadError(Exception):
-    """A file cannot be read or an object is refused; the message names the file."""
+log = logging.getLogger("noxu")
 
 
 class Document(NamedTuple):
@@ -149,37 +153,59 @@ def read_paths(paths: Iterable[Path]) -> Iterator[Document]:
             yield Document({}, str(path), 0, error=str(error).removeprefix(f"{path}: "))
             continue
         for file in found:
-            yield from read_file(file)
+            yield from read_file(file, skip=file != path)
 
 
 def files(path: Path) -> list[Path]:
     """The manifests in a directory, or the file itself. Raises LoadError."""
-    if not path.exists():
-        raise LoadError(f"{path}: no such file or directory")
-    if not path.is_dir():
-        return [path]
-    return sorted(
-        file
-        for file in path.rglob("*")
-        if file.suffix in SUFFIXES
-        and file.is_file()
-        and not any(part.startswith(".") for part in file.parts[len(path.parts) :])
-    )
+    found, skipped = manifest_files.files(path)
+    for each in skipped:
+        log.warning("%s", each)
+    if not found:
+        log.warning("%s: there is no manifest in this directory", path)
+    return found
 
 
-def read_file(path: Path) -> Iterator[Document]:
+def read_file(path: Path, *, skip: bool = False) -> Iterator[Document]:
+    """The documents of a file. `skip`: skip a file whose content is no manifest, with a warning."""
     try:
-        body = path.read_bytes()
-    except OSError as error:
-        yield Document({}, str(path), 0, error=error.strerror or str(error))
+        parts = split(manifest_files.content(path))
+    except LoadError as error:
+        yield Document({}, str(path), 0, error=str(error))
         return
-    yield from read(body, str(path))
+    if skip and (reason := _no_manifest(parts)):
+        log.warning("%s", Skipped(path, reason))
+    else:
+        yield from _read(parts, str(path))
+
+
+def _no_manifest(parts: Sequence[Part]) -> str:
+    """Why the content of a file in a directory is not to be created, "" if it is."""
+    documents = [part for part in parts if part.is_document]
+    values = [part.decoded.value for part in documents if part.decoded is not None and part.decoded.value is not None]
+    if any(part.error for part in documents) or not values:
+        return ""
+    if not any(isinstance(value, dict) and ("apiVersion" in value or "kind" in value) for value in values):
+        return "it has neither an apiVersion nor a kind"
+    if all(isinstance(value, dict) and str(value.get("apiVersion")).startswith(_KUSTOMIZE) for value in values):
+        return "it is for kustomize"
+    if all(is_crd(value) and _is_patch(value.get("spec")) for value in values):
+        return f"it is a patch of a CRD: its spec has none of {', '.join(_OF_EVERY_CRD)}"
+    return ""
+
+
+def _is_patch(spec: Json) -> bool:
+    return isinstance(spec, dict) and not any(field in spec for field in _OF_EVERY_CRD)
 
 
 def read(body: bytes, file: str) -> Iterator[Document]:
     """The documents of a file with this text."""
+    return _read(split(body), file)
+
+
+def _read(parts: Sequence[Part], file: str) -> Iterator[Document]:
     number, line = 0, 1
-    for part in split(body):
+    for part in parts:
         if part.is_document:
             number += 1
             text = Text(part.text, line)

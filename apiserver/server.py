@@ -16,17 +16,18 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from aiohttp import web_server
 
-from noxu.apiserver import listeners, loading, manifests
+from noxu.apiserver import kustomizations, listeners, loading, manifest_files, manifests
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import Audit, Config, Etcd, LeaderElection, Tls
+from noxu.apiserver.config import Audit, Config, Etcd, LeaderElection, NotLoadedError, Tls
 from noxu.apiserver.config import StartError as StartError
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
 from noxu.apiserver.controllers import manager
@@ -206,10 +207,7 @@ class Server:
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
         self.plane = await self._closing.enter_async_context(running(plane))
-        try:
-            await loading.load(plane, self.documents)
-        except LoadError as error:
-            raise StartError(str(error)) from None
+        _check_loaded(self.config, await loading.load(plane, self.documents))
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
 
@@ -427,9 +425,13 @@ async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> Non
         old = store.revision
 
 
-def _documents_of(file: Path) -> Iterator[Object]:
-    """The documents of a file in JSON or YAML. Raises OSError, ValueError."""
-    for part in manifests.split(file.read_bytes()):
+def _definitions_in(file: Path) -> Iterator[Object]:
+    """The documents of a file in JSON or YAML. Raises ValueError."""
+    try:
+        body = manifest_files.content(file)
+    except LoadError as error:
+        raise ValueError(str(error)) from None
+    for part in manifests.split(body):
         if part.error:
             raise ValueError(part.error)
         if part.decoded is not None:
@@ -475,13 +477,13 @@ def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
     def documents() -> Iterator[Object]:
         nonlocal file
         for file in (file for path in paths for file in manifests.files(path)):
-            yield from _documents_of(file)
+            yield from _definitions_in(file)
 
     try:
         return openapi_kinds.definitions(documents())
     except LoadError as error:
         raise StartError(f"--kinds {error}") from None
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise StartError(f"--kinds {file}: {error}") from None
 
 
@@ -499,13 +501,44 @@ def run(
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
-    try:
-        documents = loading.ready(manifests.checked(manifests.read_paths(config.files)))
-    except LoadError as error:
-        raise StartError(str(error)) from None
+    documents = _documents(config)
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
         return runner.run(_main(config, each(documents), out, parent))
+
+
+def _documents(config: Config) -> list[Document]:
+    """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
+    found = chain(manifests.read_paths(config.files), *map(kustomizations.build, config.kustomizations))
+    documents, errors = loading.readable(found)
+    if errors and not config.keep_going and _is_new(config):
+        errors += asyncio.run(_refusals(config, documents))
+    _check_loaded(config, errors)
+    return documents
+
+
+def _is_new(config: Config) -> bool:
+    """Whether the store is certain to be empty."""
+    return config.etcd is None and (config.data is None or not (config.data / "noxu.db").exists())
+
+
+async def _refusals(config: Config, documents: list[Document]) -> list[str]:
+    """The errors with which a new server would refuse objects. Kinds that it does not have may be in unreadable files."""
+    from noxu.storage.memory import MemoryStore
+
+    plane = assemble(MemoryStore(), features=config.features, admission_plugins=config.admission_plugins)
+    async with running(plane):
+        return await loading.load(plane, documents, skip_unknown=True)
+
+
+def _check_loaded(config: Config, errors: list[str]) -> None:
+    """Log errors of manifests, if the server is to start nevertheless. Raises NotLoadedError if it is not."""
+    if not errors:
+        return
+    if not config.keep_going:
+        raise NotLoadedError(*errors)
+    for error in errors:
+        log.error("not loaded: %s", error)
 
 
 def run_quietly(config: Config, ready: Callable[[str], object]) -> Server:

@@ -105,6 +105,20 @@ def add(command: argparse.ArgumentParser) -> None:
     for part in (etcd, leader_election, tls, authentication, authorization, signing, audit, log):
         part.add(command)
     command.add_argument(
+        "-k",
+        dest="kustomizations",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="load what kustomize makes of this directory; needs kustomize or kubectl; can be repeated",
+    )
+    command.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="start without objects that cannot be read or are refused; each is an error in the log",
+    )
+    command.add_argument(
         "files",
         nargs="*",
         type=Path,
@@ -124,6 +138,8 @@ def complete(options: argparse.Namespace) -> None:
         durability=options.durability,
         kubeconfig=options.kubeconfig,
         files=tuple(options.files),
+        kustomizations=tuple(options.kustomizations),
+        keep_going=options.keep_going,
         features=options.features,
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from noxu.apiserver import server
 from noxu.apiserver.commands import progress
+from noxu.apiserver.config import NotLoadedError
 from noxu.apiserver.manifests import Document
 
 
@@ -24,7 +25,11 @@ def run(options: argparse.Namespace) -> int:
     try:
         _stopped = server.run(options.config, each=partial(_loaded, options))  # kept until the end, see the module
     except server.StartError as error:
-        print(f"noxu: {error}", file=sys.stderr)
+        for message in error.args:
+            print(f"noxu: {message}", file=sys.stderr)
+        if isinstance(error, NotLoadedError):
+            count = f"{len(error.args)} errors" if len(error.args) > 1 else "one error"
+            print(f"noxu: {count}; --keep-going starts the server without these objects", file=sys.stderr)
         return 1
     if options.own_process:
         _end_process()

@@ -21,9 +21,9 @@ OTHER_KUBECONFIG = "apiVersion: v1\nkind: Config\ncurrent-context: production\n"
 
 REFUSED: list[tuple[str, str, str]] = [
     ("a missing file", "--memory none.yaml", "none.yaml: no such file or directory"),
-    ("a file that is not YAML", "--memory broken.yaml", "broken.yaml: yaml: line 1: did not find expected node content"),
-    ("an object without its CRD", "--memory widget.json", 'widget.json: no matches for kind "Widget" in version "example.com/v1": load its CRD, too'),
-    ("an object that is refused", "--memory crd.json wrong.json", 'wrong.json: Widget.example.com "a" is invalid: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
+    ("a file that is not YAML", "--memory broken.yaml", "broken.yaml:2:1: yaml: did not find expected node content"),
+    ("an object without its CRD", "--memory widget.json", 'widget.json:1:1: no matches for kind "Widget" in version "example.com/v1": load its CRD, too'),
+    ("an object that is refused", "--memory crd.json wrong.json", 'wrong.json:1:88: Widget.example.com "a" is invalid: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
     ("data in a file", "--data file", "cannot keep data in file: File exists"),
     ("another kubeconfig", "--memory --kubeconfig file", "file exists and was not written by Noxu, so it is not overwritten; choose another --kubeconfig"),
     ("a kubeconfig in a file", "--memory --kubeconfig file/x", "cannot write the kubeconfig file/x: File exists; choose another --kubeconfig"),
@@ -44,8 +44,80 @@ def test_it_does_not_start_with(
     write("file", OTHER_KUBECONFIG)
     ran = run(f"serve --port 0 {arguments}")
     assert (ran.status, ran.out) == (1, "")
-    assert ran.err.splitlines()[-1].startswith(f"noxu: {why}")
+    assert any(line.startswith(f"noxu: {why}") for line in ran.err.splitlines())
     assert (here / "file").read_text() == OTHER_KUBECONFIG
+
+
+OLD_INGRESS = {"apiVersion": "extensions/v1beta1", "kind": "Ingress", "metadata": {"name": "a"}}
+
+ERRORS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("unreadable files and refused objects", {"a.yaml": "a: [", "b.json": {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "A"}}, "c.yaml": "apiVersion: v1"}, [
+        "a.yaml:2:1: yaml: did not find expected node content",
+        "c.yaml:1:1: not a Kubernetes object: it has no kind",
+        'b.json:1:56: ConfigMap "A" is invalid: metadata.name: Invalid value: "A": ',
+        "3 errors; --keep-going starts the server without these objects",
+    ]),
+    ("versions that are not served any more", {"a.json": OLD_INGRESS}, [
+        'a.json:1:1: no matches for kind "Ingress" in version "extensions/v1beta1": it is served in networking.k8s.io/v1: change the apiVersion, and the fields that differ',
+        "one error; --keep-going starts the server without these objects",
+    ]),
+    ("several fields", {"a.yaml": "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata:\n  name: A\ndata:\n  a/b: c\n"}, [
+        'a.yaml:8:3: ConfigMap "A" is invalid: metadata.name: Invalid value: "A": ',
+        'a.yaml:10:3: ConfigMap "A" is invalid: data[a/b]: Invalid value: "a/b": ',
+        "2 errors; ",
+    ]),
+    ("kinds of others with the name of a built-in one", {"a.json": {**OLD_INGRESS, "apiVersion": "networking.example.com/v1"}}, [
+        'a.json:1:1: no matches for kind "Ingress" in version "networking.example.com/v1": load its CRD, too',
+        "one error; ",
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "lines"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
+def test_all_errors_are_reported_at_once(
+    run: Make, write: Make, here: Path, files: dict[str, Any], lines: list[str]
+) -> None:
+    for name, content in files.items():
+        write(name, content)
+    ran = run(f"serve --port 0 {' '.join(files)}")
+    assert (ran.status, ran.out) == (1, "")
+    found = [line for line in ran.err.splitlines() if line.startswith("noxu: ")]
+    assert len(found) == len(lines)
+    assert all(line.startswith(f"noxu: {expected}") for line, expected in zip(found, lines, strict=True))
+
+
+def test_objects_of_a_crd_that_is_refused_have_no_errors_of_their_own(
+    run: Make, write: Make, crd: Make, widget: Make
+) -> None:
+    write("crd.json", crd(schema={"type": "wrong"}))
+    write("a.json", widget("a"))
+    ran = run("serve --port 0 --memory crd.json a.json")
+    assert {line.split(":")[1] for line in ran.err.splitlines()[:-1]} == {" crd.json"}
+
+
+def test_nothing_is_written_if_a_file_cannot_be_read(run: Make, write: Make, crd: Make, here: Path) -> None:
+    write("crd.json", crd())
+    write("broken.yaml", "a: [")
+    assert run("serve --port 0 --data d crd.json broken.yaml").status == 1
+    assert not (here / "d").exists()
+
+
+def test_it_starts_without_objects_that_have_errors_if_it_is_to_keep_going(
+    here: Path, write: Make, crd: Make, widget: Make, run: Make
+) -> None:
+    write("d/a.json", widget("a", size="big"))
+    write("d/b.json", widget("b", size=1))
+    write("d/broken.yaml", "a: [")
+    write("d/crd.json", crd(size={"type": "integer"}))
+    with _serve(here, "--kubeconfig", "k", "--keep-going", "d") as process:
+        _until_written(here / "k")
+        assert run("validate --stored --kubeconfig k").out == "1 object of 1 CRD: 0 no longer validate\n"
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=HANGS_AFTER)
+    assert [line.partition(" ERROR ")[2].partition(" is ")[0] for line in err.splitlines()] == [
+        "not loaded: d/broken.yaml:2:1: yaml: did not find expected node content",
+        'not loaded: d/a.json:1:88: Widget.example.com "a"',
+    ]
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", "1.5", ""])

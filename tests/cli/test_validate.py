@@ -78,7 +78,7 @@ OBJECTS: list[tuple[str, Json, str, list[str]]] = [
     ("with an invalid label", {"metadata": {"name": "a", "labels": {"a": "b c"}}}, "refused", ["metadata.labels: Invalid value"]),
     ("without changes", {}, "valid", []),
     ("exported from a cluster", {"metadata": {"name": "a", "resourceVersion": "7", "uid": "u", "generation": 4}}, "valid", ["warning: metadata.resourceVersion is removed"]),
-    ("of another version", {"apiVersion": "example.com/v2"}, "refused", ['no matches for kind "Widget" in version "example.com/v2": load its CRD, too']),
+    ("of another version", {"apiVersion": "example.com/v2"}, "refused", ['no matches for kind "Widget" in version "example.com/v2": it is served in example.com/v1: change the apiVersion, and the fields that differ']),
     ("without a version", {"apiVersion": None}, "refused", ['no matches for kind "Widget" in version "None"']),
     ("with an invalid finalizer", {"metadata": {"name": "a", "finalizers": ["x y"]}}, "refused", ["metadata.finalizers: Invalid value"]),
     ("with a finalizer without a domain", {"metadata": {"name": "a", "finalizers": ["x"]}}, "valid", ["prefer a domain-qualified finalizer name"]),

@@ -1,0 +1,176 @@
+"""Which files of a directory are manifests, and what is said about the others."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from noxu.apiserver import manifest_files
+from noxu.apiserver.manifest_files import LoadError, content, files
+from noxu.apiserver.manifests import read_paths
+
+OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"
+
+KUBEBUILDER = {
+    "kustomization.yaml": "resources:\n- bases/a.yaml\npatches:\n- path: patches/a.yaml\nconfigurations:\n- kustomizeconfig.yaml\n",
+    "bases/a.yaml": f"{CRD}spec: {{group: g}}\n",
+    "patches/a.yaml": f"{CRD}spec: {{conversion: {{strategy: Webhook}}}}\n",
+    "patches/unused.yaml": f"{CRD}spec: {{conversion: {{strategy: Webhook}}}}\n",
+    "kustomizeconfig.yaml": "nameReference: []\n",
+}
+A_KUSTOMIZATION = "skipped: it is a kustomization: noxu serve -k"
+
+DIRECTORIES: list[tuple[str, Mapping[str, str], list[str], list[str]]] = [
+    ("only manifests", {"b.yaml": OBJECT, "a.json": "{}", "c/d.yml": OBJECT}, ["a.json", "b.yaml", "c/d.yml"], []),
+    ("hidden files and other ones", {".a.yaml": OBJECT, ".d/a.yaml": OBJECT, "README.md": "", "b.yaml": OBJECT}, ["b.yaml"], []),
+    ("the CRDs of kubebuilder", KUBEBUILDER, ["bases/a.yaml", "patches/unused.yaml"], [
+        f"d/kustomization.yaml: {A_KUSTOMIZATION} d",
+        "d/kustomizeconfig.yaml: skipped: d/kustomization.yaml does not name it as a resource",
+        "d/patches/a.yaml: skipped: d/kustomization.yaml does not name it as a resource",
+    ]),
+    ("patches of a directory above", {"x/kustomization.yml": "patchesStrategicMerge: [../p.yaml]", "p.yaml": OBJECT}, [], [
+        "d/p.yaml: skipped: d/x/kustomization.yml does not name it as a resource",
+        f"d/x/kustomization.yml: {A_KUSTOMIZATION} d/x",
+    ]),
+    ("a patch in the kustomization itself", {"kustomization.yaml": "patches:\n- patch: |-\n    a: b\n  target: {}\n", "a.yaml": OBJECT}, ["a.yaml"], [f"d/kustomization.yaml: {A_KUSTOMIZATION} d"]),
+    ("parts of ConfigMaps", {"kustomization.yaml": "configMapGenerator:\n- {name: a, files: [config.yaml, key=other.json]}\n", "config.yaml": "a: 1", "other.json": "{}", "a.yaml": OBJECT}, ["a.yaml"], [
+        "d/config.yaml: skipped: d/kustomization.yaml does not name it as a resource",
+        f"d/kustomization.yaml: {A_KUSTOMIZATION} d",
+        "d/other.json: skipped: d/kustomization.yaml does not name it as a resource",
+    ]),
+    ("a kustomization that cannot be read", {"kustomization.yaml": "a: [", "a.yaml": OBJECT}, ["a.yaml"], [f"d/kustomization.yaml: {A_KUSTOMIZATION} d"]),
+    ("a kustomization that is a list", {"kustomization.yaml": "- a", "a.yaml": OBJECT}, ["a.yaml"], [f"d/kustomization.yaml: {A_KUSTOMIZATION} d"]),
+    ("values", {"values.yaml": "kind: a", "values-prod.yaml": "", "prod.values.yml": "", "values": "", "a.yaml": OBJECT}, ["a.yaml"], [
+        "d/prod.values.yml: skipped: it has values for templates",
+        "d/values-prod.yaml: skipped: it has values for templates",
+        "d/values.yaml: skipped: it has values for templates",
+    ]),
+    ("a chart", {"c/Chart.yaml": "name: c", "c/values.yaml": "", "c/templates/a.yaml": "{{ x }}", "c/crds/a.yaml": CRD, "b.yaml": OBJECT}, ["b.yaml", "c/crds/a.yaml"], [
+        "d/c: skipped: it is a Helm chart: helm template d/c | noxu serve -",
+    ]),
+    ("archives", {"a.tar.gz": "", "b.tgz": "", "c.zip": "", "d.yaml.gz": "", "e.gz": ""}, ["d.yaml.gz"], [
+        "d/a.tar.gz: skipped: it is an archive: unpack it, and name the files",
+        "d/b.tgz: skipped: it is an archive: unpack it, and name the files",
+        "d/c.zip: skipped: it is an archive: unpack it, and name the files",
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "manifests", "notes"), [row[1:] for row in DIRECTORIES], ids=[row[0] for row in DIRECTORIES]
+)
+def test_the_manifests_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: Mapping[str, str], manifests: list[str], notes: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in found.items():
+        path = Path("d") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    read, skipped = files(Path("d"))
+    assert [str(path.relative_to("d")) for path in read] == manifests
+    assert list(map(str, skipped)) == notes
+
+
+REFUSED: list[tuple[str, str, str]] = [
+    ("a URL", "https://example.com/a.yaml", "https://example.com/a.yaml: URLs are not read, only files: curl -fsSL https://example.com/a.yaml | noxu serve -"),
+    ("a missing file", "a.yaml", "a.yaml: no such file or directory"),
+    ("a kustomization", "kustomization.yaml", "kustomization.yaml: it is a kustomization: noxu serve -k ."),
+    ("an archive", "a.tgz", "a.tgz: it is an archive: unpack it, and name the files"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_a_named_file_is_refused_if_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    for existing in ("kustomization.yaml", "a.tgz"):
+        Path(existing).touch()
+    with pytest.raises(LoadError) as refused:
+        files(Path(name))
+    assert str(refused.value) == why
+
+
+def test_a_compressed_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml.gz"
+    path.write_bytes(gzip.compress(OBJECT.encode()))
+    assert content(path) == OBJECT.encode()
+    assert [document.name for document in read_paths([tmp_path, path])] == ["a", "a"]
+
+
+BROKEN = [
+    ("another format", b"kind: A", "Not a gzipped file (b'ki')"),
+    (
+        "an incomplete file",
+        gzip.compress(b"a" * 99)[:-9],
+        "Compressed file ended before the end-of-stream marker was reached",
+    ),
+    ("a file that is too large", gzip.compress(b"a" * 1001), "it has more than 1000 bytes when it is decompressed"),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
+def test_a_compressed_file_that_is_no_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes, why: str
+) -> None:
+    monkeypatch.setattr(manifest_files, "MAX_DECOMPRESSED", 1000)
+    path = tmp_path / "a.yaml.gz"
+    path.write_bytes(body)
+    [document] = read_paths([path])
+    assert document.error == why
+
+
+SKIPPED: list[tuple[str, str, str]] = [
+    ("neither an apiVersion nor a kind", "nameReference: []\n---\na: 1", "it has neither an apiVersion nor a kind"),
+    ("a list", "- a", "it has neither an apiVersion nor a kind"),
+    ("a transformer of kustomize", "apiVersion: builtin\nkind: LabelTransformer", "it is for kustomize"),
+    ("a component of kustomize", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component", "it is for kustomize"),
+    ("a patch of a CRD", f"{CRD}spec: {{conversion: {{strategy: None}}}}", "it is a patch of a CRD: its spec has none of group, names, scope, versions"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "why"), [row[1:] for row in SKIPPED], ids=[row[0] for row in SKIPPED])
+def test_a_file_of_a_directory_is_skipped_because_of_its_content(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, why: str
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    assert list(read_paths([tmp_path])) == []
+    assert caplog.messages == [f"{path}: skipped: {why}"]
+    assert list(read_paths([path])) != [], "a file that is named is read"
+
+
+NOT_SKIPPED = [
+    "kind: A",
+    "apiVersion: v1",
+    "a: [",
+    f"{OBJECT}---\na: 1",
+    f"{CRD}spec: {{group: g}}",
+    f"{CRD}spec: 3",
+    CRD,
+]
+
+
+@pytest.mark.parametrize("text", NOT_SKIPPED)
+def test_what_may_be_a_manifest_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    assert [each.error for each in read_paths([tmp_path])] == [each.error for each in read_paths([tmp_path / "a.yaml"])]
+    assert list(read_paths([tmp_path])) != []
+    assert caplog.messages == []
+
+
+def test_a_directory_without_a_manifest_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "README.md").touch()
+    assert list(read_paths([tmp_path])) == []
+    assert caplog.messages == [f"{tmp_path}: there is no manifest in this directory"]
+
+
+def test_an_archive_with_manifests_is_not_read_as_a_compressed_one(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.yaml.tar.gz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("a.yaml"), io.BytesIO())
+    assert files(tmp_path)[0] == []
