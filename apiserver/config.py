@@ -18,6 +18,10 @@ HTTPS_PORT: Final = 443
 DEFAULT_DATA: Final = Path(".noxu")
 DEFAULT_EVENT_TTL: Final = 3600.0  # seconds; upstream's
 JITTER: Final = 1.2  # of client-go: candidates for leader wait for up to this many times the retry period longer
+REQUEST_TIMEOUT: Final = 60.0  # seconds; upstream's --request-timeout
+MIN_REQUEST_TIMEOUT: Final = 1800  # seconds; upstream's --min-request-timeout
+MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
+MAX_MUTATING_IN_FLIGHT: Final = 200  # upstream's --max-mutating-requests-inflight
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 """Of tokens of service accounts."""
 
@@ -100,6 +104,25 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Requests:
+    """Limits on requests, and the web pages that may send them; the names are those of kube-apiserver's flags.
+
+    `timeout`: the seconds for a request that is not long-running. `min_timeout`: a watch lasts one to two times as long,
+    unless its client sets a duration. `max_in_flight`: requests that only read, `max_mutating_in_flight`: others that are
+    handled at the same time; 0: no limit. `cors_allowed_origins`: regular expressions, see security.cors.
+    """
+
+    timeout: float = REQUEST_TIMEOUT
+    min_timeout: float = MIN_REQUEST_TIMEOUT
+    max_in_flight: int = MAX_IN_FLIGHT
+    max_mutating_in_flight: int = MAX_MUTATING_IN_FLIGHT
+    cors_allowed_origins: tuple[str, ...] = ()
+
+
+DEFAULT_REQUESTS: Final = Requests()
+
+
+@dataclass(frozen=True, slots=True)
 class Tls:
     """HTTPS. Without files the server makes a CA and its own certificate.
 
@@ -162,6 +185,7 @@ class Config:
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
     `files` are loaded at the start, and what `kustomizations`, directories, are built to. `keep_going`: start without those
     of their objects that cannot be read or are refused.
+    `advertise_address`: the address of the server in the endpoints of the Service `kubernetes`; "": found out.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
     """
 
@@ -189,6 +213,8 @@ class Config:
     etcd: Etcd | None = None
     tls: Tls | None = None
     external_hostname: str = ""
+    advertise_address: str = ""
+    requests: Requests = DEFAULT_REQUESTS
     listen: tuple[str, ...] = ()
     exit_with_parent: bool = False
     cluster_signing_cert_file: Path | None = None

@@ -171,6 +171,7 @@ class Server:
         controllers = _controllers_of(self.config)
         self.listeners = self._closing.enter_context(listeners.opened(self.config))
         self.config = protected(self.config, on_loopback=self.listeners.on_loopback)
+        _check_names(self.config)
         authentication = _authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
         outgoing = WebhookClient({Service(*name): address for name, address in self.config.webhook_services})
@@ -212,9 +213,9 @@ class Server:
         await self._serve()
 
     async def _serve(self) -> None:
-        host = self.config.external_hostname or reachable(self.listeners.address)
-        authority = f"{f'[{host}]' if ':' in host else host}:{self.listeners.port}"
-        self.url = f"http://{authority}" if self.secured is None else f"https://{authority}"
+        scheme = "http" if self.secured is None else "https"
+        self.url = f"{scheme}://{self._authority(reachable(self.listeners.address))}"
+        authority = self._authority(self.config.advertise_address or reachable(self.listeners.address))
         plane = self.plane
         checks = checks_of(plane.store_health, plane.log_health, plane.all_controllers, lambda: self.is_stopping)
         documents = Documents(
@@ -237,15 +238,17 @@ class Server:
             plane.authorize,
         )
         keys_uri = self.config.authentication.service_account_jwks_uri
-        documents.openid = openid.documents(plane.tokens, self.url, keys_uri)
+        documents.openid = openid.documents(plane.tokens, f"{scheme}://{authority}", keys_uri)
         self.app = app = App(
             backend,
             documents,
+            own_names=[name.lower() for name in (self.config.host, self.config.external_hostname) if name],
             traces_=Traces() if self.listeners.on_loopback else None,
             authenticator=plane.authenticator,
             sinks=await self._sinks(),
             audit_log=await self._audit_log(),
             any_host=self.secured is not None,
+            limits=self.config.requests,
         )
         metrics.install(app, plane)
         requests = web_server.Server(app.handle, handler_cancellation=True)
@@ -327,10 +330,18 @@ class Server:
         self._handshakes = handshakes = Handshakes(app.handshake_errors)
         return partial(TlsConnection, connection, secured.tls.context, handshakes, app.incoming, app.connections)
 
+    def _authority(self, address: str) -> str:
+        """The host and port by which clients reach the server: its external name, or else the address."""
+        host = self.config.external_hostname or address
+        return f"{f'[{host}]' if ':' in host else host}:{self.listeners.port}"
+
     def _facts(self) -> Facts:
-        """What the server knows about itself. Its address is the one on which it listens, if that is a single one."""
+        """What the server knows about itself. Its address is the one on which it listens, unless --advertise-address says so."""
+        advertised = self.config.advertise_address
         address = self.listeners.address
-        if is_loopback(address) or address != reachable(address) or ":" in address:
+        if advertised:
+            address = "" if is_loopback(advertised) else advertised
+        elif is_loopback(address) or address != reachable(address) or ":" in address:
             address = listeners.host_address()
         return Facts(
             self.listeners.port, socket.gethostname(), self.identifiers.new_uid(), address, self.config.services
@@ -387,6 +398,19 @@ def elected(config: Config) -> LeaderElection | None:
     """How the server that runs the controllers is elected; None: this one runs them."""
     election = config.leader_election
     return election if election.enabled or (election.enabled is None and config.etcd is not None) else None
+
+
+def _check_names(config: Config) -> None:
+    """Check the names by which clients reach the server; TLS has checks of its own. Raises StartError."""
+    if config.external_hostname and config.tls is None:
+        from noxu.apiserver.server_tls import is_name  # rarely needed
+
+        if not is_name(config.external_hostname):
+            raise StartError(f"--external-hostname {config.external_hostname} is neither a DNS name nor an address")
+    if ":" in config.advertise_address:  # endpoints have the family of addresses of their service
+        raise StartError(
+            f'service IP family "{config.services}" must match public address family "{config.advertise_address}"'
+        )
 
 
 def _modes_of(config: Config) -> Sequence[str]:

@@ -87,11 +87,11 @@ def secure(config: Config, tls: Tls, own_names: Sequence[str]) -> Secured:
 
 def names_of(config: Config, own_names: Sequence[str]) -> tuple[str, ...]:
     """The names and addresses of the server, for its certificate. Raises TlsError."""
-    given = [name for name in (config.host, config.external_hostname) if name]
+    given = [name for name in (config.host, config.external_hostname, config.advertise_address) if name]
     for name in given:
-        if not _is_name(name):
+        if not is_name(name):
             raise TlsError(f"{name} is neither a DNS name nor an address, so no certificate can have it")
-    names = map(_normal, (*LOCAL, *SERVICE, *given, *filter(_is_name, own_names)))
+    names = map(_normal, (*LOCAL, *SERVICE, *given, *filter(is_name, own_names)))
     return tuple(dict.fromkeys(name for name in names if not _is_unspecified(name)))
 
 
@@ -124,7 +124,8 @@ def _is_unspecified(name: str) -> bool:
     return name in (str(ipaddress.IPv4Address(0)), str(ipaddress.IPv6Address(0)))
 
 
-def _is_name(name: str) -> bool:
+def is_name(name: str) -> bool:
+    """Whether a certificate can have it, and a URL: a DNS name or an address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -100,7 +100,7 @@ def authentication(options: argparse.Namespace) -> Authentication:
             "requestheader_group_headers",
             "requestheader_extra_headers_prefix",
         )
-        if (given := _items(getattr(options, name)))
+        if (given := values.items(getattr(options, name)))
     }
     return Authentication(
         anonymous_auth=options.anonymous_auth,
@@ -111,12 +111,7 @@ def authentication(options: argparse.Namespace) -> Authentication:
         service_account_lookup=options.service_account_lookup,
         service_account_max_token_expiration=options.service_account_max_token_expiration,
         service_account_jwks_uri=options.service_account_jwks_uri,
-        api_audiences=_items(options.api_audiences),
+        api_audiences=values.items(options.api_audiences),
         requestheader_client_ca_file=options.requestheader_client_ca_file,
         **headers,
     )
-
-
-def _items(texts: list[str]) -> tuple[str, ...]:
-    """The items of comma-separated lists."""
-    return tuple(item.strip() for text in texts for item in text.split(",") if item.strip())

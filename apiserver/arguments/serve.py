@@ -14,6 +14,7 @@ from noxu.apiserver.arguments import (
     etcd,
     leader_election,
     log,
+    requests,
     shared,
     signing,
     tls,
@@ -57,6 +58,13 @@ def add(command: argparse.ArgumentParser) -> None:
         default="",
         metavar="NAME",
         help="the name by which clients reach the server: in its certificate and in the kubeconfig",
+    )
+    command.add_argument(
+        "--advertise-address",
+        default="",
+        type=values.address,
+        metavar="ADDRESS",
+        help="the address of the server in the endpoints of the Service kubernetes (default: one of this host)",
     )
     storage = command.add_mutually_exclusive_group()
     storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
@@ -102,7 +110,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
     )
     shared.feature_gates(command)
-    for part in (etcd, leader_election, tls, authentication, authorization, signing, audit, log):
+    for part in (requests, etcd, leader_election, tls, authentication, authorization, signing, audit, log):
         part.add(command)
     command.add_argument(
         "-k",
@@ -156,6 +164,8 @@ def complete(options: argparse.Namespace) -> None:
         etcd=etcd.etcd(options),
         tls=tls.tls(options),
         external_hostname=options.external_hostname,
+        advertise_address=options.advertise_address,
+        requests=requests.requests(options),
         listen=tuple(options.listen),
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,

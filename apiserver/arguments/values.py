@@ -30,6 +30,24 @@ def count(text: str) -> int:
     return int(text)
 
 
+def items(texts: list[str]) -> tuple[str, ...]:
+    """The items of comma-separated lists."""
+    return tuple(item.strip() for text in texts for item in text.split(",") if item.strip())
+
+
+def address(text: str) -> str:
+    """An IP address; "" for none, and for the one that means all."""
+    if not text:
+        return ""
+    import ipaddress  # rarely given
+
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be an IP address") from None
+    return "" if found.is_unspecified else str(found)
+
+
 def place(text: str) -> str:
     from noxu.apiserver.listeners import parse  # rarely given
 

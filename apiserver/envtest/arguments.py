@@ -8,6 +8,7 @@ flag takes the next word as its value unless that is a flag.
 from __future__ import annotations
 
 import csv
+import ipaddress
 from collections import deque
 from typing import Final, NamedTuple
 
@@ -115,6 +116,8 @@ def _values(kind: Kind, text: str) -> list[str]:
             _check_integer(text)
         case "duration":
             parse_duration(text)
+        case "ip" if text:
+            return [_address(text)]
         case "strings":
             return _comma_separated(text)
     return [text]
@@ -127,6 +130,14 @@ def _check_integer(text: str) -> None:
         raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax") from None
     if number not in _INT64:
         raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
+
+
+def _address(text: str) -> str:
+    """An IP address in its shortest form."""
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        raise ValueError(f"failed to parse IP: {quote(text)}") from None
 
 
 def _comma_separated(text: str) -> list[str]:

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from noxu.apiserver import admission_plugins, authorization_modes, features
-from noxu.apiserver.config import DEFAULT_EVENT_TTL, Audit, Authentication, Config, Profile, Tls
+from noxu.apiserver.config import (
+    DEFAULT_EVENT_TTL,
+    DEFAULT_REQUESTS,
+    MIN_REQUEST_TIMEOUT,
+    Audit,
+    Authentication,
+    Config,
+    Profile,
+    Requests,
+    Tls,
+)
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.envtest import runtime_config
 from noxu.apiserver.envtest.arguments import Arguments
@@ -26,6 +36,7 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_CERT_DIR: Final = "/var/run/kubernetes"
 SMALLEST_NETWORK: Final = 8  # addresses
 MAX_PORT: Final = 65535
+_NO_ROOM: Final = "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive"
 _PORTS: Final = re.compile(r"(?P<first>\d+)(-(?P<last>\d+)|\+(?P<number>\d+))?")
 STOP_WITHIN: Final = 0.2  # seconds: envtest waits for the end after each suite
 
@@ -99,6 +110,8 @@ def configure(arguments: Arguments, environment: Mapping[str, str], found: DataD
         audit=_audit(arguments),
         authorization_modes=modes,
         external_hostname=arguments.last("external-hostname"),
+        advertise_address=_advertised(arguments),
+        requests=_requests(arguments),
         disabled=disabled,
         services=_services(arguments),
         node_ports=_node_ports(arguments),
@@ -152,6 +165,46 @@ def _authentication(arguments: Arguments) -> Authentication:
             arguments, "requestheader-extra-headers-prefix", default.requestheader_extra_headers_prefix
         ),
     )
+
+
+def _advertised(arguments: Arguments) -> str:
+    """The address of --advertise-address, "" if it is the one that means all."""
+    given = arguments.last("advertise-address")
+    return "" if given and ip_address(given).is_unspecified else given
+
+
+def _requests(arguments: Arguments) -> Requests:
+    """Raises Refused."""
+    default = DEFAULT_REQUESTS
+    found = Requests(
+        timeout=arguments.seconds("request-timeout", default.timeout),
+        min_timeout=arguments.number("min-request-timeout", MIN_REQUEST_TIMEOUT),
+        max_in_flight=arguments.number("max-requests-inflight", default.max_in_flight),
+        max_mutating_in_flight=arguments.number("max-mutating-requests-inflight", default.max_mutating_in_flight),
+        cors_allowed_origins=arguments.all("cors-allowed-origins"),
+    )
+    limits = {
+        "max-requests-inflight": found.max_in_flight,
+        "max-mutating-requests-inflight": found.max_mutating_in_flight,
+        "request-timeout": found.timeout,
+        "min-request-timeout": found.min_timeout,
+    }
+    faults = [f"--{name} can not be negative value" for name, value in limits.items() if value < 0]
+    if not found.max_in_flight and not found.max_mutating_in_flight and _has_flow_control(arguments):
+        faults.append(_NO_ROOM)
+    if found.cors_allowed_origins:
+        from noxu.apiserver.security import cors  # rarely given
+
+        try:
+            cors.check(found.cors_allowed_origins)
+        except ValueError as error:
+            faults.append(str(error))
+    _refuse(faults)
+    return found
+
+
+def _has_flow_control(arguments: Arguments) -> bool:
+    return arguments.is_set("enable-priority-and-fairness", default=True)
 
 
 def _audit(arguments: Arguments) -> Audit:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-Kind = Literal["bool", "int", "duration", "string", "strings", "stringArray"]
+Kind = Literal["bool", "int", "duration", "ip", "string", "strings", "stringArray"]
 """As pflag calls them. `strings` are separated by commas, and repeating the flag adds values; each use of a `stringArray`
 adds one value, whatever it contains. Of the others the last use counts."""
 
@@ -26,6 +26,7 @@ class Flag(NamedTuple):
 
 
 HONOURED: Final[dict[str, Flag]] = {
+    "advertise-address": Flag("ip", "the address in the endpoints of the service kubernetes (default: of this host)"),
     "anonymous-auth": Flag("bool", "whether requests without credentials are from system:anonymous (default true)"),
     "api-audiences": Flag("strings", "the audiences of tokens for this server (default: its issuers)"),
     "audit-log-compress": Flag("bool", "whether old audit logs are compressed"),
@@ -40,6 +41,7 @@ HONOURED: Final[dict[str, Flag]] = {
     "bind-address": Flag("string", "the address to listen on (default 127.0.0.1)"),
     "cert-dir": Flag("string", "the folder of apiserver.crt and apiserver.key, which are made if they are missing"),
     "client-ca-file": Flag("string", "the CAs of client certificates"),
+    "cors-allowed-origins": Flag("strings", "regular expressions of the origins of web pages that may use the server"),
     "disable-admission-plugins": Flag("strings", "admission plug-ins not to run"),
     "enable-admission-plugins": Flag("strings", "admission plug-ins to run in addition"),
     "etcd-prefix": Flag("string", "servers with the same prefix share their objects (default /registry)"),
@@ -47,6 +49,12 @@ HONOURED: Final[dict[str, Flag]] = {
     "event-ttl": Flag("duration", "the time for which Events are retained (default 1h0m0s)"),
     "external-hostname": Flag("string", "the name of this server in URLs that it writes"),
     "feature-gates": Flag("strings", "GATE=true or GATE=false; those of other features have no effect"),
+    "max-mutating-requests-inflight": Flag(
+        "int", "writes that are handled at the same time; 0: no limit (default 200)"
+    ),
+    "max-requests-inflight": Flag("int", "reads that are handled at the same time; 0: no limit (default 400)"),
+    "min-request-timeout": Flag("int", "the seconds of a watch without a timeout, at least (default 1800)"),
+    "request-timeout": Flag("duration", "the time for a request that is not a watch (default 1m0s)"),
     "requestheader-allowed-names": Flag("strings", "the names of proxies that set the user in headers; none: all"),
     "requestheader-client-ca-file": Flag("string", "the CAs of proxies that set the user in headers"),
     "requestheader-extra-headers-prefix": Flag("strings", "the prefixes of headers with extra fields of the user"),
@@ -84,15 +92,14 @@ _IGNORED: Final[dict[Kind, str]] = {
         audit-log-truncate-max-batch-size audit-log-truncate-max-event-size default-not-ready-toleration-seconds
         default-unreachable-toleration-seconds default-watch-cache-size delete-collection-workers
         http2-max-streams-per-connection kubelet-port kubelet-read-only-port kubernetes-service-node-port
-        lease-reuse-duration-seconds max-connection-bytes-per-sec max-mutating-requests-inflight
-        max-requests-inflight min-request-timeout v""",
+        lease-reuse-duration-seconds max-connection-bytes-per-sec v""",
     "duration": """
         audit-log-batch-max-wait etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
         etcd-healthcheck-timeout etcd-readycheck-timeout kubelet-timeout livez-grace-period log-flush-frequency
-        request-timeout shutdown-delay-duration shutdown-watch-termination-grace-period storage-initialization-timeout""",
+        shutdown-delay-duration shutdown-watch-termination-grace-period storage-initialization-timeout""",
     "string": """
-        admission-control-config-file advertise-address audit-log-batch-throttle-qps audit-log-version cloud-config cloud-provider
-        cors-allowed-origins debug-socket-path egress-selector-config-file encryption-provider-config
+        admission-control-config-file audit-log-batch-throttle-qps audit-log-version cloud-config cloud-provider
+        debug-socket-path egress-selector-config-file encryption-provider-config
         endpoint-reconciler-type etcd-cafile etcd-certfile etcd-keyfile goaway-chance
         kubelet-certificate-authority kubelet-client-certificate kubelet-client-key log-backtrace-at log-dir log-file
         log-file-max-size log-json-info-buffer-size log-text-info-buffer-size logging-format peer-advertise-ip

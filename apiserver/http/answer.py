@@ -17,12 +17,23 @@ NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
 
 @dataclass(slots=True)
 class Answer:
-    """`body` is the whole body, or its parts, or an iterator that makes its chunks while they are sent."""
+    """`body` is the whole body, or its parts, or an iterator that makes its chunks while they are sent.
+
+    `content_type` is "" if there is no body.
+    """
 
     body: bytes | tuple[Part, ...] | AsyncIterable[bytes]
     status: int = 200
     content_type: str = JSON
     headers: Headers = NOT_CACHED
+
+
+class Answered(Exception):
+    """A filter has the answer: later filters and the handler are not asked."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 def text_answer(text: str, status: int = 200, headers: Headers = ()) -> Answer:

@@ -16,10 +16,11 @@ from aiohttp import web_request, web_response
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.config import DEFAULT_REQUESTS, Requests
 from noxu.apiserver.containment import Contained, call_all
 from noxu.apiserver.crd import types as crd_types
 from noxu.apiserver.http import auditing, documents, filters, routing, traces
-from noxu.apiserver.http.answer import Answer, text_answer
+from noxu.apiserver.http.answer import Answer, Answered, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.http.incoming import Incoming
@@ -63,6 +64,7 @@ class App:
         audit_log: AuditLog | None = None,
         *,
         any_host: bool = False,
+        limits: Requests = DEFAULT_REQUESTS,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
 
@@ -73,7 +75,7 @@ class App:
         self.backend = backend
         self.documents = documents_
         self.traces = traces_
-        self.watches = Watches()
+        self.watches = Watches(limits.min_timeout)
         self.unsent = Unsent()
         self.incoming = Incoming()
         self.handshake_errors = Counter(
@@ -89,6 +91,7 @@ class App:
             traces=traces_,
             unsent=self.unsent,
             audit_log=audit_log,
+            limits=limits,
         )
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
         numbered = list(enumerate(self.filters))
@@ -131,6 +134,8 @@ class App:
                             await waiting
                     exchange.passed = len(self.filters)
                     answer = await self._route(exchange)
+                except Answered as answered:
+                    answer = answered.answer
                 except ApiError as error:
                     exchange.error = error.with_traceback(None)  # whose frames refer to the exchange: a cycle
                 except StoreError as failure:

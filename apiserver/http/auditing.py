@@ -17,6 +17,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http import negotiation
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.exchange import Exchange, Sink, attributes_of
+from noxu.apiserver.http.request import is_long_running
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security import audit
@@ -26,7 +27,6 @@ from noxu.apiserver.security.audit_policy import NO_USER
 from noxu.apiserver.values import Json, Object
 
 MAX_RECORDED_LIST: Final = 16 * 1024 * 1024  # bytes of an answer in chunks; longer ones have no responseObject
-_LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _STATUS: Final = b'{"kind":"Status"'
 _LONGEST_STATUS: Final = 64 * 1024  # bytes of an answer that may be a Status without being an error
 
@@ -63,7 +63,7 @@ def _complete(exchange: Exchange, record: Record) -> None:
     found = _annotations(exchange, record)
     if record.status is None:
         record.status = _status_of(exchange.error)
-    if is_long_running(exchange):
+    if is_long_running(exchange.info):  # these have the stage ResponseStarted
         record.started(exchange.code, exchange.now(), found)
     record.completed(exchange.code, exchange.now(), found, exchange.outcome.sent, panicked=exchange.panicked)
 
@@ -77,12 +77,6 @@ def _annotations(exchange: Exchange, record: Record) -> Object:
 def _status_of(error: ApiError | None) -> Object | None:
     """The Status that an error was answered with; None if it was plain text."""
     return error.status if error is not None and error.text is None else None
-
-
-def is_long_running(exchange: Exchange) -> bool:
-    """Whether a request has the stage ResponseStarted (kube-apiserver's BasicLongRunningRequestCheck)."""
-    info = exchange.info
-    return info.is_resource and (info.verb == "watch" or info.subresource in _LONG_SUBRESOURCES)
 
 
 # -- bodies and answers -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Origin            Host and Origin headers
     Deadline          when the request must be answered
     Warnings          warnings of handlers and later filters become headers
+    Cors              headers for web pages that may use the server, and preflights
     Authenticate      sets the user, or refuses bad credentials
     Audit             records the request, if there is an audit log
     Impersonate       sets another user, if the user may impersonate it
@@ -26,32 +27,32 @@ after Authorize. What observes requests and refuses none (metrics, an access log
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable
 from functools import lru_cache
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.api.hosts import is_loopback, split_host
+from noxu.apiserver.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.apiserver.http import auditing, framing, negotiation
+from noxu.apiserver.http.answer import Answer, Answered
 from noxu.apiserver.http.exchange import Exchange, attributes_of
 from noxu.apiserver.http.options import request_timeout
-from noxu.apiserver.http.request import parse_target
+from noxu.apiserver.http.request import is_long_running, parse_target
 from noxu.apiserver.http.traces import HEADER, Traces, is_requested
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.registry import access
 from noxu.apiserver.registry.access import User
-from noxu.apiserver.security import impersonation
+from noxu.apiserver.security import cors, impersonation
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.apiserver.security.authorization import NOSNIFF, refusal
-from noxu.apiserver.security.credentials import Credentials
+from noxu.apiserver.security.credentials import MASTERS, Credentials
 
-REQUEST_DEADLINE: Final = 60.0  # seconds; upstream's --request-timeout. Watches have their own
-MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
-MAX_MUTATING_IN_FLIGHT: Final = 200  # upstream's --max-mutating-requests-inflight
 MAX_CACHED_HOST: Final = 260  # characters: a DNS name and a port. Longer Host headers are not cached
-_READING: Final = frozenset({"get", "list", "watch", "head", ""})
+_READING: Final = frozenset({"get", "list", "watch"})
 
 
 class Filter:
@@ -87,14 +88,17 @@ class Origin(Filter):
     A development server on loopback without TLS is reachable from any web page through the browser of its user. So Host
     must be loopback (DNS rebinding), and so must an Origin: other programs of this machine, such as kubectl proxy, serve
     web pages and forward their requests. `own_names` are allowed besides loopback, as an Origin only under that Host.
-    A browser that calls a request cross-site is believed.
+    A browser that calls a request cross-site is believed. Pages of `allowed` origins may use the server, too.
 
     Over TLS (`any_host`) Host may be any name, as upstream: a certificate says which server this is. The rest applies: a
     browser may have a client certificate, and would send it for any web page.
     """
 
-    def __init__(self, own_names: frozenset[str], *, any_host: bool = False) -> None:
+    def __init__(
+        self, own_names: frozenset[str], allowed: cors.AllowedOrigins | None = None, *, any_host: bool = False
+    ) -> None:
         self._own_names = own_names
+        self._allowed = allowed
         self._any_host = any_host
 
     def enter(self, exchange: Exchange) -> None:
@@ -104,25 +108,48 @@ class Origin(Filter):
             if "Origin" not in headers and "Sec-Fetch-Site" not in headers:
                 return
             own_names |= {split_host(exchange.host)}
-        check_origin(exchange.host, headers.get("Origin"), own_names)
+        origin = headers.get("Origin")
+        if origin is not None and self._allowed is not None and origin in self._allowed:
+            check_origin(exchange.host, None, own_names)
+            return
+        check_origin(exchange.host, origin, own_names)
         if headers.get("Sec-Fetch-Site") == "cross-site":
             raise ApiError(403, "web pages of other sites may not use this server", "Forbidden")
 
 
 class Deadline(Filter):
-    """Set the deadline: REQUEST_DEADLINE, or less if the query has a `timeout=5s`. Watches and documents have none.
+    """Set the deadline: `timeout`, or less if the query has a `timeout=5s`. Long-running requests and documents have none.
 
     A `timeout` that is no duration is refused on every path, also on those that do not exist (upstream's
-    WithRequestDeadline); watches ignore it.
+    WithRequestDeadline); long-running requests ignore it.
     """
 
+    def __init__(self, timeout: float = REQUEST_TIMEOUT) -> None:
+        """`timeout` in seconds: upstream's --request-timeout."""
+        self._timeout = timeout
+
     def enter(self, exchange: Exchange) -> None:
-        if exchange.info.verb == "watch":
+        if is_long_running(exchange.info):
             return
         has_timeout = "timeout" in exchange.query
-        seconds = request_timeout(exchange.query, REQUEST_DEADLINE) if has_timeout else REQUEST_DEADLINE
+        seconds = request_timeout(exchange.query, self._timeout) if has_timeout else self._timeout
         if exchange.info.is_resource:
             exchange.deadline = exchange.received + seconds
+
+
+class Cors(Filter):
+    """Let web pages of allowed origins use the server. A preflight is answered here, before its user is asked for."""
+
+    def __init__(self, allowed: cors.AllowedOrigins) -> None:
+        self._allowed = allowed
+
+    def enter(self, exchange: Exchange) -> None:
+        origin = exchange.request.headers.get("Origin")
+        if not origin or origin not in self._allowed:
+            return
+        exchange.headers += [("Access-Control-Allow-Origin", origin), *cors.HEADERS]
+        if exchange.request.method == "OPTIONS":
+            raise Answered(Answer(b"", 204, ""))
 
 
 class Authenticate(Filter):
@@ -195,17 +222,22 @@ class Audit(Filter):
 
 
 class InFlight(Filter):
-    """Limit the requests that are handled or answered at the same time. Watches and health checks do not count.
+    """Limit the requests that are handled or answered at the same time (upstream's WithMaxInFlightLimit).
 
-    A busy server is healthy, so health checks are answered beyond the limit, too. Clients that do not read their answers
-    do not keep others out: one of them is disconnected for each request that is refused.
+    Long-running requests do not count, and system:masters are never refused. A busy server is healthy, so health checks are
+    answered beyond the limit, too. Clients that do not read their answers do not keep others out: one of them is disconnected
+    for each request that is refused.
     """
 
     def __init__(
-        self, unsent: Unsent, limit: int = MAX_IN_FLIGHT, mutating_limit: int = MAX_MUTATING_IN_FLIGHT
+        self,
+        unsent: Unsent,
+        limit: int = MAX_IN_FLIGHT,
+        mutating_limit: int = MAX_MUTATING_IN_FLIGHT,
     ) -> None:
+        """0: no limit."""
         self._unsent = unsent
-        self._limits = (limit, mutating_limit)
+        self._limits = (limit or sys.maxsize, mutating_limit or sys.maxsize)
         self._counts = [0, 0]  # reading, mutating
         self._second = 0.0
         self._highest = [[0, 0], [0, 0]]  # in the last second and in this one
@@ -214,7 +246,7 @@ class InFlight(Filter):
         kind = self._kind(exchange)
         if kind is None:
             return
-        if self._counts[kind] >= self._limits[kind]:
+        if self._counts[kind] >= self._limits[kind] and MASTERS not in exchange.user.groups:
             self._unsent.disconnect_stalled()
             error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
             error.text, error.retry_after = f"{error.message}\n", 1
@@ -242,10 +274,11 @@ class InFlight(Filter):
             self._counts[kind] -= 1
 
     def _kind(self, exchange: Exchange) -> int | None:
-        """The index of the request's limit; None if it does not count."""
-        if exchange.info.is_resource:
-            return None if exchange.info.verb == "watch" else int(exchange.info.verb not in _READING)
-        return None if exchange.path in _HEALTH else 0
+        """The index of the request's limit; None if it does not count. Requests for documents have their method as verb."""
+        info = exchange.info
+        if info.is_resource:
+            return None if is_long_running(info) else int(info.verb not in _READING)
+        return None if exchange.path in _HEALTH else int(exchange.request.method != "GET")
 
 
 _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
@@ -322,17 +355,20 @@ def chain(
     traces: Traces | None,
     unsent: Unsent,
     audit_log: AuditLog | None = None,
+    limits: Requests = DEFAULT_REQUESTS,
 ) -> tuple[Filter, ...]:
     """All filters, in order."""
+    allowed = cors.AllowedOrigins(limits.cors_allowed_origins) if limits.cors_allowed_origins else None
     return (
         Target(),
-        Origin(own_names, any_host=any_host),
-        Deadline(),
+        Origin(own_names, allowed, any_host=any_host),
+        Deadline(limits.timeout),
         Warnings(),
+        *((Cors(allowed),) if allowed is not None else ()),
         Authenticate(authenticator),
         *((Audit(audit_log),) if audit_log is not None else ()),
         Impersonate(authorize),
-        InFlight(unsent),
+        InFlight(unsent, limits.max_in_flight, limits.max_mutating_in_flight),
         Authorize(authorize),
         Tracing(traces),
         LargeRequestSlot(),

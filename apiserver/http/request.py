@@ -27,6 +27,7 @@ _VERBS: Final = {
 """By method: the verb without and with a name."""
 
 _BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
+_LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 Query = dict[str, list[str]]
@@ -149,6 +150,11 @@ def resource_info(method: str, path: str, query: Query) -> RequestInfo:
         verb = "watch"
     more = len(rest) > 3
     return RequestInfo(True, verb, group, version, resource, namespace, name, subresource, in_namespace, watching, more)
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """Whether a request may last as long as its client likes (kube-apiserver's BasicLongRunningRequestCheck)."""
+    return info.verb == "watch" or info.subresource in _LONG_SUBRESOURCES
 
 
 def selected_name(selector: str) -> str:

@@ -33,7 +33,8 @@ def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
     """The headers of every answer, and those that filters have added."""
     headers = CIMultiDict(exchange.headers)
     headers["Server"] = SERVER
-    headers["Content-Type"] = content_type
+    if content_type:
+        headers["Content-Type"] = content_type
     headers["Audit-Id"] = exchange.id
     return headers
 

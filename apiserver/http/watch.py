@@ -37,7 +37,6 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 from noxu.storage.types import Compacted, Corrupt, Event, Prefix, Revision
 
-MIN_TIMEOUT: Final = 1800.0  # seconds; a watch without timeoutSeconds lasts one to two times this
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
 BOOKMARK_AFTER_INITIAL: Final = 0.5
@@ -438,9 +437,9 @@ def start_revision(options: ListOptions) -> Revision:
     return parse_revision(options.resource_version, errors.plain_error)
 
 
-def lifetime(timeout: int | None, random_share: Callable[[], float] = _RANDOM.random) -> float:
-    """The duration of a watch in seconds: as requested, or random, so that clients do not reconnect simultaneously."""
-    return float(timeout) if timeout else MIN_TIMEOUT * (1 + random_share())
+def lifetime(timeout: int | None, minimum: float, random_share: Callable[[], float] = _RANDOM.random) -> float:
+    """The duration of a watch in seconds: as requested, or one to two times the minimum, so that clients do not reconnect simultaneously."""
+    return float(timeout) if timeout else minimum * (1 + random_share())
 
 
 def too_old(revision: Revision, oldest: Revision) -> ApiError:

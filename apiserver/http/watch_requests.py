@@ -12,6 +12,7 @@ from aiohttp.web_ws import WebSocketResponse
 from multidict import CIMultiDict
 
 from noxu.apiserver.api import errors
+from noxu.apiserver.config import MIN_REQUEST_TIMEOUT
 from noxu.apiserver.http import auditing, handlers, negotiation, responses, watch, websocket
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.connection import allow_unsent, reset
@@ -28,7 +29,9 @@ from noxu.storage.types import Revision
 class Watches:
     """The watches of one server."""
 
-    def __init__(self) -> None:
+    def __init__(self, min_timeout: float = MIN_REQUEST_TIMEOUT) -> None:
+        """`min_timeout` in seconds: upstream's --min-request-timeout."""
+        self._min_timeout = min_timeout
         self._streams: dict[watch.Stream, Exchange] = {}
         self.quota = WatchQuota()
         self.metrics = WatchMetrics()
@@ -97,9 +100,9 @@ class Watches:
         try:
             if upgrade:
                 async with _until_closed(socket, stream):
-                    await stream.run(options, watch.lifetime(options.timeout))
+                    await stream.run(options, watch.lifetime(options.timeout, self._min_timeout))
             else:
-                await stream.run(options, watch.lifetime(options.timeout))
+                await stream.run(options, watch.lifetime(options.timeout, self._min_timeout))
         except (ConnectionError, asyncio.CancelledError):
             response.force_close()
             if request.transport is not None:

@@ -16,7 +16,9 @@ from noxu.apiserver.registry.resource import Resource
 
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
-ADMINISTRATOR: Final = User("kubernetes-admin", groups=("system:masters",))
+MASTERS: Final = "system:masters"
+"""The group that may do everything."""
+ADMINISTRATOR: Final = User("kubernetes-admin", groups=(MASTERS,))
 """The user of the kubeconfig."""
 INVALID_TOKEN: Final = "invalid bearer token"  # noqa: S105 - upstream's message
 

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
+from noxu.apiserver.config import Requests
 from noxu.apiserver.http.filters import chain
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.security.audit_log import AuditLog
@@ -64,7 +65,13 @@ def test_the_architecture_shows_the_filters_in_order() -> None:
     shown = max(re.findall(r"\w+(?:\s+→ \w+)+", diagram), key=len)
     audit_log = AuditLog(EVERYTHING, Lines())
     filters = chain(
-        own_names=frozenset(), authenticator=None, authorize=None, traces=None, unsent=Unsent(), audit_log=audit_log
+        own_names=frozenset(),
+        authenticator=None,
+        authorize=None,
+        traces=None,
+        unsent=Unsent(),
+        audit_log=audit_log,
+        limits=Requests(cors_allowed_origins=("^https://app$",)),
     )
     assert re.findall(r"\w+", shown) == [type(step).__name__ for step in filters]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import Config
+from noxu.apiserver.config import Config, Requests
 from noxu.apiserver.envtest import configuration
 from noxu.apiserver.envtest.arguments import Arguments, parse
 from noxu.apiserver.envtest.configuration import Refused, configure
@@ -125,3 +125,49 @@ def test_all_reasons_are_told_at_once() -> None:
         "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set, "
         "service-account-signing-key-file and service-account-issuer are required flags]"
     )
+
+
+LIMITS: dict[str, tuple[list[str], Requests]] = {
+    "the defaults": ([], Requests()),
+    "a timeout": (["--request-timeout=5s"], Requests(timeout=5.0)),
+    "the minimum of watches": (["--min-request-timeout=60"], Requests(min_timeout=60)),
+    "requests in flight": (["--max-requests-inflight=0", "--max-mutating-requests-inflight=3"],
+                           Requests(max_in_flight=0, max_mutating_in_flight=3)),
+    "origins": (["--cors-allowed-origins=^a$,//b:", "--cors-allowed-origins=//c$"],
+                Requests(cors_allowed_origins=("^a$", "//b:", "//c$"))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "expected"), LIMITS.values(), ids=LIMITS)
+def test_limits_on_requests(words: list[str], expected: Requests) -> None:
+    assert configured(*words).requests == expected
+
+
+ADVERTISED = {"192.0.2.9": "192.0.2.9", "0.0.0.0": "", "2001:DB8::0:1": "2001:db8::1", "": ""}
+
+
+@pytest.mark.parametrize(("text", "address"), ADVERTISED.items(), ids=ADVERTISED)
+def test_the_advertised_address(text: str, address: str) -> None:
+    assert configured(f"--advertise-address={text}").advertise_address == address
+
+
+FAULTY: dict[str, tuple[list[str], str]] = {
+    "negative limits": (["--request-timeout=-1s", "--max-requests-inflight=-1"],
+                        "[--max-requests-inflight can not be negative value, --request-timeout can not be negative value]"),
+    "no room for any request": (["--max-requests-inflight=0", "--max-mutating-requests-inflight=0"],
+                                "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive"),
+    "an open expression": (["--cors-allowed-origins=example.com"],
+                           "--cors-allowed-origins has an invalid regular expression: regular expression does not pin to start/end of host in the origin header"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), FAULTY.values(), ids=FAULTY)
+def test_faulty_limits_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        configured(*words)
+    assert str(refused.value) == message
+
+
+def test_without_priority_and_fairness_there_may_be_no_limits() -> None:
+    words = ["--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--enable-priority-and-fairness=false"]
+    assert configured(*words).requests == Requests(max_in_flight=0, max_mutating_in_flight=0)

@@ -56,8 +56,17 @@ class Target:
         self.host, self.port, self.tls = parts.hostname, parts.port, tls
 
     @classmethod
+    def by_client(cls, noxu: Noxu) -> Target:
+        """A running server, whose client is not its administrator."""
+        user = noxu.user("client")
+        if user.certificate_authority is None or user.certificate is None or user.key is None:
+            return cls(noxu.url)
+        identity = Identity(user.certificate.read_bytes(), user.key.read_bytes())
+        return cls(noxu.url, client_context(user.certificate_authority.read_bytes(), identity))
+
+    @classmethod
     def of(cls, noxu: Noxu) -> Target:
-        """A running server, with or without TLS."""
+        """A running server, with or without TLS. Over TLS the client is its administrator."""
         access = noxu._server.access()
         if not access.certificate_authority:
             return cls(noxu.url)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from noxu.apiserver import config
 from noxu.apiserver.api import errors
 from noxu.apiserver.http import body, connection, filters, routing, unsent
 from noxu.apiserver.http.unsent import Unsent
@@ -45,7 +46,7 @@ def noxu(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Noxu]:
 
 @pytest.fixture
 def target(noxu: Noxu) -> Target:
-    return Target.of(noxu)
+    return Target.by_client(noxu)
 
 
 # -- slow clients (R12). The tests shorten upstream's deadlines and check that no connection is closed early. A busy
@@ -62,7 +63,7 @@ def seconds_until_closed(connection: socket.socket) -> float:
 
 def test_the_deadlines_are_upstreams() -> None:
     assert (connection.HEAD_DEADLINE, connection.IDLE_DEADLINE) == (32, 90)
-    assert (body.BODY_DEADLINE, filters.REQUEST_DEADLINE) == (60, 60)
+    assert (body.BODY_DEADLINE, config.REQUEST_TIMEOUT) == (60, 60)
 
 
 HALF = {
@@ -295,7 +296,7 @@ def test_a_long_selector_is_accepted(target: Target) -> None:
 
 
 def test_the_limits_are_upstreams() -> None:
-    assert (filters.MAX_IN_FLIGHT, filters.MAX_MUTATING_IN_FLIGHT) == (400, 200)
+    assert (config.MAX_IN_FLIGHT, config.MAX_MUTATING_IN_FLIGHT) == (400, 200)
 
 
 @contextlib.contextmanager
@@ -315,7 +316,7 @@ def test_writes_beyond_the_limit_are_refused_and_may_be_retried(target: Target) 
         answer = target.send("POST", MAPS, MAP)
         return answer if answer.status == 429 else None
 
-    with in_flight(target, filters.MAX_MUTATING_IN_FLIGHT, ENDLESS_WRITE):
+    with in_flight(target, config.MAX_MUTATING_IN_FLIGHT, ENDLESS_WRITE):
         answer = eventually(refused)
         assert answer is not None
         assert answer.body == b"Too many requests, please try again later.\n"

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.http import watch
 from noxu.apiserver.testing.handle import Noxu
 from tests.hostile.raw_http import GROUP, JSON, Reply, Target, custom_resource, definition, parse_answer, path_of
 
@@ -36,8 +35,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         custom_resource("Drop", "secret", {"text": CANARY}) | {"metadata": {"name": "secret", "namespace": "other"}},
         custom_resource("Lake", "a", {"text": CANARY, "replicas": 1}),
     ]
-    with pytest.MonkeyPatch.context() as patched, Noxu(tmp_path_factory.mktemp("paths"), loaded) as noxu:
-        patched.setattr(watch, "MIN_TIMEOUT", 0.1)  # a random query may start a watch, which ends by itself only then
+    with Noxu(tmp_path_factory.mktemp("paths"), loaded) as noxu:
+        noxu._server.app.watches._min_timeout = 0.1  # a random query may start a watch, which ends by itself only then
         yield Target(noxu.url)
 
 

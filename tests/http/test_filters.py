@@ -11,11 +11,14 @@ from aiohttp.test_utils import make_mocked_request
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.config import Requests
 from noxu.apiserver.http import filters
+from noxu.apiserver.http.answer import Answered
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.filters import (
     Authenticate,
     Authorize,
+    Cors,
     Deadline,
     Filter,
     InFlight,
@@ -30,6 +33,7 @@ from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.audit_policy import EVERYTHING
+from noxu.apiserver.security.cors import AllowedOrigins
 from noxu.apiserver.security.credentials import Credentials
 from tests.http.exchanges import MAPS
 from tests.security.lines import Lines
@@ -58,6 +62,7 @@ def chain(**parts: Any) -> tuple[Filter, ...]:
         "traces": None,
         "unsent": Unsent(),
         "audit_log": AuditLog(EVERYTHING, Lines()),
+        "limits": Requests(cors_allowed_origins=("^https://app$",)),
     }
     return filters.chain(**defaults | parts)
 
@@ -73,7 +78,7 @@ def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
 
 def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
-        "Target", "Origin", "Deadline", "Warnings", "Authenticate", "Audit", "Impersonate", "InFlight", "Authorize",
+        "Target", "Origin", "Deadline", "Warnings", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Authorize",
         "Tracing",
         "LargeRequestSlot",
     ]  # fmt: skip
@@ -81,6 +86,10 @@ def test_the_order_is_upstreams() -> None:
 
 def test_without_an_audit_log_there_is_no_filter_for_it() -> None:
     assert "Audit" not in [type(filter_).__name__ for filter_ in chain(audit_log=None)]
+
+
+def test_without_allowed_origins_there_is_no_filter_for_them() -> None:
+    assert "Cors" not in [type(filter_).__name__ for filter_ in chain(limits=Requests())]
 
 
 def test_the_docstring_lists_the_filters_in_their_order() -> None:
@@ -107,7 +116,7 @@ def test_an_earlier_refusal_hides_the_later_ones() -> None:
         refused = refusal(filter_, exchange)
         found.append((type(filter_).__name__, refused[0] if refused else 0))
     assert found == [
-        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Warnings", 0), ("Authenticate", 401), ("Impersonate", 400),
+        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Warnings", 0), ("Cors", 0), ("Authenticate", 401), ("Impersonate", 400),
         ("InFlight", 0),
         ("Authorize", 403), ("Tracing", 400), ("LargeRequestSlot", 0),
     ]  # fmt: skip
@@ -317,6 +326,48 @@ def test_the_authorizer_sees_the_user_and_the_request(
     assert refusal(Authorize(allow_everything), exchange) is None
 
 
+# -- Cors -------------------------------------------------------------------------------------------------------------
+
+PAGES = AllowedOrigins(["^https://app\\.example\\.com$"])
+PAGE = "https://app.example.com"
+CORS_HEADERS = [
+    ("Access-Control-Allow-Origin", PAGE),
+    ("Access-Control-Allow-Methods", "POST, GET, OPTIONS, PUT, DELETE, PATCH"),
+    ("Access-Control-Allow-Headers",
+     "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since"),
+    ("Access-Control-Expose-Headers", "Date"),
+    ("Access-Control-Allow-Credentials", "true"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [(None, []), ("", []), ("https://evil.example", []), (PAGE, CORS_HEADERS)],
+    ids=["no page", "an empty origin", "another page", "an allowed page"],
+)
+def test_the_headers_for(origin: str | None, expected: list[tuple[str, str]]) -> None:
+    exchange = parsed(**({} if origin is None else {"Origin": origin}))
+    assert refusal(Cors(PAGES), exchange) is None
+    assert exchange.headers == expected
+
+
+def test_a_preflight_is_answered_before_its_user_is_known() -> None:
+    exchange = parsed("OPTIONS", Origin=PAGE)
+    with pytest.raises(Answered) as answered:
+        Cors(PAGES).enter(exchange)
+    assert (answered.value.answer.status, answered.value.answer.body, exchange.headers) == (204, b"", CORS_HEADERS)
+    assert refusal(Cors(PAGES), parsed("OPTIONS", Origin="https://evil.example")) is None
+
+
+@pytest.mark.parametrize("any_host", [False, True], ids=["without TLS", "over TLS"])
+def test_an_allowed_page_passes_the_check_of_origins_under_our_name_only(any_host: bool) -> None:
+    origin = Origin(frozenset(), PAGES, any_host=any_host)
+    assert refusal(origin, parsed(Host="127.0.0.1", Origin=PAGE, Sec_Fetch_Site="cross-site")) is None
+    assert refusal(origin, parsed(Host="127.0.0.1", Origin="https://evil.example")) is not None
+    rebound = refusal(origin, parsed(Host="evil.example", Origin=PAGE))
+    assert (rebound is None) == any_host
+
+
 # -- InFlight ---------------------------------------------------------------------------------------------------------
 
 READ, WRITE, FREE = "read", "write", "free"
@@ -325,14 +376,16 @@ KINDS: list[tuple[str, str, str, str]] = [
     ("an object", "GET", f"{MAPS}/a", READ),
     ("a document", "GET", "/version", READ),
     ("OpenAPI", "GET", "/openapi/v2", READ),
-    ("a document by POST", "POST", "/version", READ),
-    ("a verb without meaning", "OPTIONS", MAPS, READ),
+    ("a document by POST", "POST", "/version", WRITE),
+    ("a verb without meaning", "OPTIONS", MAPS, WRITE),
     ("a create", "POST", MAPS, WRITE),
     ("an update", "PUT", f"{MAPS}/a", WRITE),
     ("a patch", "PATCH", f"{MAPS}/a", WRITE),
     ("a delete", "DELETE", f"{MAPS}/a", WRITE),
     ("a delete of all", "DELETE", MAPS, WRITE),
     ("a watch", "GET", f"{MAPS}?watch=1", FREE),
+    ("a log", "GET", "/api/v1/namespaces/default/pods/a/log", FREE),
+    ("a connection to a pod", "POST", "/api/v1/namespaces/default/pods/a/exec", FREE),
     ("a health check", "GET", "/readyz", FREE),
     ("the check of one part", "GET", "/readyz/ping", READ),
 ]
@@ -356,8 +409,30 @@ def test_the_limit_of(method: str, target: str, kind: str) -> None:
         assert refusal(in_flight, second) is None
 
 
-def test_the_limits_are_upstreams() -> None:
-    assert (filters.MAX_IN_FLIGHT, filters.MAX_MUTATING_IN_FLIGHT) == (400, 200)
+def test_there_may_be_no_limit() -> None:
+    in_flight = InFlight(Unsent(), 0, 0)
+    for method in ("GET", "POST"):
+        assert [refusal(in_flight, parsed(method)) for _ in range(1000)] == [None] * 1000
+
+
+def test_masters_are_never_refused_and_release_what_they_took() -> None:
+    in_flight = InFlight(Unsent(), 1, 1)
+    exchanges = [parsed() for _ in range(3)]
+    for exchange in exchanges:
+        exchange.user = User("admin", groups=("system:masters", "system:authenticated"))
+        assert refusal(in_flight, exchange) is None
+    assert refusal(in_flight, parsed()) == (429, "Too many requests, please try again later.\n")
+    for exchange in exchanges:
+        in_flight.finish(exchange)
+    assert refusal(in_flight, parsed()) is None
+
+
+def test_who_acts_as_another_user_has_the_limits_of_that_user() -> None:
+    in_flight = InFlight(Unsent(), 1, 1)
+    assert refusal(in_flight, parsed()) is None
+    exchange = parsed()
+    exchange.impersonator, exchange.user = User("admin", groups=("system:masters",)), User("bob")
+    assert refusal(in_flight, exchange) is not None
 
 
 def test_for_each_refused_request_a_client_that_does_not_read_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,8 +447,10 @@ def test_for_each_refused_request_a_client_that_does_not_read_is_disconnected(mo
 
 
 def test_a_refused_client_may_try_again_after_a_second() -> None:
+    in_flight = InFlight(Unsent(), 1, 1)
+    in_flight.enter(parsed())
     with pytest.raises(ApiError) as caught:
-        InFlight(Unsent(), 0, 0).enter(parsed())
+        in_flight.enter(parsed())
     assert (caught.value.retry_after, caught.value.reason) == (1, "TooManyRequests")
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from noxu.apiserver.http import watch
-from noxu.apiserver.http.watch import MIN_TIMEOUT, lifetime
+from noxu.apiserver.http.watch import lifetime
 from tests.http.conftest import GROUP, THINGS, Things
 
 LIST_ONLY = "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"
@@ -58,9 +58,9 @@ def test_what_a_stream_begins_with(
 def test_a_watch_without_timeout_lasts_for_a_random_time_and_leaves_the_random_module_alone() -> None:
     random.seed(1)
     before = random.getstate()
-    lifetimes = {lifetime(None) for _ in range(20)}
+    lifetimes = {lifetime(None, 1800) for _ in range(20)}
     assert len(lifetimes) > 1
-    assert all(MIN_TIMEOUT <= each < 2 * MIN_TIMEOUT for each in lifetimes)
+    assert all(1800 <= each < 3600 for each in lifetimes)
     assert random.getstate() == before, "Programs that run the server in-process seed this generator."
 
 
