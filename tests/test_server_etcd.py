@@ -15,6 +15,7 @@ import pytest
 
 from noxu.apiserver.config import Config, Etcd
 from noxu.apiserver.server import Server
+from noxu.storage.types import Prefix
 from tests import etcd_server
 from tests.etcd_server import EtcdServer
 from tests.timing import eventually_async, hang_guard
@@ -74,7 +75,10 @@ async def both(etcd: EtcdServer) -> AsyncIterator[Clients]:
     prefix = f"/registry/{uuid4()}"
     async with contextlib.AsyncExitStack() as stack:
         options = Etcd((etcd.url,), prefix)
-        servers = [await stack.enter_async_context(Server(Config(port=0, etcd=options))) for _ in range(2)]
+        servers = [
+            await stack.enter_async_context(Server(Config(port=0, etcd=options, services="10.0.0.0/28")))
+            for _ in range(2)
+        ]
         session = await stack.enter_async_context(aiohttp.ClientSession())
         yield Clients(servers, session, prefix)
 
@@ -207,6 +211,54 @@ async def test_one_server_runs_the_controllers_and_the_other_one_when_it_has_sto
     metrics = (await both.ask(1, "GET", "/metrics"))[1]
     assert 'leader_election_master_status{name="kube-controller-manager"} 1.0\n' in metrics
     assert (await both.ask(1, "GET", "/readyz"))[0] == 200
+
+
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
+
+
+async def test_services_of_both_servers_have_different_addresses(both: Clients) -> None:
+    """The range has 14 addresses, of which the Service kubernetes has one."""
+    answers = await asyncio.gather(*(both.ask(n % 2, "POST", SERVICES, service(f"s{n}")) for n in range(13)))
+    assert [code for code, _ in answers] == [201] * 13
+    assert {answer["spec"]["clusterIP"] for _, answer in answers} == {f"10.0.0.{n}" for n in range(2, 15)}
+    code, status = await both.ask(0, "POST", SERVICES, service("more"))
+    assert (code, status["message"].rpartition(": ")[2]) == (500, "range is full")
+    await eventually_async(lambda: has_no_claims(both))
+
+
+async def test_a_node_port_that_both_servers_are_asked_for_is_given_once(both: Clients) -> None:
+    spec: Any = {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30_080}]}
+    answers = await asyncio.gather(*(both.ask(n % 2, "POST", SERVICES, service(f"s{n}", **spec)) for n in range(6)))
+    assert sorted(code for code, _ in answers) == [201] + [422] * 5
+    messages = {status["message"].rpartition(": ")[2] for code, status in answers if code == 422}
+    assert messages == {"provided port is already allocated"}
+    await eventually_async(lambda: has_no_claims(both))
+
+
+async def has_no_claims(clients: Clients) -> bool:
+    store = clients.servers[0].plane.store
+    return not any([await store.count(Prefix(name)) for name in ("ranges/serviceips", "ranges/servicenodeports")])
+
+
+async def test_a_quota_limits_the_objects_of_both_servers_together(both: Clients) -> None:
+    path = "/api/v1/namespaces/default"
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"count/secrets": "5"}}}
+    assert (await both.ask(0, "POST", f"{path}/resourcequotas", quota))[0] == 201
+    await eventually_async(lambda: is_counted(both, f"{path}/resourcequotas/q"))
+    answers = await asyncio.gather(
+        *(both.ask(n % 2, "POST", f"{path}/secrets", {"metadata": {"name": f"s{n}"}}) for n in range(12))
+    )
+    assert sorted(code for code, _ in answers) == [201] * 5 + [403] * 7
+    assert (await both.ask(1, "GET", f"{path}/resourcequotas/q"))[1]["status"]["used"] == {"count/secrets": "5"}
+
+
+async def is_counted(clients: Clients, path: str) -> bool:
+    found = [await clients.ask(which, "GET", path) for which in range(2)]
+    return all("count/secrets" in value.get("status", {}).get("used", {}) for _, value in found)
 
 
 async def holder_changed(clients: Clients, lease: str, before: str) -> bool:

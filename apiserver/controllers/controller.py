@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
-from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers.queue import LONGEST_DELAY, WorkQueue
@@ -214,6 +214,14 @@ class Reconciler(ABC, Generic[K]):
             except TimeoutError:
                 return
         await self.queue.idle(key)
+
+    async def observed(self) -> None:
+        """Return when all changes that the cache has are observed. Raises ApiError if that takes too long."""
+        try:
+            async with asyncio.timeout(SETTLE_WITHIN):
+                await self._synchronised.wait()
+        except TimeoutError:
+            raise internal_error(self.sync_fault()) from None
 
     def sync_fault(self) -> str:
         """Why it does not follow its objects, and what to do; empty if it does.

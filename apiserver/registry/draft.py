@@ -52,10 +52,22 @@ class Action(Enum):
     CONNECT = auto()
 
 
-Allocate: TypeAlias = Callable[["Object", "Object | None", Key], Callable[[], None]]
-"""(new, old, key): set the fields of an object whose values must be unique, such as addresses, and reserve them.
+class Reservation(Protocol):
+    """What a write has chosen: values that must be unique, such as addresses."""
 
-The result ends the reservation. It is called in any thread. Raises ApiError.
+    def claim(self) -> Awaitable[None] | None:
+        """Ensure that no other server stores them. None: that is certain. Raises Claimed, ApiError, StoreError."""
+        ...
+
+    def end(self, *, is_certain: bool) -> None:
+        """The write has ended. `is_certain`: its object will not be stored later."""
+        ...
+
+
+Allocate: TypeAlias = Callable[["Object", "Object | None", Key], Reservation]
+"""(new, old, key): set the fields of an object whose values must be unique, and reserve them.
+
+It is called in any thread. Raises ApiError.
 """
 
 
@@ -351,8 +363,8 @@ class Draft:
     """The configuration of server-side apply. Each attempt decodes it again, because the merged object contains its parts."""
     scale: Object | None = None
     """The new Scale of a write to /scale, for mutating admission."""
-    reservation: Callable[[], None] | None = None
-    """Ends the reservation of what was allocated for the object; the driver calls it when the write has ended."""
+    reservation: Reservation | None = None
+    """What was allocated for the object; the driver ends it when the write has ended."""
     admission_state: object = None
     """State of the admission chain between mutation and validation."""
 

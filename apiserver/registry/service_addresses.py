@@ -1,7 +1,8 @@
 """The addresses and node ports of services: which are allocated, and which a new service gets.
 
 Upstream keeps them in objects of their own; here they follow from the stored services. Two writes at the same time must not
-get the same address, so what a write has chosen is reserved until its service is stored, or has been refused.
+get the same address, so what a write has chosen is reserved until its service is stored, or has been refused. Where several servers
+share a store, it is claimed, too (claims.py).
 
 An address is taken at random from the upper part of the range, and from the rest if that is full: clients that choose
 addresses themselves choose low ones (KEP-3070). A /24 has its first 16 addresses in the lower part, a /16 its first 256.
@@ -13,7 +14,7 @@ import ipaddress
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api import errors, field
@@ -48,6 +49,24 @@ def allocated(service: Object) -> Allocated:
     return Allocated(frozenset(addresses), frozenset(ports))
 
 
+class Reservation:
+    """What a write has chosen. Calling it ends the reservation."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @property
+    def chosen(self) -> Allocated:
+        return self._pool.held_by(self)
+
+    def is_contested(self) -> bool:
+        """Whether a stored service has some of it, too."""
+        return self._pool.is_contested(self)
+
+    def __call__(self) -> None:
+        self._pool.hold(self, NOTHING)
+
+
 class Pool:
     """The addresses and node ports of a cluster. Its methods may be called in several threads."""
 
@@ -76,15 +95,27 @@ class Pool:
             self._owners[owner] = what
             self._taken.update((*what.addresses, *what.ports))
 
+    def held_by(self, owner: Hashable) -> Allocated:
+        """What an owner has."""
+        with self._lock:
+            return self._owners.get(owner, NOTHING)
+
+    def is_contested(self, owner: Hashable) -> bool:
+        """Whether another owner has some of what an owner has."""
+        with self._lock:
+            own = self._owners.get(owner, NOTHING)
+            taken: tuple[str | int, ...] = (*own.addresses, *own.ports)
+            return any(self._taken[each] > 1 for each in taken)
+
     def owners(self) -> set[Hashable]:
         return set(self._owners)
 
-    def allocate(self, new: Object, old: Object | None, owner: Hashable) -> Callable[[], None]:
+    def allocate(self, new: Object, old: Object | None, owner: Hashable) -> Reservation:
         """Complete the addresses and ports of a service that is being written, and reserve them. Raises ApiError.
 
-        `owner` has what the stored service has. Returns the function that ends the reservation.
+        `owner` has what the stored service has.
         """
-        ticket = object()
+        ticket = Reservation(self)
         with self._lock:
             own = self._owners.get(owner, NOTHING) if old is not None else NOTHING
             try:
@@ -94,7 +125,7 @@ class Pool:
                 self._hold(ticket, NOTHING)
                 raise
 
-        return lambda: self.hold(ticket, NOTHING)
+        return ticket
 
     # -- addresses
 

@@ -33,6 +33,7 @@ from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.access import Attributes
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
+from noxu.apiserver.registry.claims import Claimed
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
 from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
 from noxu.apiserver.registry.draft import Action, Draft, Written
@@ -593,10 +594,25 @@ def allocate(draft: Draft) -> None:
         )
 
 
-def release(draft: Draft) -> None:
-    """End the reservation of what `allocate` took."""
+def claim(draft: Draft) -> Awaitable[None] | None:
+    """Claim what `allocate` took, where several servers share the store."""
+    if draft.reservation is None or _is_dry_run(draft):
+        return None
+    claiming = draft.reservation.claim()
+    return None if claiming is None else _claimed(claiming)
+
+
+async def _claimed(claiming: Awaitable[None]) -> None:
+    try:
+        await claiming
+    except Claimed:
+        raise Superseded from None
+
+
+def release(draft: Draft, *, is_certain: bool = True) -> None:
+    """End the reservation of what `allocate` took. `is_certain`: the object will not be stored later."""
     if draft.reservation is not None:
-        draft.reservation()
+        draft.reservation.end(is_certain=is_certain)
         draft.reservation = None
 
 

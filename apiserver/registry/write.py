@@ -1,7 +1,7 @@
 """The stages of each kind of write in order, and the driver that runs them. No other module defines an order of stages.
 
     read → decode → PRUNE → refuse unknown fields → address → default → find → own → MUTATE → PRUNE → default → guard
-         → lock → identify → prepare → allocate → validate → authorize creation → VALIDATE → encode → persist → settle
+         → lock → identify → prepare → allocate → validate → authorize creation → VALIDATE → encode → claim → persist → settle
 
 Each action is a tuple of the same stages (`registry.stages`), here CREATE and REPLACE. The driver runs them in order, small
 drafts in the event loop, and drafts that are large, or take too long, in a thread. If another write changes the object
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.cpu_budget import CURRENT
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.registry import explain
@@ -44,6 +45,7 @@ from noxu.apiserver.registry.stages import (
     await_grace,
     check_action,
     check_preconditions,
+    claim,
     connect,
     decode,
     default,
@@ -84,7 +86,7 @@ GENERATE_NAME_ATTEMPTS: Final = 8
 _ARRIVE: Final[tuple[Stage, ...]] = (decode, prune, refuse_unknown, address, default)
 _MUTATE: Final[tuple[Stage, ...]] = (mutate, prune_mutated, default_mutated, guard)
 _DECIDE: Final[tuple[Stage, ...]] = (lock, identify, prepare, allocate, validate, authorize_creation, admit, keep_times)
-_STORE: Final[tuple[Stage, ...]] = (encode, persist, settle)
+_STORE: Final[tuple[Stage, ...]] = (encode, claim, persist, settle)
 
 CREATE: Final = (
     read_body, *_ARRIVE, drop_duplicate_owners, own, refuse_terminating, *_MUTATE, identify, prepare, allocate, validate, admit,
@@ -163,7 +165,7 @@ class Writer:
         """
         draft = draft_of(request, self.environment, outcome, trace)
         stages = WRITE_STAGES[request.action]
-        warned, attempts = len(draft.outcome.warnings), 0
+        warned, attempts, is_certain = len(draft.outcome.warnings), 0, False
         try:
             while True:
                 draft.now = format_time(self.environment.clock.now())
@@ -178,8 +180,12 @@ class Writer:
                     pass
                 release(draft)
                 draft.restart(warned)
+            is_certain = True
+        except ApiError as error:
+            is_certain = error.code < 500
+            raise
         finally:
-            release(draft)
+            release(draft, is_certain=is_certain)
         written = draft.written
         assert written is not None
         if request.resource.versions.converter is not None and written.entry not in (None, draft.shown):
