@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Final, NoReturn
 
+INTERRUPTED: Final = 128 + signal.SIGINT
+"""The exit status after Ctrl-C, as shells have it."""
 COMMANDS: Final = {
     "serve": "run the server",
     "envtest": "write the programs that envtest starts",
@@ -63,7 +66,13 @@ class _Version(argparse.Action):
 
 def command() -> NoReturn:
     """The `noxu` command: run it, and exit."""
-    sys.exit(main(own_process=True))
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see noxu.__main__
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        status = main(own_process=True)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    sys.exit(status)
 
 
 def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:
@@ -75,15 +84,15 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     name = given[0] if given and given[0] in COMMANDS else parser().parse_args(given).command
     options = options_of(name, given[1:])
     options.own_process = own_process
-    module = import_module(f"noxu.apiserver.commands.{name.replace('-', '_')}")
     try:
+        module = import_module(f"noxu.apiserver.commands.{name.replace('-', '_')}")
         status: int = module.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # `noxu validate … | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the remaining output is discarded
         return 1
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     return status
 
 

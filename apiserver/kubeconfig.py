@@ -65,7 +65,9 @@ def is_own(path: Path) -> bool:
 
     Other programs merge kubeconfigs, and people edit them. Only the exact text that a server writes is sure to be from one.
     """
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a FIFO would wait for a writer
+    with os.fdopen(
+        os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb"
+    ) as file:  # a FIFO would wait for a writer
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return False
         found = file.read(MAX_SIZE)

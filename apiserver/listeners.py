@@ -25,6 +25,8 @@ from noxu.apiserver.files import locked
 
 BACKLOG: Final = 1024  # connections that the kernel accepts before the server does
 _PLACE: Final = re.compile(r"(?P<kind>unix|fd):(?P<place>.+)")
+_UNIX: Final = getattr(socket, "AF_UNIX", None)
+"""None: Windows, whose Python has no Unix sockets."""
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
 _SIOCGIFADDR: Final = 0x8915  # Linux: the IPv4 address of an interface
 
@@ -107,7 +109,9 @@ def _reason(error: OSError) -> str:
 @contextlib.contextmanager
 def unix(path: Path) -> Iterator[socket.socket]:
     """A Unix socket, which is removed at the end, unless another one has taken its place. Raises StartError."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if _UNIX is None:
+        raise StartError(f"--listen unix:{path}: this platform has no Unix sockets")
+    listener = socket.socket(_UNIX, socket.SOCK_STREAM)
     with listener:
         try:
             with locked(path.parent):
@@ -132,7 +136,7 @@ def inherited(number: int) -> socket.socket:
         found = socket.socket(fileno=number)
     except OSError as error:
         raise StartError(f"--listen fd:{number}: {error.strerror or error}") from None
-    if found.type != socket.SOCK_STREAM or found.family not in (*_INTERNET, socket.AF_UNIX):
+    if found.type != socket.SOCK_STREAM or found.family not in (*_INTERNET, _UNIX):
         found.detach()
         raise StartError(f"--listen fd:{number}: it is neither a TCP nor a Unix socket")
     try:
@@ -144,20 +148,25 @@ def inherited(number: int) -> socket.socket:
     return found
 
 
+def is_unix(listener: socket.socket) -> bool:
+    return _UNIX is not None and listener.family == _UNIX
+
+
 def is_local(listener: socket.socket) -> bool:
     """Whether only programs of this machine can connect to a socket."""
-    return listener.family == socket.AF_UNIX or is_loopback(str(listener.getsockname()[0]))
+    return is_unix(listener) or is_loopback(str(listener.getsockname()[0]))
 
 
 def _remove_dead(path: Path) -> None:
     """Remove a Unix socket on which nothing listens. Raises OSError, StartError."""
+    assert _UNIX is not None
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
         raise StartError(f"--listen unix:{path}: the file exists, and is not a socket; it is not replaced")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+    with socket.socket(_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         failure = probe.connect_ex(str(path))
     if failure != errno.ECONNREFUSED:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from aiohttp import web_server
 
-from noxu.apiserver import kustomizations, listeners, loading, manifest_files, manifests
+from noxu.apiserver import kustomizations, listeners, loading, manifest_files, manifests, signals
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
@@ -34,6 +34,7 @@ from noxu.apiserver.controllers import manager
 from noxu.apiserver.controllers.bootstrap import Facts
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.crd.types import GROUP, RESOURCE
+from noxu.apiserver.files import in_use, is_in_use
 from noxu.apiserver.go.structs import raise_recursion_limit
 from noxu.apiserver.http import metrics, openid
 from noxu.apiserver.http.app import App
@@ -259,7 +260,7 @@ class Server:
         accept = connection if self.secured is None else await self._tls_connection(self.secured, connection)
         servers = []
         for listener in (self.listeners.main, *self.listeners.others):
-            if listener.family == socket.AF_UNIX:  # without TLS: only its owner can connect
+            if listeners.is_unix(listener):  # without TLS: only its owner can connect
                 servers.append(await loop.create_unix_server(connection, sock=listener, backlog=at_once))
             else:
                 servers.append(await loop.create_server(accept, sock=listener, backlog=at_once))
@@ -596,16 +597,11 @@ async def _main(config: Config, documents: Iterable[Document], out: Callable[[st
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(place_of_kubeconfig(config))
-        server = Server(config, documents, claimed=lambda: stack.enter_context(only_while_ready(path)))
+        server = Server(config, documents, claimed=lambda: claim_kubeconfig(path))
 
         def ready() -> None:
             gc.collect()
-            try:
-                write_kubeconfig(path, server.access())
-            except OSError as error:
-                raise StartError(
-                    f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig"
-                ) from None
+            stack.enter_context(published(path, server.access()))
             out(banner(config, server.url, path))
             sys.stdout.flush()
 
@@ -613,30 +609,45 @@ async def _main(config: Config, documents: Iterable[Document], out: Callable[[st
 
 
 async def _until_stopped(server: Server, ready: Callable[[], object], parent: int = 0) -> Server:
-    """Run a server until SIGINT or SIGTERM, and return it. `ready` is called when it has started."""
+    """Run a server until a signal, and return it. `ready` is called when it has started. Raises Interrupted before that."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    is_ready, received = False, 0
+
+    def react(number: int) -> None:
+        nonlocal received
+        received = received or number
+        stop.set()
+        if not is_ready:
+            task.cancel()
+
     loop.set_exception_handler(_report)
-    watching = asyncio.ensure_future(_stop_with(parent, stop)) if parent else None
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    async with server:
-        ready()
-        gc.set_threshold(*GC_THRESHOLDS)
-        gc.freeze()  # objects of the start live until the end: examining them in every collection takes long
-        gc.enable()
-        await stop.wait()
+    watching = asyncio.ensure_future(_stop_with(parent, react)) if parent else None
+    signals.on_stop(loop, react)
+    try:
+        async with server:
+            ready()
+            is_ready = True
+            gc.set_threshold(*GC_THRESHOLDS)
+            gc.freeze()  # objects of the start live until the end: examining them in every collection takes long
+            gc.enable()
+            await stop.wait()
+    except asyncio.CancelledError:
+        if received:
+            raise signals.Interrupted(received) from None
+        raise
     if watching is not None:
         watching.cancel()
     return server
 
 
-async def _stop_with(parent: int, stop: asyncio.Event) -> None:
+async def _stop_with(parent: int, react: Callable[[int], object]) -> None:
     from noxu.apiserver.parent import ended
 
     await ended(parent)
     log.info("the server stops: the process that has started it has ended")
-    stop.set()
+    react(signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -661,20 +672,34 @@ def place_of_kubeconfig(config: Config) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def only_while_ready(path: Path) -> Iterator[None]:
-    """Remove a kubeconfig of an earlier server, and that of this one at the end.
+def claim_kubeconfig(path: Path) -> None:
+    """Remove a kubeconfig of an earlier server. Raises StartError if that server is running.
 
     Only a server that has its address and its data does so: one that cannot start leaves the file to the one that runs.
     """
+    if is_in_use(path):
+        raise StartError(f"{path} is the kubeconfig of a server that is running; choose another --kubeconfig")
     with _naming_kubeconfig(path):
         path.unlink(missing_ok=True)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            if is_own(path):  # another program may have replaced it
-                path.unlink()
+
+
+@contextlib.contextmanager
+def published(path: Path, access: Access) -> Iterator[None]:
+    """Write the kubeconfig, and remove it at the end. Meanwhile other servers find it in use. Raises StartError."""
+    with contextlib.ExitStack() as use:
+        try:
+            write_kubeconfig(path, access)
+            use.enter_context(in_use(path))
+        except OSError as error:
+            raise StartError(
+                f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig"
+            ) from None
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                if is_own(path):  # another program may have replaced it
+                    path.unlink()
 
 
 @contextlib.contextmanager

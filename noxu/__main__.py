@@ -1,5 +1,11 @@
-"""`python -m noxu` is the `noxu` command."""
+"""The `noxu` command, also as `python -m noxu`. Until it runs, Ctrl-C ends the process without a traceback."""
 
-from noxu.apiserver.cli import command
+import signal
 
-command()
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the command sets it again
+
+from noxu.apiserver.cli import command as command
+
+if __name__ == "__main__":
+    command()

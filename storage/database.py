@@ -93,18 +93,21 @@ def create_directory(path: Path) -> None:
     """Create the directory of a store, with the directories above it, so that a power failure does not remove them.
 
     A directory is durable when the one above it has been synced (fsync(2)); SQLite syncs only that of its files. Only the
-    owner may use it: values can be secrets. Raises OSError.
+    owner may use it: values can be secrets. In a work tree Git ignores it. Raises OSError.
     """
     path = path.absolute()
     missing = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for created in reversed(missing):
         _sync_directory(created.parent)
+    if missing:
+        with suppress(FileExistsError), (path / ".gitignore").open("x") as file:
+            file.write("*\n")
 
 
 def _sync_directory(path: Path) -> None:
     with suppress(OSError):  # not every file system can; this user may not be allowed to read the directory
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

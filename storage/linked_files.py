@@ -29,7 +29,7 @@ class LinkedFiles:
             with suppress(OSError):
                 old, named = self._handles.get(path), path.stat()
                 if old is None or not os.path.samestat(os.fstat(old), named):
-                    self._handles[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                    self._handles[path] = os.open(path, os.O_RDONLY)
                     if old is not None:
                         os.close(old)
 

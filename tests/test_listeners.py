@@ -19,6 +19,15 @@ from noxu.apiserver.listeners import host_address, inherited, listen, opened, ow
 # -- addresses
 
 
+def test_a_platform_without_unix_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listeners, "_UNIX", None)
+    with pytest.raises(StartError, match="this platform has no Unix sockets"), unix(tmp_path / "s"):
+        pass
+    with listeners.listen("127.0.0.1", 0) as listener:
+        assert listeners.is_local(listener)
+        assert not listeners.is_unix(listener)
+
+
 @pytest.mark.parametrize(("host", "on_loopback"), [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False)])
 def test_the_address(host: str, on_loopback: bool) -> None:
     with opened(Config(host=host, port=0)) as found:

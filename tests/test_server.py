@@ -30,10 +30,11 @@ from noxu.apiserver.server import (
     Server,
     StartError,
     banner,
+    claim_kubeconfig,
     compact_periodically,
-    only_while_ready,
     place_of_kubeconfig,
     protected,
+    published,
 )
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Key, Revision, Unavailable
@@ -160,11 +161,22 @@ def test_what_is_required(config: Config, on_loopback: bool, expected: object) -
 
 
 def test_the_kubeconfig_exists_only_while_the_server_is_ready(tmp_path: Path) -> None:
-    with place_of_kubeconfig(Config(data=tmp_path)) as path, only_while_ready(path):
+    with place_of_kubeconfig(Config(data=tmp_path)) as path:
         assert path == tmp_path / "kubeconfig"
+        with published(path, Access(URL)):
+            assert path.read_text() == OURS
         assert not path.exists()
-        write_kubeconfig(path, Access(URL))
-    assert not path.exists()
+
+
+def test_the_kubeconfig_of_a_server_that_runs_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    with published(path, Access(URL)):
+        with pytest.raises(StartError) as raised:
+            claim_kubeconfig(path)
+        assert str(raised.value) == (
+            f"{path} is the kubeconfig of a server that is running; choose another --kubeconfig"
+        )
+        assert path.read_text() == OURS
 
 
 def test_without_a_data_directory_it_is_in_a_temporary_one() -> None:
@@ -215,14 +227,14 @@ def test_only_an_unchanged_kubeconfig_of_ours_is_replaced(tmp_path: Path, conten
     assert path.read_text() == content
     for own in (OURS, SECURE):
         path.write_text(own)
-        with place_of_kubeconfig(Config(kubeconfig=path)), only_while_ready(path):
+        with place_of_kubeconfig(Config(kubeconfig=path)):
+            claim_kubeconfig(path)
             assert not path.exists()
 
 
 def test_a_file_that_has_replaced_the_kubeconfig_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "config"
-    with only_while_ready(path):
-        write_kubeconfig(path, Access(URL))
+    with published(path, Access(URL)):
         path.write_text("current-context: production\n")
     assert path.read_text() == "current-context: production\n"
 
@@ -255,6 +267,15 @@ async def test_the_data_directory_is_private(tmp_path: Path) -> None:
     async with Server(Config(port=0, data=tmp_path / "data")):
         mode = (tmp_path / "data").stat().st_mode
     assert stat.S_IMODE(mode) == 0o700
+
+
+async def test_git_ignores_a_data_directory_that_is_made(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with Server(Config(port=0, data=tmp_path / "data")):
+            assert (tmp_path / "data" / ".gitignore").read_text() == "*\n"
+    (tmp_path / "own").mkdir()
+    async with Server(Config(port=0, data=tmp_path / "own")):
+        assert not (tmp_path / "own" / ".gitignore").exists()
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,11 @@ from noxu.apiserver import server
 from noxu.apiserver.commands import progress
 from noxu.apiserver.config import NotLoadedError
 from noxu.apiserver.manifests import Document
+from noxu.apiserver.signals import Interrupted
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0: stopped; 1: could not start. If it stops in a process of its own, this does not return."""
+    """Exit status 0: stopped; 1: could not start; 130, 143: interrupted before it was ready. If it stops in a process of its own, this does not return."""
     try:
         _stopped = server.run(options.config, each=partial(_loaded, options))  # kept until the end, see the module
     except server.StartError as error:
@@ -31,6 +32,8 @@ def run(options: argparse.Namespace) -> int:
             count = f"{len(error.args)} errors" if len(error.args) > 1 else "one error"
             print(f"noxu: {count}; --keep-going starts the server without these objects", file=sys.stderr)
         return 1
+    except Interrupted as error:
+        return 128 + error.number  # as shells have it
     if options.own_process:
         _end_process()
     return 0

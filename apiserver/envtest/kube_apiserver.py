@@ -72,7 +72,7 @@ def report(severity: str, text: str) -> None:
 
 def _redirect(log: str) -> None:
     """Append all output to a file. Raises OSError."""
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for standard in (1, 2):
         os.dup2(handle, standard)
     os.close(handle)

@@ -57,9 +57,9 @@ class RotatingFile:
     def open(self) -> None:
         """Open the file, or create it and its directory, readable by its owner only."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._descriptor = os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._descriptor = os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
         self._size = os.fstat(self._descriptor).st_size
-        if self._size and os.pread(self._descriptor, 1, self._size - 1) != b"\n":
+        if self._size and self._last_byte() != b"\n":
             self._append(b"\n")
         self._clean()
 
@@ -98,6 +98,10 @@ class RotatingFile:
                 os.ftruncate(self._descriptor, self._size)
             raise
         self._size += len(data)
+
+    def _last_byte(self) -> bytes:
+        os.lseek(self._descriptor, -1, os.SEEK_END)
+        return os.read(self._descriptor, 1)
 
     def _is_replaced(self) -> bool:
         """Whether the path no longer leads to the open file."""
@@ -163,7 +167,7 @@ def _clean_one(file: Path, rotation: Rotation, *, removes: bool) -> None:
 
 def _compress(file: Path) -> None:
     target = file.with_name(f"{file.name}.gz")  # one that exists is from an attempt that was interrupted
-    descriptor = os.open(target, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(target, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
     try:
         with (
             file.open("rb") as source,

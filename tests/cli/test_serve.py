@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +260,75 @@ def test_how_the_process_of_a_stopped_server_ends(here: Path, call: str, end: st
     assert not (here / "k").exists()
 
 
+def test_a_second_server_leaves_the_kubeconfig_of_the_first_one(here: Path, run: Make) -> None:
+    """Both are in memory and on ports of their own, so they share nothing else."""
+    with _serve(here, "--kubeconfig", "k") as process:
+        first = _until_written(here / "k")
+        ran = run("serve --memory --port 0 --kubeconfig k")
+        assert (ran.status, ran.err) == (
+            1,
+            "noxu: k is the kubeconfig of a server that is running; choose another --kubeconfig\n",
+        )
+        assert (here / "k").read_text() == first
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=HANGS_AFTER)
+    assert not (here / "k").exists()
+
+
+# A finder of modules that sends this process a signal when a module is imported.
+INTERRUPTS = """
+import os, sys
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), {number})
+
+sys.meta_path.insert(0, Finder())
+"""
+MODULES = [
+    "noxu.apiserver.cli",
+    "argparse",
+    "noxu.apiserver.arguments",
+    "noxu.apiserver.commands.serve",
+    "aiohttp",
+    "noxu.apiserver.server",
+    "noxu.apiserver.http.filters",
+    "uvloop",
+    "noxu.storage.memory",
+]
+
+
+@pytest.mark.parametrize(
+    ("module", "number"),
+    [
+        *((module, signal.SIGINT) for module in MODULES),
+        ("aiohttp", signal.SIGTERM),
+        ("noxu.storage.memory", signal.SIGTERM),
+    ],
+)
+def test_a_signal_during_the_start_leaves_no_traceback(here: Path, module: str, number: signal.Signals) -> None:
+    (here / "sitecustomize.py").write_text(INTERRUPTS.format(module=module, number=int(number)))
+    environment = {**_environment(), "PYTHONPATH": f"{here}:{_environment()['PYTHONPATH']}"}
+    with _serve(here, "--kubeconfig", "k", environment=environment) as process:
+        out, err = process.communicate(timeout=HANGS_AFTER)
+    assert (out, err) == ("", "")
+    assert process.returncode in (-number, 128 + number)
+    assert not (here / "k").exists()
+
+
+def test_a_signal_stops_the_loading_of_files(here: Path, write: Make, crd: Make, widget: Make) -> None:
+    """The signal arrives when the first object of the files is written."""
+    write("crd.json", crd(size={"type": "integer", "minimum": 1}))
+    write("a.json", {"kind": "List", "items": [widget(f"w{n}", size=1) for n in range(3000)]})
+    (here / "sitecustomize.py").write_text(INTERRUPTS.format(module="noxu.apiserver.crd.validation", number=2))
+    environment = {**_environment(), "PYTHONPATH": f"{here}:{_environment()['PYTHONPATH']}"}
+    with _serve(here, "--kubeconfig", "k", "--data", "d", "crd.json", "a.json", environment=environment) as process:
+        out, err = process.communicate(timeout=HANGS_AFTER)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
 def test_a_closed_output_pipe_is_not_an_error(here: Path, write: Make, widget: Make) -> None:
     write("a.json", {"kind": "List", "items": [widget(f"w{n}") for n in range(2000)]})
     command = [sys.executable, "-m", "noxu", "validate", "-f", "a.json"]
@@ -273,14 +342,20 @@ def test_a_closed_output_pipe_is_not_an_error(here: Path, write: Make, widget: M
     assert process.returncode == 1
 
 
-def _serve(here: Path, *arguments: str, program: Sequence[str] = ("-m", "noxu")) -> subprocess.Popen[str]:
+def _serve(
+    here: Path,
+    *arguments: str,
+    program: Sequence[str] = ("-m", "noxu"),
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    storage = () if "--data" in arguments else ("--memory",)
     return subprocess.Popen(
-        [sys.executable, *program, "serve", "--memory", "--port", "0", *arguments],
+        [sys.executable, *program, "serve", *storage, "--port", "0", *arguments],
         cwd=here,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=_environment(),
+        env=environment or _environment(),
     )
 
 

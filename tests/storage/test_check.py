@@ -18,7 +18,7 @@ from noxu.storage.check import Problem, check
 from noxu.storage.database import PAGE_SIZE
 from noxu.storage.rows import row
 from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import Key, OpenError
+from noxu.storage.types import Key, OpenError, Progress
 
 
 def key(name: str) -> Key:
@@ -259,10 +259,10 @@ def copy_file(file: Path, copy: Path, *, wal: bool) -> None:
 def test_a_server_cannot_start_while_its_file_is_checked(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = module._report
 
-    def report_while_a_server_starts(path: str, connection: sqlite3.Connection) -> module.Report:
+    def report_while_a_server_starts(path: str, connection: sqlite3.Connection, progress: Progress) -> module.Report:
         with pytest.raises(OpenError, match="in use"):
             asyncio.run(SqliteStore.open(filled))
-        return report(path, connection)
+        return report(path, connection, progress)
 
     monkeypatch.setattr(module, "_report", report_while_a_server_starts)
     assert check(filled).problems == []
