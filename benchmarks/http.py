@@ -1,11 +1,14 @@
 """Measures requests over HTTP: `python -m benchmarks.http [--against DIRECTORY | --tls]`.
 
 Starts a server of this checkout, and one to compare with in the same interleaved run: of the checkout DIRECTORY, or
-without TLS, while ours has it, and a client certificate. Connections are opened before anything is measured, handshakes included. Both
-store durably in SQLite. This process is the client: each connection sends its next request as soon as the last one is
-answered. Prints the server's processor time per request, in all its threads, as Linux reports it, and requests per
-second, the best of several rounds. `floor` is a request that does nothing (`GET /livez/ping`). Other work on the
-machine makes all numbers larger, ratios less so.
+without TLS, while ours has it, and a client certificate. Connections are opened before anything is measured, handshakes
+included. Both store durably in SQLite. This process is the client: each connection sends its next request as soon as the
+last one is answered. With `--tls` it does so when all connections have their answers: TLS makes the client slower, too,
+and a server that waits for its clients needs more time for each request.
+
+Prints the server's processor time per request, in all its threads, as Linux reports it, and requests per second, the best
+of several rounds; and the ratio of the processor times, the median of the rounds. `floor` is a request that does nothing
+(`GET /livez/ping`). Other work on the machine makes all numbers larger, ratios less so.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import median
+from typing import Any, NamedTuple, cast
+
+import uvloop
 
 from benchmarks.samples import DEFINITION, GROUP, sample
 from noxu.apiserver.commands import api_client
@@ -49,6 +55,22 @@ class Request(NamedTuple):
 
 NAME = re.compile(rb'"name":"(o-[0-9]+-[0-9]+)"')
 REVISION = re.compile(rb'"resourceVersion":"([0-9]+)"')
+
+
+class Burst:
+    """Connections that send their next requests when all of them have an answer."""
+
+    def __init__(self, clients: int) -> None:
+        self._clients = clients
+        self._waiting: list[Connection] = []
+
+    def answered(self, connection: Connection) -> None:
+        self._waiting.append(connection)
+        if len(self._waiting) == self._clients:
+            waiting, self._waiting = self._waiting, []
+            self._clients = sum([each.send_next() for each in waiting])
+
+
 NextRequest = Callable[[], Request | None]
 """Returns the next request to send, None after the last one."""
 
@@ -56,28 +78,30 @@ NextRequest = Callable[[], Request | None]
 class Connection(asyncio.Protocol):
     """Sends one request after the other, and parses of the answers only what is needed."""
 
-    def __init__(self, next_request: NextRequest, revisions: dict[str, str]) -> None:
+    def __init__(
+        self, next_request: NextRequest, revisions: dict[str, str], answered: Callable[[Connection], object]
+    ) -> None:
+        """`answered` is called with the connection when an answer is complete."""
         self._next_request = next_request
+        self._answered = answered
         self._revisions = revisions
         self._expected_status = 0
         self._answer = b""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
 
-    def start(self) -> None:
-        self._send_next()
-
-    def _send_next(self) -> None:
+    def send_next(self) -> bool:
+        """Send the next request, or close the connection if there is none. Returns whether there was one."""
         request = self._next_request()
         if request is None:
             self._transport.close()
             self.done.set_result(None)
-            return
+            return False
         self._expected_status = request.status
         self._transport.write(request.bytes())
+        return True
 
     def data_received(self, data: bytes) -> None:
         self._answer = self._answer + data if self._answer else data
@@ -91,7 +115,7 @@ class Connection(asyncio.Protocol):
         if (name := NAME.search(body)) and (revision := REVISION.search(body)):
             self._revisions[name[1].decode()] = revision[1].decode()
         self._answer = b""
-        self._send_next()
+        self._answered(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.done.done():
@@ -106,8 +130,9 @@ def _is_complete(head: bytes, body: bytes) -> bool:
 class Server:
     """A server of a checkout, in its own process. `directory` holds its data."""
 
-    def __init__(self, name: str, checkout: Path, directory: Path, *options: str) -> None:
+    def __init__(self, name: str, checkout: Path, directory: Path, *options: str, bursts: bool = False) -> None:
         self.name = name
+        self.bursts = bursts
         kubeconfig = directory / f"{name}.kubeconfig"
         package = "noxu" if (checkout / "noxu").is_dir() else "apiserver"  # its name in older checkouts
         command = [sys.executable, "-m", package, "serve", "--data", str(directory / name), "--port", "0"]
@@ -131,9 +156,10 @@ class Server:
     async def load(self, next_request: NextRequest, clients: int) -> tuple[float, float]:
         """Send requests over `clients` connections until there are no more. Returns processor time and time, in seconds."""
         loop = asyncio.get_running_loop()
+        answered = Burst(clients).answered if self.bursts else Connection.send_next
         created = [
             await loop.create_connection(
-                lambda: Connection(next_request, self.revisions), "127.0.0.1", self._port, ssl=self._tls
+                lambda: Connection(next_request, self.revisions, answered), "127.0.0.1", self._port, ssl=self._tls
             )
             for _ in range(clients)
         ]
@@ -143,7 +169,7 @@ class Server:
             )  # the server completes a handshake later than the client: it verifies its certificate
         cpu, start = self.processor_seconds(), time.perf_counter()
         for _, connection in created:
-            connection.start()
+            connection.send_next()
         await asyncio.gather(*(connection.done for _, connection in created))
         return self.processor_seconds() - cpu, time.perf_counter() - start
 
@@ -247,29 +273,30 @@ async def prepare(server: Server, listed: int) -> None:
 async def run(servers: list[Server], all_phases: list[Phase], rounds: int, listed: int) -> None:
     for server in servers:
         await prepare(server, listed)
-    best: dict[tuple[str, str], tuple[float, float]] = {}
+    measured: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for round_ in range(rounds):
         for phase in all_phases:
             for server in servers if round_ % 2 else reversed(servers):
-                cpu, rate = await measure(server, phase, round_)
-                lowest, highest = best.get((phase.name, server.name), (cpu, rate))
-                best[phase.name, server.name] = min(cpu, lowest), max(rate, highest)
+                measured.setdefault((phase.name, server.name), []).append(await measure(server, phase, round_))
     print(
         f"{'':<14}" + "".join(f" {server.name + ' CPU µs':>16} {'per second':>12}" for server in servers) + "   ratio"
     )
     for phase in all_phases:
-        rows = [best[phase.name, server.name] for server in servers]
-        ratio = f"{rows[0][0] / rows[1][0]:>8.2f}" if len(rows) > 1 else ""
-        print(f"{phase.name:<14}" + "".join(f" {cpu:>16.0f} {rate:>12.0f}" for cpu, rate in rows) + ratio)
+        rows = [measured[phase.name, server.name] for server in servers]
+        best = [(min(cpu for cpu, _ in row), max(rate for _, rate in row)) for row in rows]
+        ratio = ""
+        if len(rows) > 1:
+            ratio = f"{median(ours / theirs for (ours, _), (theirs, _) in zip(*rows, strict=True)):>8.2f}"
+        print(f"{phase.name:<14}" + "".join(f" {cpu:>16.0f} {rate:>12.0f}" for cpu, rate in best) + ratio)
 
 
 @contextlib.contextmanager
-def started(checkouts: dict[str, tuple[Path, tuple[str, ...]]]) -> Iterator[list[Server]]:
+def started(checkouts: dict[str, tuple[Path, tuple[str, ...]]], *, bursts: bool = False) -> Iterator[list[Server]]:
     """Servers by name: their checkouts, and options."""
     with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
         servers = []
         for name, (checkout, options) in checkouts.items():
-            servers.append(Server(name, checkout, Path(directory), *options))
+            servers.append(Server(name, checkout, Path(directory), *options, bursts=bursts))
             stack.callback(servers[-1].stop)
         yield servers
 
@@ -294,10 +321,10 @@ def main() -> None:
         checkouts["theirs"] = (options.against.resolve(), ())
     if options.tls:
         checkouts = {"https": (ROOT, ("--tls",)), "http": (ROOT, ())}
-    with started(checkouts) as servers:
+    with started(checkouts, bursts=options.tls) as servers:
         all_phases = phases(options.clients, options.requests, options.listed)
         selected = [phase for phase in all_phases if not options.only or phase.name in options.only]
-        asyncio.run(run(servers, selected, options.rounds, options.listed))
+        uvloop.run(run(servers, selected, options.rounds, options.listed))
 
 
 if __name__ == "__main__":

@@ -337,13 +337,19 @@ class TlsConnection(asyncio.Protocol):
     # -- data
 
     def _decrypt(self, above: asyncio.Protocol) -> bool:
-        """Pass on what has arrived. Returns whether that was a complete record."""
+        """Pass on what has arrived. Returns whether that was a complete record.
+
+        A record is shorter decrypted, so it is read into memory of its encrypted size: memory for the longest record
+        costs more than decryption. Only if its beginning arrived earlier, which OpenSSL keeps, it may be longer (`is_full`).
+        """
         assert self._tls is not None
         records: list[bytes] = []
-        has_ended = False
+        is_full = has_ended = False
         try:
-            while self._incoming.pending:  # what is left then is an incomplete record
-                record = self._tls.read(RECORD)
+            while is_full or self._incoming.pending:  # what is left then is an incomplete record
+                size = RECORD if is_full else min(self._incoming.pending, RECORD)
+                record = self._tls.read(size)
+                is_full = len(record) == size
                 if not record:
                     has_ended = True
                     break

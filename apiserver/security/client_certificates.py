@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.certificates import malformed
-from noxu.apiserver.security.credentials import Credentials, Rejected
+from noxu.apiserver.security.credentials import Credentials, Rejected, with_authenticated
 
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 UID: Final = "1.3.6.1.4.1.57683.2"
@@ -105,7 +105,7 @@ def _read(der: bytes) -> Certificate:
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
     return Certificate(
         name,
-        User(name, uid, groups, extra) if name else None,
+        with_authenticated(User(name, uid, groups, extra)) if name else None,
         found.not_valid_before_utc.timestamp(),
         found.not_valid_after_utc.timestamp(),
         any(one in (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE) for one in usages),

@@ -249,6 +249,9 @@ def _context(identity: Identity, where: str, authorities: Sequence[bytes], minim
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = minimum
     context.options |= ssl.OP_NO_RENEGOTIATION  # a client could make the server compute without end
+    context.options &= (
+        ~ssl.OP_CIPHER_SERVER_PREFERENCE
+    )  # OpenSSL prefers AES-256; Go's clients AES-128, which costs less
     context.num_tickets = (
         0  # TLS 1.3: no client of the API resumes sessions, and each ticket costs as much as an answer
     )

@@ -18,7 +18,7 @@ from multidict import CIMultiDict
 
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.client_certificates import CREDENTIAL_ID, MALFORMED, UID, ClientCertificates, read
-from noxu.apiserver.security.credentials import Credentials, Rejected
+from noxu.apiserver.security.credentials import AUTHENTICATED, Credentials, Rejected
 from noxu.apiserver.security.front_proxy import FrontProxy
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,7 +66,7 @@ def test_the_user_of_a_certificate_with(der: bytes, name: str, uid: str, groups:
     user = authenticated(der)
     extra = ((CREDENTIAL_ID, (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)),)
     assert user is not None
-    assert (user.name, user.uid, sorted(user.groups), user.extra) == (name, uid, sorted(groups), extra)
+    assert (user.name, user.uid, sorted(user.groups), user.extra) == (name, uid, sorted((*groups, AUTHENTICATED)), extra)
 
 
 def test_without_a_name_there_is_no_user() -> None:
