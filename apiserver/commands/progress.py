@@ -111,11 +111,14 @@ class _Bar:
         if now < self._next:
             return
         self._next = now + REDRAW_EVERY
-        bar, task = self._drawn or self._draw()
-        bar.update(task, completed=done, total=total or None)
-        bar.refresh()
+        if self._drawn is None:
+            self._draw(done, total)
+        else:
+            bar, task = self._drawn
+            bar.update(task, completed=done, total=total or None)
+            bar.refresh()
 
-    def _draw(self) -> tuple[RichProgress, TaskID]:
+    def _draw(self, done: int, total: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as RichProgress
@@ -133,14 +136,13 @@ class _Bar:
             redirect_stderr=False,
             get_time=self._now,
         )
-        bar.start()
-        self._drawn = bar, bar.add_task(self._work, total=None)
+        self._drawn = bar, bar.add_task(self._work, completed=done, total=total or None)
         self._filtered = [
             handler for handler in logging.getLogger().handlers if getattr(handler, "stream", None) is self._stream
         ]
         for handler in self._filtered:
             handler.addFilter(self._erase)
-        return self._drawn
+        bar.start()
 
     def _erase(self, _: logging.LogRecord) -> bool:
         self._stream.write(ERASE_LINE)

@@ -44,6 +44,9 @@ def widget(name: str) -> Any:
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
 
 
+END: Final = "\0"
+
+
 class Time:
     """A clock that stands still."""
 
@@ -59,16 +62,16 @@ class Terminal:
 
     def __init__(self) -> None:
         self._reader, writer = pty.openpty()
-        os.set_blocking(self._reader, False)
         self.stream: TextIO = os.fdopen(writer, "w")
 
     def shown(self) -> str:
         """What has been written since the last call, without colours."""
+        self.stream.write(END)
         self.stream.flush()
-        try:
-            return re.sub(r"\x1b\[[0-9;]*m", "", os.read(self._reader, 65536).decode())
-        except BlockingIOError:
-            return ""
+        text = b""
+        while not text.endswith(END.encode()):  # the system hands on what is written a little later, in pieces
+            text += os.read(self._reader, 65536)
+        return re.sub(r"\x1b\[[0-9;]*m", "", text.decode().removesuffix(END))
 
     def close(self) -> None:
         self.stream.close()
@@ -96,7 +99,7 @@ def test_a_terminal_has_a_bar_while_long_work_lasts(terminal: Terminal, time: Ti
         report(10, 40)
         first = terminal.shown()
         assert "validate" in first
-        assert "10/40 objects" in first
+        assert "━ 10/40 objects" in first
         time.now += REDRAW_EVERY / 2
         report(11, 40)
         assert terminal.shown() == "", "it is not drawn more often than it can be seen"
