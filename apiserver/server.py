@@ -27,7 +27,7 @@ from noxu.apiserver import kustomizations, listeners, loading, manifest_files, m
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.config import Audit, Config, Etcd, LeaderElection, NotLoadedError, Tls
+from noxu.apiserver.config import Audit, Config, LeaderElection, NotLoadedError, Tls
 from noxu.apiserver.config import StartError as StartError
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
 from noxu.apiserver.controllers import manager
@@ -50,15 +50,15 @@ from noxu.apiserver.listeners import Listeners
 from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.observability import logs
 from noxu.apiserver.observability.checks import checks_of
-from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.credentials import ADMINISTRATOR
+from noxu.apiserver.stores import open_store
 from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
-from noxu.storage.types import OpenError, Revision, Unavailable
+from noxu.storage.types import Revision, Unavailable
 
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
@@ -78,51 +78,6 @@ three times 20,000 at most. One of generation 2, which visits all, waits for fou
 """
 
 log = logging.getLogger("noxu")
-
-
-async def open_store(config: Config) -> Store:
-    """Raises StartError."""
-    if config.etcd is not None:
-        return await _open_etcd(config.etcd)
-    if config.data is None:
-        from noxu.storage.memory import MemoryStore
-
-        return MemoryStore()
-    from noxu.storage.database import create_directory
-    from noxu.storage.sqlite import SqliteStore
-
-    try:
-        create_directory(config.data)
-        return await SqliteStore.open(config.data / "noxu.db", durability=config.durability)
-    except OpenError as error:
-        raise StartError(str(error)) from None
-    except OSError as error:
-        raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
-
-
-async def _open_etcd(options: Etcd) -> Store:
-    """Raises StartError."""
-    try:
-        from noxu.storage.etcd import EtcdStore
-        from noxu.storage.etcd_client import Tls as EtcdTls
-        from noxu.storage.etcd_client import User
-    except ImportError as error:
-        raise StartError(
-            f"--etcd-servers needs the package {error.name}: install noxu with the extra etcd, noxu[etcd]"
-        ) from None
-    from noxu.apiserver.registry.etcd_layout import KubernetesLayout
-
-    layout = KubernetesLayout(options.prefix, [versions.collection for versions in built_in_versions()])
-    tls = EtcdTls(options.ca_file, options.certificate_file, options.key_file)
-    try:
-        password = options.password_file.read_text().rstrip("\n") if options.password_file is not None else ""
-        return await EtcdStore.open(
-            options.servers, layout, tls, User(options.username, password) if options.username else None
-        )
-    except OSError as error:
-        raise StartError(f"--etcd-password-file {options.password_file}: {error.strerror or error}") from None
-    except OpenError as error:
-        raise StartError(str(error)) from None
 
 
 class Server:

@@ -9,23 +9,32 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.storage import database, migrations
 from noxu.storage.database import LOCK_TIMEOUT
 from noxu.storage.migrations import Watermarks
 from noxu.storage.rows import COLUMNS, Row, decode_text, intact
-from noxu.storage.types import FIRST, Key, OpenError, Progress, Revision, no_progress
+from noxu.storage.types import FIRST, Key, KeyValue, OpenError, Progress, Revision, no_progress
 
 SPAN: Final = 500  # revisions read at a time
 MAX_MESSAGES: Final = 100  # of integrity_check, which then stops
 STEPS: Final = 1_000_000  # of SQLite's virtual machine between two reports of progress
 
 _SELECT_SPAN: Final = f"SELECT {COLUMNS} FROM log WHERE revision > ? ORDER BY revision LIMIT ?"  # noqa: S608 — constants
+
+
+Verify: TypeAlias = Callable[[KeyValue], str]
+"""What is wrong with a state; empty if nothing is."""
+
+
+def accept(_: KeyValue) -> str:
+    """Nothing is wrong, whatever the value is."""
+    return ""
 
 
 class Problem(NamedTuple):
@@ -53,14 +62,17 @@ class Report(NamedTuple):
     problems: Sequence[Problem]
 
 
-def check(path: str | PathLike[str], progress: Progress = no_progress) -> Report:
-    """Verify a file; `progress` counts rows. Raises OpenError if it is in use, or is not a store."""
+def check(path: str | PathLike[str], progress: Progress = no_progress, verify: Verify = accept) -> Report:
+    """Verify a file, and current states with `verify`. `progress` counts rows.
+
+    Raises OpenError if the file is in use, or is not a store.
+    """
     file = Path(path).absolute()
     if not file.is_file():
         raise OpenError(f"{file} is not a file")
     try:
         with open_read_only(file) as connection:
-            return _report(str(file), connection, progress)
+            return _report(str(file), connection, progress, verify)
     except database.SQLITE_ERRORS as error:
         code = database.result_code(error)
         if code == sqlite3.SQLITE_CORRUPT:
@@ -95,13 +107,13 @@ def open_read_only(file: Path) -> Iterator[sqlite3.Connection]:
                 path.unlink(missing_ok=True)
 
 
-def _report(path: str, connection: sqlite3.Connection, progress: Progress) -> Report:
+def _report(path: str, connection: sqlite3.Connection, progress: Progress, verify: Verify) -> Report:
     version = migrations.format_of(path, *connection.execute(migrations.SELECT_IDENTITY).fetchone())
     if not version:
         raise OpenError(f"{path} is empty")
     problems = _integrity_check(connection, progress)
     watermarks = migrations.watermarks(path, *connection.execute(migrations.SELECT_WATERMARKS).fetchone())
-    verifier = _Verifier(watermarks)
+    verifier = _Verifier(watermarks, verify)
     total = _count_rows(connection)
     for revision, row in _rows(connection, watermarks.revision):
         progress(verifier.rows, total)
@@ -113,7 +125,7 @@ def _report(path: str, connection: sqlite3.Connection, progress: Progress) -> Re
         watermarks.compacted,
         verifier.keys,
         verifier.rows,
-        problems + verifier.problems,
+        problems + verifier.problems + verifier.invalid(),
     )
 
 
@@ -166,8 +178,10 @@ def _rows(connection: sqlite3.Connection, newest: Revision) -> Iterator[tuple[Re
 class _Verifier:
     """Verifies rows in the order of their revisions, each against the rows before it."""
 
-    def __init__(self, watermarks: Watermarks) -> None:
+    def __init__(self, watermarks: Watermarks, verify: Verify) -> None:
         self.rows = 0
+        self._verify = verify
+        self._invalid: dict[Key, str] = {}  # what is wrong with the last row of a key
         self.problems: list[Problem] = []
         self._watermarks = watermarks
         self._newest: dict[Key, tuple[Revision, bool]] = {}  # the last row of a key; whether it is a delete
@@ -178,6 +192,10 @@ class _Verifier:
     def keys(self) -> int:
         return sum(not deleted for _, deleted in self._newest.values())
 
+    def invalid(self) -> list[Problem]:
+        """What is wrong with current states."""
+        return [Problem(why, self._newest[key][0], key) for key, why in self._invalid.items()]
+
     def add(self, revision: Revision, row: Row | None) -> None:
         """`row` is None if it cannot be read."""
         self.rows += 1
@@ -186,7 +204,11 @@ class _Verifier:
             self._last_corrupt = revision - 1
         self._next = max(self._next, revision + 1)
         if row is not None and intact(row):
-            self._add_intact(Key(row[0], row[1], row[2]), revision, row[4], deleted=row[6] is None)
+            key, value = Key(row[0], row[1], row[2]), row[6]
+            self._add_intact(key, revision, row[4], deleted=value is None)
+            self._invalid.pop(key, None)
+            if value is not None and (why := self._verify(KeyValue(key, value, revision))):
+                self._invalid[key] = why
             return
         self._last_corrupt = revision
         if row is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -192,19 +192,23 @@ class Client:
 
     async def versions(self) -> list[str]:
         """The version of each server; empty for one that does not answer."""
+        answers = await self.ask_each(STATUS, Message[STATUS.request](), VERSION_WITHIN)
+        return ["" if isinstance(answer, Exception) else str(answer.version) for answer in answers]
 
-        async def version(number: int) -> str:
+    async def ask_each(self, call: Call, request: Any, within: float = CALL_WITHIN) -> list[Any]:
+        """The answer of each server, over a connection of its own: a response, Refused or Lost."""
+
+        async def ask(number: int) -> Any:
             async with self._channel(number) as channel:
-                status = channel.unary_unary(
-                    STATUS.path, Message[STATUS.request].SerializeToString, Message[STATUS.response].FromString
+                method = channel.unary_unary(
+                    call.path, Message[call.request].SerializeToString, Message[call.response].FromString
                 )
-                with suppress(aio.AioRpcError):
-                    return str(
-                        (await status(Message[STATUS.request](), timeout=VERSION_WITHIN, metadata=self._token)).version
-                    )
-            return ""
+                try:
+                    return await method(request, timeout=within, metadata=self._token)
+                except aio.AioRpcError as error:
+                    return _failure(error)
 
-        return await asyncio.gather(*map(version, range(len(self.servers))))
+        return await asyncio.gather(*map(ask, range(len(self.servers))))
 
     async def close(self) -> None:
         await asyncio.gather(self._calls.close(), self._watches.close())

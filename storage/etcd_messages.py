@@ -18,6 +18,7 @@ PACKAGE: Final = "noxu.etcd"  # names are not part of the wire format
 _TYPES: Final = {
     "int64": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,
     "uint64": descriptor_pb2.FieldDescriptorProto.TYPE_UINT64,
+    "uint32": descriptor_pb2.FieldDescriptorProto.TYPE_UINT32,
     "int32": descriptor_pb2.FieldDescriptorProto.TYPE_INT32,  # also of enumerations, whose values are below
     "bool": descriptor_pb2.FieldDescriptorProto.TYPE_BOOL,
     "bytes": descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
@@ -28,6 +29,7 @@ EQUAL: Final = 0  # results of a Compare
 TARGET_VERSION: Final = 0  # targets of a Compare
 TARGET_MOD: Final = 2
 DELETED: Final = 1  # the type of an Event
+ALARMS: Final = {1: "NOSPACE", 2: "CORRUPT"}  # of an AlarmMember
 
 MESSAGES: Final[dict[str, str]] = {
     "Header": "revision 3 int64",
@@ -56,6 +58,11 @@ MESSAGES: Final[dict[str, str]] = {
     "AuthenticateResponse": "header 1 Header, token 2 string",
     "StatusRequest": "",
     "StatusResponse": "header 1 Header, version 2 string, dbSize 3 int64, leader 4 uint64",
+    "HashKVRequest": "revision 1 int64",
+    "HashKVResponse": "header 1 Header, hash 2 uint32, compact_revision 3 int64",
+    "AlarmRequest": "",
+    "AlarmMember": "memberID 1 uint64, alarm 2 int32",
+    "AlarmResponse": "header 1 Header, alarms 2 AlarmMember*",
 }  # fmt: skip
 
 
@@ -74,6 +81,8 @@ COMPACT: Final = Call("/etcdserverpb.KV/Compact", "CompactionRequest", "Compacti
 WATCH: Final = Call("/etcdserverpb.Watch/Watch", "WatchRequest", "WatchResponse")
 AUTHENTICATE: Final = Call("/etcdserverpb.Auth/Authenticate", "AuthenticateRequest", "AuthenticateResponse")
 STATUS: Final = Call("/etcdserverpb.Maintenance/Status", "StatusRequest", "StatusResponse")
+HASH_KV: Final = Call("/etcdserverpb.Maintenance/HashKV", "HashKVRequest", "HashKVResponse")
+ALARM: Final = Call("/etcdserverpb.Maintenance/Alarm", "AlarmRequest", "AlarmResponse")
 
 
 def _described(messages: dict[str, str]) -> descriptor_pb2.FileDescriptorProto:

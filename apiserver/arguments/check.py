@@ -5,10 +5,18 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from noxu.apiserver.arguments import shared
+from noxu.apiserver.arguments import etcd, shared
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    command.description = "Verify every row of a data file. Exit status 1 if there are problems."
+    command.description = "Verify everything that a data file or etcd has. Exit status 1 if there are problems."
     shared.quiet(command)
-    command.add_argument("file", type=Path, metavar="FILE", help="the .db file, or the data directory")
+    etcd.add(command, "Verify what etcd has under a prefix, instead of a file.")
+    command.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the .db file, or the data directory")
+
+
+def complete(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    options.etcd = etcd.etcd(options)
+    if (options.file is None) == (options.etcd is None):
+        raise ValueError("give either FILE or --etcd-servers")

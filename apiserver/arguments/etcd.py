@@ -1,4 +1,4 @@
-"""The arguments of `noxu serve` about etcd."""
+"""The arguments about etcd."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from noxu.apiserver.config import Etcd
 
 
-def add(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group(
-        "etcd", "Keep objects in etcd, which several servers may share: see docs/etcd.md."
-    )
+def add(
+    command: argparse.ArgumentParser,
+    purpose: str = "Keep objects in etcd, which several servers may share: see docs/etcd.md.",
+) -> None:
+    group = command.add_argument_group("etcd", purpose)
     group.add_argument(
         "--etcd-servers",
         action="append",
@@ -46,7 +47,7 @@ def etcd(options: argparse.Namespace) -> Etcd | None:
         raise ValueError("--etcd-certfile and --etcd-keyfile need each other")
     if not servers:
         return None
-    if options.memory:
+    if getattr(options, "memory", False):
         raise ValueError("--memory and --etcd-servers exclude each other")
     return Etcd(
         servers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from noxu.apiserver.arguments import shared
+from noxu.apiserver.arguments import etcd, shared
 from noxu.apiserver.config import DEFAULT_DATA
 
 
@@ -20,6 +20,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
     )
+    etcd.add(command, "The objects are in etcd. Servers that use it may run.")
     shared.output(command)
     shared.quiet(command)
     command.add_argument(
@@ -28,3 +29,9 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="CRD",
         help="the CRDs whose objects to rewrite (default: all CRDs with several storedVersions)",
     )
+
+
+def complete(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    options.etcd = etcd.etcd(options)
+    shared.check_location(options)

@@ -38,6 +38,12 @@ def quiet(command: argparse.ArgumentParser) -> None:
     command.add_argument("--quiet", action="store_true", help="do not show progress on stderr")
 
 
+def check_location(options: argparse.Namespace) -> None:
+    """Raises ValueError if `options.etcd` is not the only location of the objects."""
+    if options.etcd is not None and (options.data or options.server or options.kubeconfig):
+        raise ValueError("--etcd-servers excludes --data, --server and --kubeconfig")
+
+
 def server(options: argparse._ArgumentGroup) -> argparse._MutuallyExclusiveGroup:
     """Add the options that select a running server. Returns the group for alternatives to them."""
     alternatives = options.add_mutually_exclusive_group()

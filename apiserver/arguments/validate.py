@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from noxu.apiserver.arguments import shared
+from noxu.apiserver.arguments import etcd, shared
 from noxu.apiserver.config import DEFAULT_DATA
 
 
@@ -38,6 +38,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
     )
+    etcd.add(command, "With --stored: the objects are in etcd. Servers that use it may run.")
 
 
 def complete(options: argparse.Namespace) -> None:
@@ -47,5 +48,9 @@ def complete(options: argparse.Namespace) -> None:
         (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)
     ):
         raise ValueError("--data, --server, --kubeconfig, --context and --insecure-skip-tls-verify need --stored")
+    options.etcd = etcd.etcd(options)
+    if not options.stored and options.etcd is not None:
+        raise ValueError("--etcd-servers needs --stored")
+    shared.check_location(options)
     if not options.stored and not options.files:
         raise ValueError("nothing to validate: give -f or --stored")

@@ -21,12 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from noxu.apiserver import loading, server
+from noxu.apiserver import loading, stores
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.commands import progress
 from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
-from noxu.apiserver.config import DEFAULT_DATA, Config
+from noxu.apiserver.config import DEFAULT_DATA, Config, Etcd, StartError
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.crd import conditions, types
 from noxu.apiserver.crd.versions import served_versions, storage_version
@@ -35,7 +35,8 @@ from noxu.apiserver.registry.draft import Action, Options, WriteRequest
 from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
-from noxu.storage.types import Progress, StoreError
+from noxu.storage.store import Store
+from noxu.storage.types import EVERYTHING, Progress, StoreError
 
 Show: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
 """Shows how far a named work is."""
@@ -79,8 +80,9 @@ def run(options: argparse.Namespace) -> int:
             with contextlib.closing(ApiClient(endpoint_from_options(options))) as client:
                 done = _migrate_over_http(client, options.names, show)
         else:
-            done = asyncio.run(_migrate_directory(options.data or DEFAULT_DATA, options.names, show))
-    except (MigrationError, RequestError, StoreError, server.StartError) as error:
+            config = Config(data=options.data or DEFAULT_DATA, etcd=options.etcd)
+            done = asyncio.run(_migrate_store(config, options.names, show))
+    except (MigrationError, RequestError, StoreError, StartError) as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1
     if options.output == "json":
@@ -163,13 +165,13 @@ def _stored_versions_error(code: int | None, why: str) -> str:
     return f"its storedVersions cannot be changed: {why}"
 
 
-# -- a data directory -------------------------------------------------------------------------------------------------
+# -- a data directory, or etcd -------------------------------------------------------------------------------------------------
 
 
-async def _migrate_directory(directory: Path, names: list[str], show: Show) -> list[Migration]:
+async def _migrate_store(config: Config, names: list[str], show: Show) -> list[Migration]:
     """Raises MigrationError, StartError or StoreError."""
     done = []
-    async with _open_control_plane(directory) as plane:
+    async with _open_control_plane(config) as plane:
         definitions = plane.catalog.current.find(types.GROUP, types.VERSION, types.RESOURCE)
         assert definitions is not None
         entries = (await plane.reader.collection(definitions)).entries.values()
@@ -187,24 +189,39 @@ async def _migrate_directory(directory: Path, names: list[str], show: Show) -> l
 
 
 @contextlib.asynccontextmanager
-async def _open_control_plane(directory: Path) -> AsyncIterator[ControlPlane]:
-    """The control plane over a data directory that no server uses. Raises MigrationError or StartError."""
-    if not (directory / "noxu.db").exists():
-        hint = "name a data directory with --data, or a running server with --server or --kubeconfig"
-        raise MigrationError(f"{directory / 'noxu.db'} does not exist; {hint}")
-    try:
-        store = await server.open_store(Config(data=directory))
-    except server.StartError as error:
-        hint = (
-            f"; migrate it with --kubeconfig {directory / 'kubeconfig'}, or stop it" if "in use" in str(error) else ""
-        )
-        raise MigrationError(f"{error}{hint}") from None
+async def _open_control_plane(config: Config) -> AsyncIterator[ControlPlane]:
+    """The control plane over etcd, or a data directory that no server uses. Raises MigrationError or StartError."""
+    store = await _open_etcd(config.etcd) if config.etcd is not None else await _open_directory(config.data)
     outgoing = WebhookClient()
     try:
         async with running(assemble(store, caller=outgoing)) as plane:
             yield plane
     finally:
         await outgoing.close()
+
+
+async def _open_directory(directory: Path | None) -> Store:
+    """Raises MigrationError."""
+    assert directory is not None
+    if not (directory / stores.FILE).exists():
+        hint = "name a data directory with --data, a running server with --server or --kubeconfig, or --etcd-servers"
+        raise MigrationError(f"{directory / stores.FILE} does not exist; {hint}")
+    try:
+        return await stores.open_store(Config(data=directory))
+    except StartError as error:
+        hint = (
+            f"; migrate it with --kubeconfig {directory / 'kubeconfig'}, or stop it" if "in use" in str(error) else ""
+        )
+        raise MigrationError(f"{error}{hint}") from None
+
+
+async def _open_etcd(etcd: Etcd) -> Store:
+    """Raises MigrationError, StartError."""
+    store = await stores.open_store(Config(etcd=etcd))
+    if not await store.count(EVERYTHING):
+        await store.close()
+        raise MigrationError(f"etcd at {', '.join(etcd.servers)} has no objects under {etcd.prefix}; see --etcd-prefix")
+    return store
 
 
 async def _rewrite_all(plane: ControlPlane, storage: Resource, migration: Migration, report: Progress) -> None:

@@ -1,6 +1,6 @@
 """`noxu validate --stored`: find the stored objects that their current CRDs refuse, and fields that pruning hides.
 
-The objects are in a data directory that no server uses, or in any running Kubernetes API server. Over the API, fields that
+The objects are in a data directory that no server uses, in etcd, or in any running Kubernetes API server. Over the API, fields that
 pruning hides cannot be detected: the server leaves them out. CRDs given as files replace the stored ones, which shows the
 effect of a change before it is made.
 """
@@ -8,6 +8,7 @@ effect of a change before it is made.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from noxu.apiserver import loading
+from noxu.apiserver import loading, stores
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.commands import progress
 from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
-from noxu.apiserver.config import DEFAULT_DATA
+from noxu.apiserver.config import DEFAULT_DATA, StartError
 from noxu.apiserver.crd import conditions, defaults, types
 from noxu.apiserver.crd.versions import served_versions, storage_version
 from noxu.apiserver.manifests import LoadError, checked, is_crd, read_paths
@@ -32,8 +33,18 @@ from noxu.apiserver.registry.revalidation import revalidate
 from noxu.apiserver.registry.storage_form import as_json
 from noxu.apiserver.schema.structural import NoStructuralForm
 from noxu.apiserver.values import Json, Object
-from noxu.storage.snapshot import Snapshot, snapshot
-from noxu.storage.types import Corrupt, OpenError, Prefix, Progress
+from noxu.storage.snapshot import snapshot
+from noxu.storage.types import (
+    EVERYTHING,
+    Corrupt,
+    Key,
+    KeyValue,
+    OpenError,
+    Prefix,
+    Progress,
+    Revision,
+    Unavailable,
+)
 
 HIDDEN_UNKNOWN: Final = "fields that pruning hides cannot be detected over the API: the server leaves them out"
 
@@ -106,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
             _validate_all(source, replacements, report, show)
             report.failures += source.unreadable()
             sees_hidden = source.sees_hidden or bool(replacements)
-    except (ValidationError, RequestError, OpenError, Corrupt, LoadError) as error:
+    except (ValidationError, RequestError, StartError, OpenError, Corrupt, Unavailable, LoadError) as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1
     if not sees_hidden:
@@ -126,28 +137,51 @@ def _source(options: argparse.Namespace) -> Iterator[Source]:
         with contextlib.closing(ApiClient(endpoint_from_options(options))) as client:
             yield RunningServer(client)
         return
+    if options.etcd is not None:
+        access = stores.etcd_access(options.etcd)
+        from noxu.storage import etcd_state
+
+        with progress.shown("read etcd", "keys", quiet=options.quiet) as show:
+            read = asyncio.run(etcd_state.snapshot(*access, progress=show))
+        if not read.count(EVERYTHING):
+            where = f"etcd at {', '.join(options.etcd.servers)}"
+            raise ValidationError(f"{where} has no objects under {options.etcd.prefix}; see --etcd-prefix")
+        yield StoredState(read)
+        return
     directory = options.data or DEFAULT_DATA
     try:
-        with snapshot(directory / "noxu.db") as found:
-            yield DataDirectory(found)
+        with snapshot(directory / stores.FILE) as found:
+            yield StoredState(found)
     except OpenError as error:
         hint = ""
         if "in use" in str(error):
             hint = f"; validate in it with --kubeconfig {directory / 'kubeconfig'}, or stop it"
-        elif not (directory / "noxu.db").exists():
-            hint = "; name a data directory with --data, or a running server with --server or --kubeconfig"
+        elif not (directory / stores.FILE).exists():
+            hint = (
+                "; name a data directory with --data, a running server with --server or --kubeconfig, or --etcd-servers"
+            )
         raise ValidationError(f"{error}{hint}") from None
 
 
 # -- where the objects are --------------------------------------------------------------------------------------------
 
 
-class DataDirectory:
-    """The snapshot of a data directory that no server uses."""
+class State(Protocol):
+    """The state of a store at one revision: `snapshot.Snapshot`, `etcd_state.EtcdSnapshot`."""
+
+    corrupt: dict[Key, Revision]
+
+    def values(self, prefix: Prefix) -> Iterator[KeyValue]: ...
+
+    def count(self, prefix: Prefix) -> int: ...
+
+
+class StoredState:
+    """What a data directory that no server uses, or etcd, has stored."""
 
     sees_hidden = True
 
-    def __init__(self, found: Snapshot) -> None:
+    def __init__(self, found: State) -> None:
         self._snapshot = found
 
     def definitions(self) -> Iterator[Object]:

@@ -1,0 +1,41 @@
+"""What is wrong with a stored object, as far as its value and its key show it: for `noxu check`.
+
+A stored value is an object in JSON or CBOR with an apiVersion, a kind and a uid, and its key has its name and namespace
+(apiserver's registry/generic/registry writes nothing else). Servers serve other values as far as they can: what is not an
+object makes lists of its resource fail, and what has no uid cannot be patched. Whether an object is valid is a question of
+its schema: `noxu validate --stored`.
+"""
+
+from __future__ import annotations
+
+from noxu.apiserver.api import codec
+from noxu.apiserver.registry.storage_form import as_json
+from noxu.storage.types import KeyValue
+
+PROTOBUF = b"k8s\0"  # the first bytes of what kube-apiserver stores by default
+
+
+def problem(state: KeyValue) -> str:
+    """What is wrong; empty if nothing is."""
+    key, stored, _ = state
+    if stored.startswith(PROTOBUF):
+        return "is stored in protobuf, which is not read"
+    try:
+        value = codec.decode_stored(as_json(stored))
+    except ValueError as error:
+        return f"cannot be decoded: {error}"
+    if not isinstance(value, dict):
+        return "is not an object"
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        return "has no metadata"
+    for field in ("apiVersion", "kind"):
+        if not isinstance(value.get(field), str) or not value[field]:
+            return f"has no {field}"
+    if not metadata.get("uid"):
+        return "has no uid"
+    if metadata.get("name") != key.name:
+        return f"has the name {metadata.get('name')!r}, which differs from its key"
+    if (metadata.get("namespace") or "") != key.partition.removesuffix("/"):
+        return f"is in the namespace {metadata.get('namespace') or ''!r}, which differs from its key"
+    return ""

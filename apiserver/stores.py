@@ -1,0 +1,71 @@
+"""The store of a configuration: in memory, in a file of the data directory, or in etcd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from noxu.apiserver.config import Config, Etcd, StartError
+from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.storage.store import Store
+from noxu.storage.types import OpenError
+
+if TYPE_CHECKING:
+    from noxu.storage.etcd_client import Tls, User
+    from noxu.storage.etcd_layout import Layout
+
+FILE: Final = "noxu.db"
+"""The name of the file in the data directory."""
+
+
+class EtcdAccess(NamedTuple):
+    """What is needed to connect to etcd, and where the objects are in it."""
+
+    servers: tuple[str, ...]
+    layout: Layout
+    tls: Tls
+    user: User | None
+
+
+async def open_store(config: Config) -> Store:
+    """Raises StartError."""
+    if config.etcd is not None:
+        access = etcd_access(config.etcd)
+        from noxu.storage.etcd import EtcdStore
+
+        try:
+            return await EtcdStore.open(*access)
+        except OpenError as error:
+            raise StartError(str(error)) from None
+    if config.data is None:
+        from noxu.storage.memory import MemoryStore
+
+        return MemoryStore()
+    from noxu.storage.database import create_directory
+    from noxu.storage.sqlite import SqliteStore
+
+    try:
+        create_directory(config.data)
+        return await SqliteStore.open(config.data / FILE, durability=config.durability)
+    except OpenError as error:
+        raise StartError(str(error)) from None
+    except OSError as error:
+        raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
+
+
+def etcd_access(options: Etcd) -> EtcdAccess:
+    """Raises StartError: a package is missing, or the file with the password cannot be read."""
+    try:
+        from noxu.storage.etcd_client import Tls, User
+    except ImportError as error:
+        raise StartError(
+            f"--etcd-servers needs the package {error.name}: install noxu with the extra etcd, noxu[etcd]"
+        ) from None
+    from noxu.apiserver.registry.etcd_layout import KubernetesLayout
+
+    layout = KubernetesLayout(options.prefix, [versions.collection for versions in built_in_versions()])
+    tls = Tls(options.ca_file, options.certificate_file, options.key_file)
+    try:
+        password = options.password_file.read_text().rstrip("\n") if options.password_file is not None else ""
+    except OSError as error:
+        raise StartError(f"--etcd-password-file {options.password_file}: {error.strerror or error}") from None
+    return EtcdAccess(options.servers, layout, tls, User(options.username, password) if options.username else None)
