@@ -25,7 +25,7 @@ COMMANDS: Final = {
     "lint": "check that CRDs are structural, and fix them",
     "skeleton": "print the skeletons of schemas, which determine pruning",
     "migrate": "rewrite stored objects in their storage version",
-    "check": "verify a data file",
+    "check": "verify what is stored",
 }
 
 

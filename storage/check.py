@@ -38,14 +38,15 @@ def accept(_: KeyValue) -> str:
 
 
 class Problem(NamedTuple):
-    """What is wrong with a row; with the file, if `revision` is None. The key is given if it is known."""
+    """What is wrong with a row; with the store, if `revision` is None. The key is given if it is known."""
 
     message: str
     revision: Revision | None = None
     key: Key | None = None
+    store: str = "file"
 
     def __str__(self) -> str:
-        row = "file" if self.revision is None else f"revision {self.revision}"
+        row = self.store if self.revision is None else f"revision {self.revision}"
         key = "" if self.key is None else f" ({' '.join(map(str, self.key))})"
         return f"{row}{key}: {self.message}".encode("utf-8", "backslashreplace").decode()
 

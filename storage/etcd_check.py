@@ -21,6 +21,7 @@ from noxu.storage.etcd_messages import ALARM, ALARMS, HASH_KV, RANGE, Message
 from noxu.storage.etcd_past import BARRIER, Past
 from noxu.storage.types import KeyValue, Progress, Revision, Unavailable, no_progress
 
+ETCD: Final = "etcd"
 OWN: Final = (BARRIER,)  # keys that the store itself writes beside its states
 
 
@@ -90,7 +91,7 @@ async def _compaction_key(client: Client, revision: Revision) -> list[Problem]:
     for item in response.kvs:
         if not item.value.isdigit() or int(item.value) > max(revision, response.header.revision):
             name, value = COMPACTION_KEY.decode(), _text(item.value)
-            return [Problem(f"the key {name} has the value {value}, which is no revision of this etcd")]
+            return [Problem(f"the key {name} has the value {value}, which is no revision of etcd", store=ETCD)]
     return []
 
 
@@ -101,7 +102,7 @@ async def _alarms(client: Client, remarks: list[str]) -> list[Problem]:
         remarks.append(f"alarms of etcd are not known: {error}")
         return []
     return [
-        Problem(f"member {member.memberID:x} of etcd has the alarm {ALARMS.get(member.alarm, member.alarm)}")
+        Problem(f"member {member.memberID:x} has the alarm {ALARMS.get(member.alarm, member.alarm)}", store=ETCD)
         for member in response.alarms
     ]
 
@@ -126,7 +127,7 @@ async def _members(client: Client, servers: Sequence[str], revision: Revision, r
         if at != compacted:
             remarks.append(f"{server} is not compared with the other members: it was just compacted; check again")
         elif found != usual:
-            problems.append(Problem(f"{server} has other keys or values than the other members"))
+            problems.append(Problem(f"{server} has other keys or values than the other members", store=ETCD))
     return problems
 
 

@@ -259,10 +259,10 @@ def copy_file(file: Path, copy: Path, *, wal: bool) -> None:
 def test_a_server_cannot_start_while_its_file_is_checked(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = module._report
 
-    def report_while_a_server_starts(path: str, connection: sqlite3.Connection, progress: Progress) -> module.Report:
+    def report_while_a_server_starts(path: str, connection: sqlite3.Connection, *arguments: Any) -> module.Report:
         with pytest.raises(OpenError, match="in use"):
             asyncio.run(SqliteStore.open(filled))
-        return report(path, connection, progress)
+        return report(path, connection, *arguments)
 
     monkeypatch.setattr(module, "_report", report_while_a_server_starts)
     assert check(filled).problems == []
