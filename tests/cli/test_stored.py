@@ -167,7 +167,7 @@ def test_unusable_crds_in_files(run: Make, write: Make, directory: Path, crd: Ma
 
 
 LOCATIONS: list[tuple[str, str, str]] = [
-    ("no data", "", ".noxu/noxu.db is not a file; name a data directory with --data, or a running server with --server or --kubeconfig"),
+    ("no data", "", ".noxu/noxu.db is not a file; name a data directory with --data, a running server with --server or --kubeconfig, or --etcd-servers"),
     ("no server", "--server http://127.0.0.1:1", "http://127.0.0.1:1 does not answer: Connection refused"),
     ("no URL", "--server example", "example is not the URL of a server, such as https://HOST:PORT"),
     ("no kubeconfig", "--kubeconfig none", "none: No such file or directory"),
