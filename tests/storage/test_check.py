@@ -18,7 +18,7 @@ from noxu.storage.check import Problem, check
 from noxu.storage.database import PAGE_SIZE
 from noxu.storage.rows import row
 from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import Key, OpenError, Progress
+from noxu.storage.types import Key, OpenError
 
 
 def key(name: str) -> Key:
