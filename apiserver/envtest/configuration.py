@@ -1,7 +1,7 @@
 """From the flags of kube-apiserver to the configuration of a server. Reads no file.
 
 Defaults are kube-apiserver's, with two exceptions: without --bind-address the server listens on loopback only, and without
-the etcd of `noxu envtest` its objects are in memory. Errors are kube-apiserver's (pkg/controlplane/apiserver/options).
+an etcd that listens its objects are in memory. Errors are kube-apiserver's (pkg/controlplane/apiserver/options).
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from noxu.apiserver.config import (
     Audit,
     Authentication,
     Config,
+    Etcd,
+    LeaderElection,
     Profile,
     Requests,
     Tls,
@@ -27,7 +29,7 @@ from noxu.apiserver.config import (
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.envtest import runtime_config
 from noxu.apiserver.envtest.arguments import Arguments
-from noxu.apiserver.envtest.data_directory import DEFAULT_PREFIX, DataDirectory
+from noxu.apiserver.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
 from noxu.apiserver.features import GATES
 from noxu.apiserver.registry.group_priorities import PRIORITIES
 
@@ -79,8 +81,10 @@ def address(arguments: Arguments) -> tuple[str, int]:
     return arguments.last("bind-address") or DEFAULT_HOST, arguments.number("secure-port", DEFAULT_PORT)
 
 
-def configure(arguments: Arguments, environment: Mapping[str, str], found: DataDirectory | None) -> Configured:
-    """`found` is the data directory of the etcd; None: in memory. Raises Refused."""
+def configure(
+    arguments: Arguments, environment: Mapping[str, str], found: DataDirectory | OtherEtcd | None
+) -> Configured:
+    """`found` is the data directory of the etcd, or one that keeps the objects itself; None: in memory. Raises Refused."""
     check(arguments)
     profile, controllers = _controllers(environment)
     plugins, unavailable = _plugins(arguments)
@@ -98,8 +102,10 @@ def configure(arguments: Arguments, environment: Mapping[str, str], found: DataD
     config = Config(
         host=host,
         port=port,
-        data=found.of_prefix(prefix) if found else None,
-        durability="full" if found is None or found.fsync else "off",
+        data=found.of_prefix(prefix) if isinstance(found, DataDirectory) else None,
+        durability="full" if not isinstance(found, DataDirectory) or found.fsync else "off",
+        etcd=_etcd(arguments, found, prefix) if isinstance(found, OtherEtcd) else None,
+        leader_election=LeaderElection(enabled=None if controllers else False),
         features=gates,
         event_ttl=arguments.seconds("event-ttl", DEFAULT_EVENT_TTL),
         profile=profile,
@@ -218,6 +224,16 @@ def _audit(arguments: Arguments) -> Audit:
         max_age=arguments.number("audit-log-maxage", default.max_age),
         max_backups=arguments.number("audit-log-maxbackup", default.max_backups),
         compress=arguments.is_set("audit-log-compress"),
+    )
+
+
+def _etcd(arguments: Arguments, found: OtherEtcd, prefix: str) -> Etcd:
+    return Etcd(
+        found.urls,
+        prefix,
+        ca_file=_path(arguments, "etcd-cafile"),
+        certificate_file=_path(arguments, "etcd-certfile"),
+        key_file=_path(arguments, "etcd-keyfile"),
     )
 
 

@@ -1,7 +1,7 @@
 """Where a kube-apiserver keeps its objects: in a folder of the etcd that its command line names.
 
 The `etcd` of this package tells its data directory. Each prefix (`--etcd-prefix`) has a database of its own there, as in an
-etcd. With any other etcd, or none, objects are in memory.
+etcd. Another etcd keeps the objects itself. Where no etcd listens, objects are in memory.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -37,46 +38,63 @@ class DataDirectory(NamedTuple):
         return self.path / _FOLDER / (name or "%2F")
 
 
-def find(urls: Sequence[str], wait: float = WAIT) -> DataDirectory | None:
-    """Ask the servers one after the other, the first until it listens. None: none of them is the etcd of this package."""
+class OtherEtcd(NamedTuple):
+    """Servers of another etcd, which has the objects."""
+
+    urls: tuple[str, ...]
+
+
+def find(urls: Sequence[str], wait: float = WAIT) -> DataDirectory | OtherEtcd | None:
+    """Ask the servers one after the other, the first until it listens. None: none of them listens."""
     deadline = time.monotonic() + wait
+    others = False
     for url in urls:
-        try:
-            found = _read(_ask(*_address(url), deadline))
-        except (OSError, ValueError):
+        address = _address(url)
+        if address is None:
+            others = True
             continue
+        try:
+            connection = _connected(*address, deadline)
+        except OSError:
+            continue
+        found = _ask(connection)
         if found is not None:
             return found
-    return None
+        others = True
+    return OtherEtcd(tuple(urls)) if others else None
 
 
-def _address(url: str) -> tuple[str, int]:
-    """Raises ValueError for what is not http://HOST:PORT."""
+def _address(url: str) -> tuple[str, int] | None:
+    """The host and port of http://HOST:PORT; None for any other URL, which the etcd of this package does not have."""
     scheme, _, rest = url.strip().partition("://")
     host, _, port = rest.rstrip("/").rpartition(":")
-    if scheme != "http" or not host:
-        raise ValueError(url)
+    if scheme != "http" or not host or not port.isdecimal():
+        return None
     host = host.strip("[]")
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), int(port)  # noqa: S104 - to connect to
 
 
-def _ask(host: str, port: int, deadline: float) -> bytes:
-    """The answer of an etcd, as soon as it listens. Raises OSError."""
+def _connected(host: str, port: int, deadline: float) -> socket.socket:
+    """A connection to a server, as soon as it listens. Raises OSError."""
     while True:
         try:
-            connection = socket.create_connection((host, port), ANSWER_WITHIN)
+            return socket.create_connection((host, port), ANSWER_WITHIN)
         except ConnectionRefusedError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(POLL)
-        else:
-            break
-    with connection:
+        except OverflowError:
+            raise OSError(f"port {port} is out of range") from None
+
+
+def _ask(connection: socket.socket) -> DataDirectory | None:
+    """What the server at the other end tells; None if it is not the etcd of this package."""
+    answer = b""
+    with connection, suppress(OSError):
         connection.sendall(f"GET {DATA_PATH} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-        answer = b""
         while len(answer) < MAX_ANSWER and (part := connection.recv(4096)):
             answer += part
-    return answer
+    return _read(answer)
 
 
 def _read(answer: bytes) -> DataDirectory | None:

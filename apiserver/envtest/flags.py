@@ -44,8 +44,11 @@ HONOURED: Final[dict[str, Flag]] = {
     "cors-allowed-origins": Flag("strings", "regular expressions of the origins of web pages that may use the server"),
     "disable-admission-plugins": Flag("strings", "admission plug-ins not to run"),
     "enable-admission-plugins": Flag("strings", "admission plug-ins to run in addition"),
+    "etcd-cafile": Flag("string", "the CAs of an etcd at https://"),
+    "etcd-certfile": Flag("string", "the certificate for an etcd at https://"),
+    "etcd-keyfile": Flag("string", "the key of --etcd-certfile"),
     "etcd-prefix": Flag("string", "servers with the same prefix share their objects (default /registry)"),
-    "etcd-servers": Flag("strings", "the etcd of envtest, whose folder keeps the objects; any other: in memory"),
+    "etcd-servers": Flag("strings", "the etcd that keeps the objects: that of envtest in its folder, any other itself"),
     "event-ttl": Flag("duration", "the time for which Events are retained (default 1h0m0s)"),
     "external-hostname": Flag("string", "the name of this server in URLs that it writes"),
     "feature-gates": Flag("strings", "GATE=true or GATE=false; those of other features have no effect"),
@@ -100,7 +103,7 @@ _IGNORED: Final[dict[Kind, str]] = {
     "string": """
         admission-control-config-file audit-log-batch-throttle-qps audit-log-version cloud-config cloud-provider
         debug-socket-path egress-selector-config-file encryption-provider-config
-        endpoint-reconciler-type etcd-cafile etcd-certfile etcd-keyfile goaway-chance
+        endpoint-reconciler-type goaway-chance
         kubelet-certificate-authority kubelet-client-certificate kubelet-client-key log-backtrace-at log-dir log-file
         log-file-max-size log-json-info-buffer-size log-text-info-buffer-size logging-format peer-advertise-ip
         peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file

@@ -91,7 +91,7 @@ def _serve(arguments: Arguments) -> None:
     etcd = data_directory.find(arguments.all("etcd-servers"))
     config, notes = configuration.configure(arguments, os.environ, etcd)
     if etcd is None:
-        notes = [*notes, "--etcd-servers: none of them is the etcd of `noxu envtest`; objects are in memory"]
+        notes = [*notes, "--etcd-servers: none of them listens; objects are in memory"]
     for note in (*arguments.notes, *notes):
         report("W", note)
     from noxu.apiserver import server  # only now: it takes most of the time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -80,3 +81,13 @@ def test_a_server_without_etcd_does_not_start(
     given = [argument.format(url=url) for argument in arguments]
     assert cli.main(["serve", "--port=0", f"--data={tmp_path}", *given]) == 1
     assert capsys.readouterr().err.startswith(message.format(url=url))
+
+
+def test_without_the_extra_the_error_names_it() -> None:
+    program = (
+        "import sys\nsys.modules['grpc'] = None\nfrom noxu.apiserver import cli\n"
+        f"sys.exit(cli.main(['serve', '--port=0', '--etcd-servers={URL}']))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    text = "noxu: --etcd-servers needs the package grpc: install noxu with the extra etcd, noxu[etcd]\n"
+    assert (ended.returncode, ended.stderr) == (1, text)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import Config, Requests
+from noxu.apiserver.config import Config, Etcd, Requests
 from noxu.apiserver.envtest import configuration
 from noxu.apiserver.envtest.arguments import Arguments, parse
 from noxu.apiserver.envtest.configuration import Refused, configure
-from noxu.apiserver.envtest.data_directory import DataDirectory
+from noxu.apiserver.envtest.data_directory import DataDirectory, OtherEtcd
 from noxu.apiserver.envtest.flags import HONOURED
 
 REQUIRED = [
@@ -20,7 +20,7 @@ REQUIRED = [
 ]
 
 
-def configured(*words: str, found: DataDirectory | None = None, **environment: str) -> Config:
+def configured(*words: str, found: DataDirectory | OtherEtcd | None = None, **environment: str) -> Config:
     return configure(parse([*REQUIRED, *words]), environment, found).config
 
 
@@ -42,7 +42,7 @@ class Recorded(dict[str, list[str]]):
 
 def test_every_flag_that_the_help_says_to_have_an_effect_is_read() -> None:
     values = Recorded(parse(REQUIRED).values)
-    configure(Arguments(values, []), {}, None)
+    configure(Arguments(values, []), {}, OtherEtcd(("https://127.0.0.1:1",)))
     assert HONOURED.keys() - values.names == set()
 
 
@@ -70,6 +70,14 @@ STORES = {
 def test_objects_are_in_the_data_directory_of(found: DataDirectory, durability: str) -> None:
     config = configured(found=found)
     assert (config.data, config.durability) == (Path("/d/noxu/registry"), durability)
+
+
+def test_another_etcd_keeps_the_objects_itself() -> None:
+    found = OtherEtcd(("https://a:1", "https://b:1"))
+    config = configured("--etcd-prefix=/p", "--etcd-cafile=/ca", "--etcd-certfile=/c", "--etcd-keyfile=/k", found=found)
+    files = {"ca_file": Path("/ca"), "certificate_file": Path("/c"), "key_file": Path("/k")}
+    assert config.etcd == Etcd(found.urls, "/p", **files)  # type: ignore[arg-type]
+    assert config.data is None
 
 
 PORTS = {"30000-30010": range(30_000, 30_011), "1+0": range(1, 2), "8080": range(8080, 8081)}

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.apiserver.envtest import assets
+from tests import etcd_server
 from tests.envtest.environments import Environment, Exited, KubeApiTest, ask, started
 from tests.optional import needs_platform
 from tests.timing import HANGS_AFTER, eventually
@@ -199,13 +200,38 @@ def test_a_second_server_with_the_same_prefix_is_refused(make: Make) -> None:
         second.start_server()
 
 
-def test_without_this_etcd_objects_are_in_memory(make: Make) -> None:
+def test_without_an_etcd_objects_are_in_memory(make: Make) -> None:
+    environment = make()
+    environment.start_server()
+    assert "--etcd-servers: none of them listens; objects are in memory" in environment.server.log.read_text()
+
+
+def test_what_is_no_etcd_prevents_the_start(make: Make) -> None:
     environment = make()
     with socket.create_server(("127.0.0.1", 0)) as other:
-        other.listen()
         environment.etcd_url = f"https://127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(Exited, match="etcd"):
+            environment.start_server()
+
+
+@pytest.mark.skipif(bool(etcd_server.lacking()), reason=etcd_server.lacking() or "etcd is there")
+def test_another_etcd_keeps_the_objects(make: Make, tmp_path: Path) -> None:
+    """Two servers have the same objects at the same time, each with the controllers of kube-apiserver only."""
+    environment, second = make(), make("second")
+    with etcd_server.running_etcd(tmp_path / "etcd") as etcd:
+        environment.etcd_url = second.etcd_url = etcd.url
         environment.start_server()
-    assert "none of them is the etcd of `noxu envtest`; objects are in memory" in environment.server.log.read_text()
+        assert environment.ask(MAPS, method="POST", body=config_map("a")).code == 201
+        second.start_server()
+        assert second.ask(f"{MAPS}/a").body["data"] == {"key": "value"}
+        environment.server.stop()
+        environment.start_server()
+        assert environment.ask(f"{MAPS}/a").code == 200
+        leases = environment.ask("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases").body["items"]
+        assert [one["metadata"]["name"] for one in leases if not one["metadata"]["name"].startswith("apiserver-")] == []
+        for each in (environment, second):
+            each.server.stop()
+    assert not any(file.suffix == ".db" for each in (environment, second) for file in each.folder.rglob("*"))
 
 
 def test_an_etcd_that_syncs_has_a_durable_store(make: Make) -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -135,8 +136,37 @@ def test_kube_apiserver_finds_the_data_directory(
     assert (tmp_path / folder).is_dir()
 
 
-def test_another_server_has_no_data_directory(port: int) -> None:
-    assert data_directory.find([f"http://127.0.0.1:{port}", "https://127.0.0.1:1", "x"], wait=0) is None
+def test_where_no_etcd_listens_nothing_is_found(port: int) -> None:
+    assert data_directory.find([f"http://127.0.0.1:{port}", "http://127.0.0.1:99999"], wait=0) is None
+
+
+def test_what_is_not_this_etcd_is_another_one(port: int) -> None:
+    urls = [f"http://127.0.0.1:{port}", "https://127.0.0.1:1"]
+    assert data_directory.find(urls, wait=0) == data_directory.OtherEtcd(tuple(urls))
+    assert data_directory.find(["unix:///tmp/etcd"], wait=0) == data_directory.OtherEtcd(("unix:///tmp/etcd",))
+
+
+OTHERS = {
+    "nothing": b"",
+    "a page that does not exist": b"HTTP/1.1 404 Not Found\r\n\r\n404 page not found\n",
+    "something else": b"HTTP/1.1 200 OK\r\n\r\nhello\n/etc",
+}
+
+
+@pytest.mark.parametrize("answer", OTHERS.values(), ids=OTHERS)
+def test_another_etcd_answers(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(1) as pool:
+
+        def reply() -> None:
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answer)
+
+        replied = pool.submit(reply)
+        url = f"http://127.0.0.1:{other.getsockname()[1]}"
+        assert data_directory.find([url], wait=0) == data_directory.OtherEtcd((url,))
+        replied.result()
 
 
 FAILURES = {
