@@ -50,8 +50,10 @@ def free_ports(number: int) -> list[int]:
 class EtcdServer:
     """One member. `kill`, `pause` and `start` again keep its data and its address."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, durable: bool = False) -> None:
+        """`durable`: it syncs what it writes, which a test rarely needs."""
         self.directory = directory
+        self._options = [] if durable else ["--unsafe-no-fsync"]
         client, peer = free_ports(2)
         self.url, self._peer = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
         self.process: subprocess.Popen[bytes] | None = None
@@ -62,7 +64,7 @@ class EtcdServer:
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    PROGRAM, "--name", "test", "--data-dir", str(self.directory / "data"), "--unsafe-no-fsync",
+                    PROGRAM, "--name", "test", "--data-dir", str(self.directory / "data"), *self._options,
                     "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
                     "--listen-peer-urls", self._peer, "--initial-advertise-peer-urls", self._peer,
                     "--initial-cluster", f"test={self._peer}", "--log-level", "error",
@@ -112,8 +114,8 @@ class EtcdServer:
 
 
 @contextmanager
-def running_etcd(directory: Path) -> Iterator[EtcdServer]:
-    server = EtcdServer(directory)
+def running_etcd(directory: Path, *, durable: bool = False) -> Iterator[EtcdServer]:
+    server = EtcdServer(directory, durable=durable)
     try:
         server.start()
         yield server

@@ -36,18 +36,11 @@ class NamespaceLifecycle:
         collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
         if collection is None:
             return self._load_and_check(draft)
-        if draft.environment.reader.store.shared and self._namespace(draft, collection) is None:
-            return self._catch_up_and_check(draft)
         self._check(draft, collection)
         return None
 
     async def _load_and_check(self, draft: Draft) -> None:
         self._check(draft, await draft.environment.reader.collection(self._namespaces))
-
-    async def _catch_up_and_check(self, draft: Draft) -> None:
-        """Another server may have created the namespace a moment ago (upstream looks it up in etcd)."""
-        await draft.environment.reader.be_fresh()
-        await self._load_and_check(draft)
 
     def check_again(self, draft: Draft) -> None:
         """Check right before a new object is stored: the namespace may have changed since `admit`. Raises ApiError.

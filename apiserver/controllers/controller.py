@@ -217,11 +217,19 @@ class Reconciler(ABC, Generic[K]):
 
     async def observed(self) -> None:
         """Return when all changes that the cache has are observed. Raises ApiError if that takes too long."""
+        if self._synchronised.is_set():
+            return
         try:
             async with asyncio.timeout(SETTLE_WITHIN):
                 await self._synchronised.wait()
         except TimeoutError:
             raise internal_error(self.sync_fault()) from None
+
+    async def caught_up(self, *keys: K) -> None:
+        """Return when it has tried to reconcile keys, or all keys that wait for it now. Raises ApiError."""
+        await self.observed()
+        for key in keys or self.queue.unprocessed:
+            await self.queue.processed(key)
 
     def sync_fault(self) -> str:
         """Why it does not follow its objects, and what to do; empty if it does.

@@ -141,6 +141,11 @@ class WorkQueue(Generic[K]):
         """The ready keys, in order."""
         return list(self._ready)
 
+    @property
+    def unprocessed(self) -> list[K]:
+        """The keys that are ready or processed."""
+        return [*self._ready, *self._processing]
+
     async def processed(self, key: K) -> None:
         """Wait until a key is neither ready nor processed: its last attempt has ended, in success or in failure."""
         while key in self._ready or key in self._processing:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from aiohttp import web_request, web_response
 
@@ -18,7 +18,6 @@ from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.config import DEFAULT_REQUESTS, Requests
 from noxu.apiserver.containment import Contained, call_all
-from noxu.apiserver.crd import types as crd_types
 from noxu.apiserver.http import auditing, documents, filters, routing, traces
 from noxu.apiserver.http.answer import Answer, Answered, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
@@ -30,15 +29,13 @@ from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.http.watch_requests import Watches
 from noxu.apiserver.identifiers import new_uuid
 from noxu.apiserver.instruments import Counter
+from noxu.apiserver.registry.freshness import be_fresh
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.storage.types import StoreError
 
 log = logging.getLogger("noxu")
-
-
-DEFINITIONS: Final = f"{crd_types.GROUP}/{crd_types.RESOURCE}"  # their collection
 
 
 class _SinkOf(NamedTuple):
@@ -92,6 +89,7 @@ class App:
             unsent=self.unsent,
             audit_log=audit_log,
             limits=limits,
+            shares_store=backend.reader.store.shared,
         )
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
         numbered = list(enumerate(self.filters))
@@ -155,11 +153,6 @@ class App:
             exchange.times["handled"] = asyncio.get_running_loop().time()
             call_all(exchange, self._leave[exchange.passed], exchange)
 
-    async def _serve_newest_definition(self, name: str) -> None:
-        """Another server with the same store may have answered the creation of a definition a moment ago."""
-        await self.backend.reader.be_fresh()
-        await self.backend.writer.environment.followers[DEFINITIONS].settled(name)
-
     async def _route(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Raises ApiError."""
         info, method = exchange.info, exchange.request.method
@@ -172,7 +165,8 @@ class App:
         except ApiError:
             if not self.backend.reader.store.shared:
                 raise
-            await self._serve_newest_definition(f"{info.resource}.{info.group}")
+            # a read from a resourceVersion has not waited for a definition that another server has just answered
+            await be_fresh(self.backend.writer.environment, filters.DEFINITIONS, f"{info.resource}.{info.group}")
             resource = routing.find_resource(self.backend.catalog.current, method, exchange.path, info)
         exchange.resource = resource
         if resource.deprecation_text:  # also if the version has no such subresource or verb

@@ -16,6 +16,7 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Audit             records the request, if there is an audit log
     Impersonate       sets another user, if the user may impersonate it
     InFlight          limits the number of requests that are handled or answered at the same time
+    Fresh             waits for what other servers have answered, if they may have the same store
     Authorize         refuses what the user may not do
     Tracing           traces a write on request
     LargeRequestSlot  releases the slot that a handler has taken for a large body
@@ -35,16 +36,18 @@ from typing import Final
 from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.api.hosts import is_loopback, split_host
 from noxu.apiserver.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
+from noxu.apiserver.crd import types as crd_types
 from noxu.apiserver.http import auditing, framing, negotiation
 from noxu.apiserver.http.answer import Answer, Answered
 from noxu.apiserver.http.exchange import Exchange, attributes_of
 from noxu.apiserver.http.options import request_timeout
-from noxu.apiserver.http.request import is_long_running, parse_target
+from noxu.apiserver.http.request import first, is_long_running, parse_target
 from noxu.apiserver.http.traces import HEADER, Traces, is_requested
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.registry import access
 from noxu.apiserver.registry.access import User
+from noxu.apiserver.registry.freshness import be_fresh
 from noxu.apiserver.security import cors, impersonation
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
@@ -52,6 +55,8 @@ from noxu.apiserver.security.authorization import NOSNIFF, refusal
 from noxu.apiserver.security.credentials import MASTERS, Credentials
 
 MAX_CACHED_HOST: Final = 260  # characters: a DNS name and a port. Longer Host headers are not cached
+DEFINITIONS: Final = f"{crd_types.GROUP}/{crd_types.RESOURCE}"  # their collection
+_READ_FROM: Final = ("resourceVersion", "continue")  # in a query: the state to read
 _READING: Final = frozenset({"get", "list", "watch"})
 
 
@@ -284,6 +289,21 @@ class InFlight(Filter):
 _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
 
 
+class Fresh(Filter):
+    """Wait for what other servers with the same store have answered, which the request may depend on.
+
+    It is judged by their roles, definitions and policies, and reads show their writes. Reads that name a resourceVersion ask
+    for no more than that. Users are authenticated before, and the limit of requests in flight holds while etcd is slow.
+    """
+
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        info, query = exchange.info, exchange.query
+        if not info.is_resource or (info.verb in _READING and any(first(query, name) for name in _READ_FROM)):
+            return None
+        definition = f"{info.resource}.{info.group}"
+        return be_fresh(exchange.backend.writer.environment, DEFINITIONS, definition)
+
+
 class Authorize(Filter):
     """Refuse what the user may not do.
 
@@ -356,8 +376,9 @@ def chain(
     unsent: Unsent,
     audit_log: AuditLog | None = None,
     limits: Requests = DEFAULT_REQUESTS,
+    shares_store: bool = False,
 ) -> tuple[Filter, ...]:
-    """All filters, in order."""
+    """All filters, in order. `shares_store`: other servers may have the same store."""
     allowed = cors.AllowedOrigins(limits.cors_allowed_origins) if limits.cors_allowed_origins else None
     return (
         Target(),
@@ -369,6 +390,7 @@ def chain(
         *((Audit(audit_log),) if audit_log is not None else ()),
         Impersonate(authorize),
         InFlight(unsent, limits.max_in_flight, limits.max_mutating_in_flight),
+        *((Fresh(),) if shares_store else ()),
         Authorize(authorize),
         Tracing(traces),
         LargeRequestSlot(),

@@ -74,8 +74,6 @@ async def stored_entry(exchange: Exchange) -> Entry:
     revision = options.parse_revision(first(exchange.query, "resourceVersion"), errors.plain_error)
     if revision:
         await reader.reached(revision)
-    elif first(exchange.query, "resourceVersion") != "0":
-        await reader.be_fresh()
     return await reader.get(exchange.resource, namespace_of(exchange), name)
 
 

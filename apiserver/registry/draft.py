@@ -234,6 +234,10 @@ class Follower(Protocol):
         """Wait until the controller has reconciled the newest state of an object."""
         ...
 
+    async def caught_up(self, *names: str) -> None:
+        """Wait until it has tried to reconcile the states of objects (none: of all) that it has now. Raises ApiError."""
+        ...
+
 
 Guard: TypeAlias = Callable[["Draft"], None]
 """Refuses to create or update an object that gives more rights than the user has. Raises ApiError."""

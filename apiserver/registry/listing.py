@@ -135,8 +135,6 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
         revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
     elif single is not None:
         window = window._replace(limit=0)
-    if revision == 0 and not exact and not window.token:
-        await reader.be_fresh()
     collection = await reader.collection(selection.resource)
     if corrupt := collection.corrupt_in(selection.partition):
         raise corrupt_objects.unlistable(selection.resource, corrupt)

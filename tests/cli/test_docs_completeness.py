@@ -72,6 +72,7 @@ def test_the_architecture_shows_the_filters_in_order() -> None:
         unsent=Unsent(),
         audit_log=audit_log,
         limits=Requests(cors_allowed_origins=("^https://app$",)),
+        shares_store=True,
     )
     assert re.findall(r"\w+", shown) == [type(step).__name__ for step in filters]
 

@@ -63,6 +63,7 @@ def chain(**parts: Any) -> tuple[Filter, ...]:
         "unsent": Unsent(),
         "audit_log": AuditLog(EVERYTHING, Lines()),
         "limits": Requests(cors_allowed_origins=("^https://app$",)),
+        "shares_store": True,
     }
     return filters.chain(**defaults | parts)
 
@@ -78,14 +79,18 @@ def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
 
 def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
-        "Target", "Origin", "Deadline", "Warnings", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Authorize",
-        "Tracing",
+        "Target", "Origin", "Deadline", "Warnings", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Fresh",
+        "Authorize", "Tracing",
         "LargeRequestSlot",
     ]  # fmt: skip
 
 
 def test_without_an_audit_log_there_is_no_filter_for_it() -> None:
     assert "Audit" not in [type(filter_).__name__ for filter_ in chain(audit_log=None)]
+
+
+def test_a_server_with_a_store_of_its_own_does_not_wait_for_others() -> None:
+    assert "Fresh" not in [type(filter_).__name__ for filter_ in chain(shares_store=False)]
 
 
 def test_without_allowed_origins_there_is_no_filter_for_them() -> None:
