@@ -117,7 +117,7 @@ def test_an_earlier_refusal_hides_the_later_ones() -> None:
     """A request with every fault; each filter is asked, then taken out of its way."""
     exchange = parsed(target=f"{MAPS}?timeout=x", Host="evil.example", X_Noxu_Trace="1", Impersonate_Group="g")
     found = []
-    for filter_ in chain(authenticator=Deny(), authorize=refuse, audit_log=None):
+    for filter_ in chain(authenticator=Deny(), authorize=refuse, audit_log=None, shares_store=False):
         refused = refusal(filter_, exchange)
         found.append((type(filter_).__name__, refused[0] if refused else 0))
     assert found == [
