@@ -12,56 +12,14 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import Final, NoReturn
+
+from noxu.apiserver.arguments.parsers import COMMANDS as COMMANDS
+from noxu.apiserver.arguments.parsers import arguments_of, parser
+from noxu.apiserver.arguments.parsers import parser_of as parser_of
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit status after Ctrl-C, as shells have it."""
-COMMANDS: Final = {
-    "serve": "run the server",
-    "envtest": "write the programs that envtest starts",
-    "validate": "validate objects without a server",
-    "explain-write": "show what each stage of a write does to objects",
-    "lint": "check that CRDs are structural, and fix them",
-    "skeleton": "print the skeletons of schemas, which determine pruning",
-    "migrate": "rewrite stored objects in their storage version",
-    "check": "verify what is stored",
-}
-
-
-def parser() -> argparse.ArgumentParser:
-    """The parser of arguments without a command."""
-    top = argparse.ArgumentParser(prog="noxu", description="The Kubernetes API for your CustomResourceDefinitions.")
-    top.add_argument("--version", action=_Version, help="print the version and exit")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, summary in COMMANDS.items():
-        commands.add_parser(name, help=summary)
-    return top
-
-
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of the arguments of a command."""
-    command = argparse.ArgumentParser(prog=f"noxu {name}")
-    _arguments(name).add(command)
-    return command
-
-
-def _arguments(name: str) -> ModuleType:
-    """`add(parser)` adds the arguments; `complete(options)`, which not all have, raises ValueError for invalid ones."""
-    return import_module(f"noxu.apiserver.arguments.{name.replace('-', '_')}")
-
-
-class _Version(argparse.Action):
-    """Looks up the version only when the option is given."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:  # noqa: A002 - argparse's name
-        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        print(f"noxu {version('noxu')}")
-        parser.exit()
 
 
 def command() -> NoReturn:
@@ -81,7 +39,12 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     `own_process`: the process does nothing else, so the command may end it.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    name = given[0] if given and given[0] in COMMANDS else parser().parse_args(given).command
+    if given[:1] == ["__complete"]:
+        return _complete(given[1:])
+    if not given:
+        parser().print_help()
+        return 0
+    name = given[0] if given[0] in COMMANDS else parser().parse_args(given).command or "help"
     options = options_of(name, given[1:])
     options.own_process = own_process
     try:
@@ -96,11 +59,19 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     return status
 
 
+def _complete(words: Sequence[str]) -> int:
+    """Answer the scripts of `noxu completion`."""
+    from noxu.apiserver.commands.completion import candidates
+
+    print("\n".join(candidates(words)))
+    return 0
+
+
 def options_of(name: str, given: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Invalid ones end the process with status 2."""
     command = parser_of(name)
     options = command.parse_args(given)
-    if complete := getattr(_arguments(name), "complete", None):
+    if complete := getattr(arguments_of(name), "complete", None):
         try:
             complete(options)
         except ValueError as error:

@@ -81,7 +81,7 @@ def sections(command: str) -> str:
 
 def described(action: argparse.Action) -> str:
     """An argument as the first column of a table has it: `--data DIR`, `--output text\\|json`, `FILE...`."""
-    if action.choices:
+    if action.choices and action.metavar is None:
         value = r"\|".join(map(str, action.choices))
     else:
         value = str(action.metavar or action.dest.upper()) if action.nargs != 0 else ""

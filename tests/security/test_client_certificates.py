@@ -66,7 +66,12 @@ def test_the_user_of_a_certificate_with(der: bytes, name: str, uid: str, groups:
     user = authenticated(der)
     extra = ((CREDENTIAL_ID, (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)),)
     assert user is not None
-    assert (user.name, user.uid, sorted(user.groups), user.extra) == (name, uid, sorted((*groups, AUTHENTICATED)), extra)
+    assert (user.name, user.uid, sorted(user.groups), user.extra) == (
+        name,
+        uid,
+        sorted((*groups, AUTHENTICATED)),
+        extra,
+    )
 
 
 def test_without_a_name_there_is_no_user() -> None:

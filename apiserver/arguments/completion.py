@@ -1,0 +1,13 @@
+"""The arguments of `noxu completion`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+SHELLS: Final = ("bash", "zsh", "fish")
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    command.description = "Print what makes a shell complete the commands, options and values of noxu."
+    command.add_argument("shell", choices=SHELLS, help="the shell")

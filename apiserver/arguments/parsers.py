@@ -1,0 +1,78 @@
+"""The commands, and the parsers of their arguments.
+
+The arguments of a command are in the module of this package that has its name: `add(parser)` adds them, and
+`complete(options)`, which not all have, raises ValueError for combinations that are invalid. Only the module of the
+command that is run is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+from noxu.apiserver.arguments import examples
+
+COMMANDS: Final = {
+    "serve": "run the server",
+    "envtest": "write the programs that envtest starts",
+    "validate": "validate objects without a server",
+    "explain-write": "show what each stage of a write does to objects",
+    "lint": "check that CRDs are structural, and fix them",
+    "skeleton": "print the skeletons of schemas, which determine pruning",
+    "migrate": "rewrite stored objects in their storage version",
+    "check": "verify what is stored",
+    "completion": "print what completes commands and options in a shell",
+    "version": "print the version",
+    "help": "describe a command",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of arguments without a command."""
+    top = argparse.ArgumentParser(
+        prog="noxu",
+        description="The Kubernetes API for your CustomResourceDefinitions.",
+        epilog=examples.text(""),
+        formatter_class=_Formatter,
+    )
+    top.add_argument("--version", action=_Version, help="print the version and exit")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        commands.add_parser(name, help=summary)
+    return top
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of the arguments of a command."""
+    command = argparse.ArgumentParser(prog=f"noxu {name}", epilog=examples.text(name), formatter_class=_Formatter)
+    arguments_of(name).add(command)
+    return command
+
+
+def arguments_of(name: str) -> ModuleType:
+    """The module with the arguments of a command."""
+    return import_module(f"noxu.apiserver.arguments.{name.replace('-', '_')}")
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Wraps descriptions, and leaves the lines of examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("examples:\n") else super()._fill_text(text, width, indent)
+
+
+class _Version(argparse.Action):
+    """Looks up the version only when the option is given."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:  # noqa: A002 - argparse's name
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"noxu {version('noxu')}\n")
+        parser.exit()

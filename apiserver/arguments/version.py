@@ -1,0 +1,12 @@
+"""The arguments of `noxu version`."""
+
+from __future__ import annotations
+
+import argparse
+
+from noxu.apiserver.arguments import shared
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    command.description = "Print the versions of Noxu, of the Kubernetes API that it serves, and of Python."
+    shared.output(command)

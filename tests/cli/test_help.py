@@ -1,0 +1,77 @@
+"""What `noxu` says about itself: help, examples, versions."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from noxu.apiserver import cli
+from noxu.apiserver.arguments.examples import EXAMPLES
+from noxu.apiserver.config import KUBERNETES_VERSION
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize("line", ["", "--help", "help"])
+def test_the_commands_are_listed_with_examples(run: Run, line: str) -> None:
+    ran = run(line)
+    assert (ran.status, ran.err) == (0, "")
+    assert re.findall(r"^    ([a-z-]+)", ran.out, re.MULTILINE) == list(cli.COMMANDS)
+    assert all(example in ran.out for example, _ in EXAMPLES[""])
+
+
+@pytest.mark.parametrize("command", list(cli.COMMANDS))
+def test_the_help_of_a_command_ends_with_examples(run: Run, command: str) -> None:
+    ran = run(f"help {command}")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out == run(f"{command} --help").out
+    _, _, examples = ran.out.partition("\nexamples:\n")
+    assert examples.count("\n      ") == len(EXAMPLES[command]) > 0
+
+
+def lines() -> Iterator[str]:
+    """The commands of Noxu in the examples."""
+    for examples in EXAMPLES.values():
+        for line, _ in examples:
+            yield from re.findall(r"\bnoxu ([^|&)>]+)", line)
+
+
+@pytest.mark.parametrize("line", list(lines()))
+def test_the_arguments_in_an_example_are_valid(line: str) -> None:
+    cli.options_of(*(lambda words: (words[0], words[1:]))(shlex.split(line)))
+
+
+@pytest.mark.parametrize("line", ["help nothing", "nothing", "--nothing", "--", "-- serve"])
+def test_unknown_commands(run: Run, line: str) -> None:
+    ran = run(line)
+    assert (ran.status, ran.out) == (2, "")
+
+
+def test_the_versions(run: Run) -> None:
+    expected = {
+        "noxu": version("noxu"),
+        "kubernetes": KUBERNETES_VERSION,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+    assert run("version --output json").json == expected
+    assert run("version").out == "".join(f"{name} {value}\n" for name, value in expected.items())
+    assert run("--version").out == f"noxu {version('noxu')}\n"
+
+
+@pytest.mark.parametrize("line", ["", "help lint", "version", "__complete serve --"])
+def test_no_module_of_the_server_is_imported_for(line: str) -> None:
+    code = (
+        f"import sys; from noxu.apiserver import cli; cli.main({line.split()!r}); "
+        "print([name for name in ('asyncio', 'aiohttp', 'noxu.apiserver.registry') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
