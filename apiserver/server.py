@@ -41,6 +41,7 @@ from noxu.apiserver.http.app import App
 from noxu.apiserver.http.connection import Connection
 from noxu.apiserver.http.documents import Documents
 from noxu.apiserver.http.exchange import Backend, Sink
+from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.http.open_connections import raise_file_limit
 from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.webhook_client import WebhookClient
@@ -83,7 +84,8 @@ log = logging.getLogger("noxu")
 class Server:
     """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError.
 
-    `claimed` is called at the start, when the address and the data directory are this server's.
+    `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
+    that is entered before all others.
     """
 
     plane: ControlPlane
@@ -97,12 +99,14 @@ class Server:
         clock: Clock = SYSTEM_CLOCK,
         identifiers: Identifiers = SYSTEM_IDENTIFIERS,
         claimed: Callable[[], object] = lambda: None,
+        observer: Filter | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
         self.clock = clock
         self.identifiers = identifiers
         self.claimed = claimed
+        self.observer = observer
         self.url = ""
         self.secured: Secured | None = None
         self._handshakes: Handshakes | None = None
@@ -205,6 +209,7 @@ class Server:
             audit_log=await self._audit_log(),
             any_host=self.secured is not None,
             limits=self.config.requests,
+            observer=self.observer,
         )
         metrics.install(app, plane)
         requests = web_server.Server(app.handle, handler_cancellation=True)

@@ -16,20 +16,47 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noxu.apiserver.api.errors import ApiError as ApiError
+    from noxu.apiserver.http.recent_requests import RecordedRequest as RecordedRequest
     from noxu.apiserver.manifests import LoadError as LoadError
     from noxu.apiserver.server import StartError as StartError
+    from noxu.apiserver.testing.calls import WaitTimeout as WaitTimeout
+    from noxu.apiserver.testing.client import ApiWarning as ApiWarning
+    from noxu.apiserver.testing.client import UnknownFieldWarning as UnknownFieldWarning
     from noxu.apiserver.testing.functions import Denied as Denied
     from noxu.apiserver.testing.handle import Noxu as Noxu
+    from noxu.apiserver.testing.users import TestUser as TestUser
+    from noxu.apiserver.testing.watching import Watch as Watch
+    from noxu.apiserver.testing.watching import WatchEvent as WatchEvent
 
 _HOMES = {
     "ApiError": "noxu.apiserver.api.errors",
+    "ApiWarning": "noxu.apiserver.testing.client",
     "Denied": "noxu.apiserver.testing.functions",
     "LoadError": "noxu.apiserver.manifests",
     "Noxu": "noxu.apiserver.testing.handle",
+    "RecordedRequest": "noxu.apiserver.http.recent_requests",
     "StartError": "noxu.apiserver.server",
+    "TestUser": "noxu.apiserver.testing.users",
+    "UnknownFieldWarning": "noxu.apiserver.testing.client",
+    "WaitTimeout": "noxu.apiserver.testing.calls",
+    "Watch": "noxu.apiserver.testing.watching",
+    "WatchEvent": "noxu.apiserver.testing.watching",
 }
 
-__all__ = ["ApiError", "Denied", "LoadError", "Noxu", "StartError"]
+__all__ = [
+    "ApiError",
+    "ApiWarning",
+    "Denied",
+    "LoadError",
+    "Noxu",
+    "RecordedRequest",
+    "StartError",
+    "TestUser",
+    "UnknownFieldWarning",
+    "WaitTimeout",
+    "Watch",
+    "WatchEvent",
+]
 
 
 def __getattr__(name: str) -> Any:

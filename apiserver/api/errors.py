@@ -29,7 +29,9 @@ class Qualified(NamedTuple):
 class ApiError(Exception):
     """A request that failed.
 
-    `code` is the HTTP code, `status` the metav1.Status. Where upstream answers in plain text, `text` is the body
+    `code` is the HTTP code, `reason` a word such as NotFound, `message` a sentence, `causes` the errors of an invalid object,
+    `status` the whole metav1.Status. If a function in the place of a webhook has raised an exception, that is `__cause__`.
+    Where upstream answers in plain text, `text` is the body
     instead. `retry_after` (seconds) becomes a Retry-After header.
     """
 
@@ -47,6 +49,11 @@ class ApiError(Exception):
         self.outcome = "Failure"  # an admission webhook may set another `status`
 
     @property
+    def causes(self) -> list[Object]:
+        """The errors of an invalid object, each with `field`, `reason` and `message`; [] if there are none."""
+        return list((self.details or {}).get("causes") or ())
+
+    @property
     def status(self) -> Object:
         """The metav1.Status in declaration order; `reason` and `details` are left out when empty."""
         status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": self.outcome}
@@ -58,6 +65,9 @@ class ApiError(Exception):
             status["details"] = self.details
         status["code"] = self.code
         return status
+
+
+ApiError.__module__ = "noxu"  # where it is public: tracebacks show noxu.ApiError
 
 
 def _details(resource: Qualified | None, name: str = "", **more: object) -> Object:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.cel.kubernetes.admission import Expression as Expression
     from noxu.apiserver.cel.kubernetes.admission import Purpose as Purpose
     from noxu.apiserver.cel.kubernetes.admission import match_condition as match_condition
+    from noxu.apiserver.cel.kubernetes.conditions import Condition as Condition
     from noxu.apiserver.cel.kubernetes.patches import PatchError as PatchError
     from noxu.apiserver.cel.kubernetes.patches import apply_configuration as apply_configuration
     from noxu.apiserver.cel.kubernetes.patches import json_patch as json_patch
@@ -37,6 +38,7 @@ _HOMES = {
     "AuthorizerDecision": "library.authorization",
     "CelError": "errors",
     "Composition": "kubernetes.admission",
+    "Condition": "kubernetes.conditions",
     "Expression": "kubernetes.admission",
     "FailedRule": "kubernetes.validation",
     "Interrupted": "errors",
@@ -62,6 +64,7 @@ __all__ = [
     "AuthorizerDecision",
     "CelError",
     "Composition",
+    "Condition",
     "Expression",
     "FailedRule",
     "Interrupted",

@@ -62,10 +62,11 @@ class App:
         *,
         any_host: bool = False,
         limits: Requests = DEFAULT_REQUESTS,
+        observer: Filter | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
 
-        Without an `authenticator` every client is anonymous.
+        Without an `authenticator` every client is anonymous. `observer` is entered before all other filters.
 
         Each sink is called with every exchange, after its answer.
         """
@@ -90,6 +91,7 @@ class App:
             audit_log=audit_log,
             limits=limits,
             shares_store=backend.reader.store.shared,
+            observer=observer,
         )
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
         numbered = list(enumerate(self.filters))

@@ -5,6 +5,8 @@ they are left. `enter` may return an awaitable. `leave` is called when the handl
 answer is sent (a watch has been sent by then): it may add headers, and finds the code and the error in the exchange.
 `finish` is called when the answer has been sent, or the client is gone.
 
+An `observer` comes before all of them: in tests it records requests (`recent_requests`).
+
 The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hides those by later ones:
 
     Target            HTTP that is ambiguous; path, query and RequestInfo
@@ -377,10 +379,12 @@ def chain(
     audit_log: AuditLog | None = None,
     limits: Requests = DEFAULT_REQUESTS,
     shares_store: bool = False,
+    observer: Filter | None = None,
 ) -> tuple[Filter, ...]:
     """All filters, in order. `shares_store`: other servers may have the same store."""
     allowed = cors.AllowedOrigins(limits.cors_allowed_origins) if limits.cors_allowed_origins else None
     return (
+        *((observer,) if observer is not None else ()),
         Target(),
         Origin(own_names, allowed, any_host=any_host),
         Deadline(limits.timeout),

@@ -8,6 +8,7 @@ does all of them in one pass; the times in the trace are those of this readable 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry.draft import Draft, Outcome
 from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.stages import Stage, Superseded
 from noxu.apiserver.registry.strategies import STRATEGIES
 from noxu.apiserver.registry.trace import Note, Step, shown_patch
@@ -96,6 +98,23 @@ def _pruned(draft: Draft, before: Object, patch: list[Object]) -> Iterator[Note]
             yield Note(field_path(place), "null is dropped: the field is not nullable")
         else:
             yield Note(field_path(place), "unknown field: pruned", _meant(schema, place) if schema else "")
+
+
+def refusal(resource: Resource | None, outcome: Outcome) -> Iterator[Note]:
+    """Notes on a write that was refused without a trace: its unknown fields, and the values in the rules that failed."""
+    schema = None if resource is None else resource.schema
+    for path in outcome.unknown:
+        yield Note(path, "unknown field: pruned", "" if schema is None else meant(schema, path))
+    for failed in outcome.failed_rules:
+        yield Note(failed.error.field, failed.error.body, rule=failed.text, values=failed.observed_values())
+
+
+_STEP: Final = re.compile(r"[^.\[\]]+")
+
+
+def meant(schema: Structural, path: str) -> str:
+    """Advice about an unknown field at a path such as `spec.ports[0].nmae`. The names of its parents have no dots."""
+    return _meant(schema, _STEP.findall(path))
 
 
 def _meant(schema: Structural, place: list[str]) -> str:

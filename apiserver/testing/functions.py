@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from types import TracebackType
 from typing import Any, Final
 
 from noxu.apiserver.admission.hooks import Hook
@@ -19,10 +20,14 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import difference
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.http.recent_requests import hook_errors
 from noxu.apiserver.values import Json, Object, copy
 from noxu.apiserver.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, Endpoint, Reply
 
 Function = Callable[..., Any]
+
+_CALLING: Final = ("noxu.apiserver.", "asyncio.", "concurrent.futures.")
+"""The modules whose frames are between the server and a function."""
 
 WRITES: Final = ("CREATE", "UPDATE")
 
@@ -45,9 +50,31 @@ class FunctionError(Exception):
 def _function_errors() -> Iterator[None]:
     """Log any exception of a user's function, and raise FunctionError instead. Denied propagates."""
     with Contained("a function in place of a webhook", passing=Denied) as contained:
-        yield
+        try:
+            yield
+        except BaseException as raised:
+            raised.__traceback__ = _of_function(raised.__traceback__)
+            raise
     if (error := contained.error) is not None:
-        raise FunctionError(f"{type(error).__name__}: {error}") from error
+        _remember(error)
+        raise FunctionError(f"{type(error).__name__}: {error}") from error.with_traceback(
+            _of_function(error.__traceback__)
+        )
+
+
+def _of_function(trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that begins in the function: neither ours nor that of threads. The whole without such a part."""
+    found = trace
+    while found is not None and found.tb_frame.f_globals.get("__name__", "").startswith(_CALLING):
+        found = found.tb_next
+    return found or trace
+
+
+def _remember(error: Exception) -> None:
+    """Keep an exception of a user's function for the error of the request that it was called for."""
+    errors = hook_errors.get()
+    if errors is not None:
+        errors.append(error)
 
 
 def hook(
@@ -101,6 +128,7 @@ def _caller(function: Function, answer: Answer) -> Caller:
                 with _function_errors():
                     response = await answer(function, request)
         except Denied as denied:
+            _remember(denied)
             response = {"allowed": False, "status": denied.status}
         except TimeoutError:
             raise CallFailed("context deadline exceeded") from None
@@ -133,7 +161,7 @@ async def _validation(function: Function, request: Object) -> Object:
     if isinstance(outcome, dict):
         return outcome
     if isinstance(outcome, str):
-        raise Denied(outcome)
+        return {"allowed": False, "status": Denied(outcome).status}
     return {"allowed": outcome is not False}
 
 
@@ -150,6 +178,7 @@ def converter(function: Function) -> Callable[[str, Object], Awaitable[Object]]:
                     new["apiVersion"] = api_version
                     converted.append(new)
         except Denied as denied:
+            _remember(denied)
             return {"uid": request["uid"], "result": denied.status}
         except FunctionError as error:
             return {"uid": request["uid"], "result": {"status": "Failure", "message": str(error)}}

@@ -6,47 +6,62 @@ It runs in a thread of its own, so sync and async tests can use it.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
-import textwrap
-import threading
-from collections.abc import Callable, Coroutine, Iterable
+import tempfile
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from weakref import WeakSet
 
-from noxu.apiserver import admission_plugins, loading, manifests, server
-from noxu.apiserver.api.codec import Decoded
+from noxu.apiserver import admission_plugins, features
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import Features
-from noxu.apiserver.kubeconfig import write_kubeconfig
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.testing import users
+from noxu.apiserver.http.recent_requests import RecentRequests, RecordedRequest
+from noxu.apiserver.kubeconfig import Access, write_kubeconfig
+from noxu.apiserver.server import Server
+from noxu.apiserver.testing import addresses, calls, users
+from noxu.apiserver.testing.calls import Answered, hidden
+from noxu.apiserver.testing.client import USER_AGENT, Client
+from noxu.apiserver.testing.runner import Runner
+from noxu.apiserver.testing.session import Session
+from noxu.apiserver.testing.source_paths import Source as Source
+from noxu.apiserver.testing.sources import documents as documents
 from noxu.apiserver.testing.users import TestUser
+from noxu.apiserver.testing.verbs import Verbs
 from noxu.apiserver.values import Object
 
-Source = Path | str | Object
-"""A file or directory of manifests, a text that contains manifests (it may be indented), or an object."""
+if TYPE_CHECKING:
+    from noxu.apiserver.testing.calls import AwaitableObjects, AwaitableRequests
 
 T = TypeVar("T")
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
+Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 
-class Noxu:
-    """A running server. `url` is its address, `kubeconfig` a file for clients.
+running: WeakSet[Noxu] = WeakSet()
+"""The servers of this process that run."""
 
-    Use it as a context manager, or through the fixtures of `noxu.apiserver.testing.plugin`.
+
+class Noxu(Verbs):
+    """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
+
+    Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
     """
 
     url: str
     kubeconfig: Path
+    users: dict[str, TestUser]
 
     def __init__(
         self,
-        directory: Path,
-        sources: Iterable[Source] = (),
+        directory: str | os.PathLike[str] | None = None,
+        manifests: Iterable[Source] = (),
         clock: Clock = SYSTEM_CLOCK,
         *,
         profile: Profile = "local",
@@ -54,20 +69,26 @@ class Noxu:
         disable_admission_plugins: Iterable[str] = (),
         enable_admission_plugins: Iterable[str] = (),
         features: Features = Features(),
+        gates: Mapping[str, bool] | None = None,
         authentication: Authentication = DEFAULT_AUTHENTICATION,
         tls: bool = False,
         authorization_modes: Iterable[str] | None = None,
+        data: str | os.PathLike[str] | None = None,
+        users: Users = (),
+        strict: bool = False,
     ) -> None:
-        """`directory` is the directory of the kubeconfig; `disable_admission_plugins` and
-        `enable_admission_plugins` as for `noxu serve`.
+        """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
-        `profile` and `controllers` are those of `noxu serve`, too; `controllers` None: those of the profile. Raises LoadError
-        for sources that cannot be read, and ValueError for unknown plug-ins. `tls`: HTTPS; the kubeconfig has the CA and a
-        client certificate. `authentication` and `authorization_modes` say who users are, and who decides what they may do.
+        `manifests` are loaded before the server answers. `profile`, `controllers`, `disable_admission_plugins` and
+        `enable_admission_plugins` are those of `noxu serve`; `controllers` None: those of the profile. `gates` are feature
+        gates. `data` is a directory for the objects; None: they are in memory. `users` are names, or names with their groups.
+        `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
+        users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
+
+        Raises LoadError for sources that cannot be read, and ValueError for unknown plug-ins and gates.
         """
-        self.kubeconfig = directory / "kubeconfig"
         controllers = None if controllers is None else tuple(controllers)
-        self._config = Config(
+        config = Config(
             port=0,
             profile=profile,
             controllers=controllers,
@@ -76,38 +97,57 @@ class Noxu:
                 disable_admission_plugins,
                 controllers=manager.has_accounts(profile, controllers),
             ),
-            features=features,
+            features=features if gates is None else _features(gates),
             authentication=authentication,
             authorization_modes=None if authorization_modes is None else tuple(authorization_modes),
             tls=Tls() if tls else None,
+            data=None if data is None else Path(data),
         )
-        self._users = 0
-        self._clock = clock
-        self._documents = documents(*sources)
-        self._loop: asyncio.AbstractEventLoop
-        self._server: server.Server
-        self._stop: asyncio.Event
-        self._started = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="noxu", daemon=True)
+        self._directory = None if directory is None else Path(directory)
+        if self._directory is not None:
+            self.kubeconfig = self._directory / "kubeconfig"
+        self._temporary = False
+        self._wanted = dict.fromkeys(users, ()) if not isinstance(users, Mapping) else dict(users)
+        self._made = 0
+        self._strict = strict
+        self._requests = RecentRequests(USER_AGENT)
+        self._runner = Runner(config, documents(*manifests), clock, self._requests)
+        self._clients: list[Client] = []
+        self.users = {}
+
+    def __repr__(self) -> str:
+        return f"<Noxu {self.url}>" if self._runner.is_running else "<Noxu, which does not run>"
 
     def start(self) -> Self:
         """Return when the server is ready. Raises StartError."""
-        self._thread.start()
-        self._started.wait()
-        if self._error is not None:
-            self._thread.join()
-            raise self._error
-        write_kubeconfig(self.kubeconfig, self._server.access())
+        self._runner.start()
+        try:
+            access = self._server.access()
+            self.url = self._server.url
+            if self._directory is None:
+                self._directory, self._temporary = Path(tempfile.mkdtemp(prefix="noxu-")), True
+                self.kubeconfig = self._directory / "kubeconfig"
+            write_kubeconfig(self.kubeconfig, access)
+            self._session = Session(self._runner, self._client(access), self._requests, self._strict)
+            self.users = {name: self.user(name, groups) for name, groups in self._wanted.items()}
+            running.add(self)
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def stop(self) -> None:
         """Stop the server: its thread ends, its port is free, the kubeconfig is removed. It may be called twice."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join()
-        self.kubeconfig.unlink(missing_ok=True)
-        shutil.rmtree(self.kubeconfig.parent / "users", ignore_errors=True)
+        running.discard(self)
+        if self._runner.is_running:
+            self._runner.submit(self._close_clients()).result()
+        self._runner.stop()
+        if self._directory is None:
+            return
+        (self._directory / "kubeconfig").unlink(missing_ok=True)
+        shutil.rmtree(self._directory / "users", ignore_errors=True)
+        if self._temporary:
+            shutil.rmtree(self._directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -117,25 +157,100 @@ class Noxu:
     ) -> None:
         self.stop()
 
-    def apply(self, *sources: Source) -> list[Object]:
-        """Create objects, or replace existing ones; CRDs first. Returns the stored objects.
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.start)
 
-        When it returns, the objects can be read and watched. Raises LoadError for a source that cannot be read, and
-        ApiError for an object that the server refuses, with the message that kubectl would show.
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    # -- what happened
+
+    def events(self, what: str | Object | None = None, name: str = "", /, *, namespace: str = "") -> AwaitableObjects:
+        """The Events about an object, or all of them, the oldest first: what `kubectl events` shows."""
+        __tracebackhide__ = hidden
+        return cast("AwaitableObjects", self._ask("events", self._events, what, name, namespace))
+
+    async def _events(self, what: str | Object | None, name: str, namespace: str) -> Answered[list[Object]]:
+        fields = {}
+        if what is not None:
+            address = addresses.of(self._session.catalog, what, name, namespace or None)
+            fields = {"involvedObject.kind": address.resource.kind, "involvedObject.name": address.name}
+            namespace = address.namespace or namespace
+        found = await self._list("events", namespace or None, "", fields)
+        return Answered(sorted(found.value, key=_time_of))
+
+    def requests(
+        self,
+        what: str = "",
+        name: str = "",
+        /,
+        *,
+        namespace: str | None = None,
+        verb: str = "",
+        subresource: str | None = None,
+        code: int = 0,
+        user: str = "",
+        by_handle: bool | None = False,
+    ) -> AwaitableRequests:
+        """What clients asked, in the order of arrival, and how they were answered; every argument selects.
+
+        `verb` is the API's: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. The requests of the handle itself
+        are left out (`by_handle=None`: they are included, True: only they). A request is listed before its client has the
+        answer. The newest 10,000 are kept.
         """
-        return self._call(self._apply(documents(*sources)))
+        __tracebackhide__ = hidden
+        wanted = {
+            "name": name or None,
+            "namespace": namespace,
+            "verb": verb or None,
+            "subresource": subresource,
+            "code": code or None,
+            "user": user or None,
+            "by_handle": by_handle,
+        }
+        return cast("AwaitableRequests", self._ask("requests", self._recorded, what, wanted))
 
-    async def _apply(self, to_apply: list[Document]) -> list[Object]:
-        return [await loading.apply(self._server.plane, document.value) for document in to_apply]
+    async def _recorded(self, what: str, wanted: Mapping[str, object]) -> Answered[list[RecordedRequest]]:
+        selected = {field: value for field, value in wanted.items() if value is not None}
+        if what:
+            selected["resource"] = str(addresses.find(self._session.catalog, what).group_resource)
+        return Answered(
+            [
+                request
+                for request in self._requests.since()
+                if all(getattr(request, field) == value for field, value in selected.items())
+            ]
+        )
+
+    # -- users
 
     def user(self, name: str, groups: Iterable[str] = (), *, uid: str = "") -> TestUser:
         """A user of the server, with a kubeconfig: over HTTP with a random token, over TLS with a client certificate.
 
-        `system:authenticated` is added to its groups. It may do what the mode of authorization allows.
+        It has the verbs of the handle, as that user. `system:authenticated` is added to its groups. It may do what the mode of
+        authorization allows.
         """
-        self._users += 1
-        directory = self.kubeconfig.parent / "users" / str(self._users)
-        return users.make(self._server, directory, name, groups, uid)
+        assert self._directory is not None
+        self._made += 1
+        return users.make(
+            self._server, self._directory / "users" / str(self._made), name, groups, uid, self._session_of
+        )
+
+    def _session_of(self, access: Access) -> Session:
+        return Session(self._runner, self._client(access), self._requests, self._strict)
+
+    def _client(self, access: Access) -> Client:
+        client = Client(access, self._requests)
+        self._clients.append(client)
+        return client
+
+    async def _close_clients(self) -> None:
+        for client in self._clients:
+            await client.close()
+
+    # -- functions as webhooks
 
     def mutating(
         self,
@@ -156,7 +271,7 @@ class Noxu:
         self._require("MutatingAdmissionWebhook")
 
         def register(function: F) -> F:
-            self._call(self._register(True, function, resource, operations, version, name, reinvoke))
+            self._register(True, function, resource, operations, version, name, reinvoke)
             return function
 
         return register
@@ -173,7 +288,7 @@ class Noxu:
         self._require("ValidatingAdmissionWebhook")
 
         def register(function: F) -> F:
-            self._call(self._register(False, function, resource, operations, version, name, False))
+            self._register(False, function, resource, operations, version, name, False)
             return function
 
         return register
@@ -185,7 +300,7 @@ class Noxu:
         """
 
         def register(function: F) -> F:
-            self._call(self._convert(definition, function))
+            self._convert(definition, function)
             return function
 
         return register
@@ -194,7 +309,7 @@ class Noxu:
         if plugin not in self._config.admission_plugins:
             raise ValueError(f"the function would not be called: the admission plug-in {plugin} is disabled")
 
-    async def _register(
+    def _register(
         self,
         mutating: bool,
         function: Function,
@@ -218,41 +333,48 @@ class Noxu:
         chain = self._server.plane.admission
         (chain.local_mutating if mutating else chain.local_validating).append(hook)
 
-    async def _convert(self, definition: str, function: Function) -> None:
+    def _convert(self, definition: str, function: Function) -> None:
         from noxu.apiserver.testing import functions
 
-        self._server.plane.convert_in_process(definition, functions.converter(function))
+        convert = functions.converter(function)
+        done: Future[None] = Future()
+
+        def register() -> None:
+            self._server.plane.convert_in_process(definition, convert)
+            done.set_result(None)
+
+        self._loop.call_soon_threadsafe(register)  # before any request that is sent from now on
+        if not calls.in_coroutine():
+            done.result()
+
+    # -- the server
+
+    @property
+    def _server(self) -> Server:
+        return self._runner.server
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        return self._runner.loop
+
+    @property
+    def _config(self) -> Config:
+        return self._runner.config
+
+    @_config.setter
+    def _config(self, config: Config) -> None:
+        self._runner.config = config
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=server.new_loop_factory()) as runner:
-            runner.run(self._serve())
-
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        try:
-            async with server.Server(self._config, self._documents, self._clock) as running:
-                self._server, self.url = running, running.url
-                self._started.set()
-                await self._stop.wait()
-        except BaseException as error:
-            self._error = error
-            if self._started.is_set():
-                raise
-        finally:
-            self._started.set()
+        """Run a coroutine in the loop of the server."""
+        return calls.blocking(self._runner.submit(work))
 
 
-def documents(*sources: Source) -> list[Document]:
-    """The objects of sources, in the order in which they have to be created. Raises LoadError."""
-    found: list[Document] = []
-    for source in sources:
-        if isinstance(source, dict):
-            found += manifests.flatten(Decoded(source), "object")
-        elif isinstance(source, Path) or "\n" not in source:
-            found += manifests.read_paths([Path(source)])
-        else:
-            found += manifests.read(textwrap.dedent(source).encode(), "text")
-    return loading.ready(manifests.checked(found))
+def _features(gates: Mapping[str, bool]) -> Features:
+    return features.parse([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])
+
+
+def _time_of(event: Object) -> tuple[str, int]:
+    """When an Event happened last, for sorting."""
+    when = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]
+    return when, int(event["metadata"]["resourceVersion"])

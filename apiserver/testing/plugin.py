@@ -4,75 +4,256 @@
         noxu.apply("crds/", {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
         subprocess.run(["kubectl", "--kubeconfig", noxu.kubeconfig, "get", "widgets"], check=True)
 
-`@pytest.mark.noxu("crds/", …)` loads manifests when the server starts; the ini option `noxu_manifests` does so for all
-tests. `@pytest.mark.noxu(disable_admission_plugins=[…])` and the ini option `noxu_disable_admission_plugins` disable
-admission plug-ins. `noxu_session` is one server for the whole session, for tests that do not affect each other.
+`noxu_class`, `noxu_module` and `noxu_session` are servers for the tests of a class, a module, the session. `make_noxu(…)`
+makes further ones for a test. `@pytest.mark.noxu("crds/", profile="envtest", …)` on a function, a class or a module
+says what its servers load at their start, and how they differ; the keywords are those of `Noxu`. The options in `OPTIONS`
+are for all servers.
 
-`@pytest.mark.noxu(profile="envtest")` and the ini options `noxu_profile` and `noxu_controllers` select what a server does by
-itself, as the options of `noxu serve`. `@pytest.mark.noxu(tls=True)` serves HTTPS;
-`authorization_modes=["RBAC"]` selects who decides what users may do, and `noxu.user("jane")` is one of them.
+The report of a failed test shows the last requests and why writes were refused. A call that a coroutine does not await
+fails its test. Every pytest run imports this module, whether it uses a server or not: it imports little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 import pytest
 
-if TYPE_CHECKING:
-    from noxu.apiserver.testing.handle import Noxu, Source
+from noxu.apiserver.testing.source_paths import Source, path_of
 
+if TYPE_CHECKING:
+    from noxu.apiserver.testing.factory import MakeNoxu
+    from noxu.apiserver.testing.handle import Noxu
 
 _MARKER: Final = (
-    "noxu(*sources, profile='local', controllers=None, disable_admission_plugins=(), tls=False): manifests that the test's Noxu server "
-    "loads at its start, what it does by itself, and admission plug-ins that it does not run, HTTPS"
+    "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
+    "Noxu server loads at its start, and further arguments of Noxu"
 )
+_BEFORE: Final = pytest.StashKey[dict[Any, int]]()
+"""Of an item: the newest requests before it."""
+
+
+class Option(NamedTuple):
+    """An option for all servers. In the configuration it is `noxu_NAME`, on the command line `--noxu-NAME`."""
+
+    name: str
+    type: Literal["args", "bool", "paths", "string"]
+    help: str
+
+
+OPTIONS: Final = (
+    Option("manifests", "paths", "files and directories that every Noxu server loads"),
+    Option("profile", "string", "the profile of Noxu servers: local (default) or envtest"),
+    Option("controllers", "args", "the controllers of Noxu servers, as in `noxu serve --controllers`"),
+    Option(
+        "disable_admission_plugins", "args", "admission plug-ins that no Noxu server runs, such as NamespaceLifecycle"
+    ),
+    Option("feature_gates", "args", "the feature gates of Noxu servers: GATE=true, GATE=false"),
+    Option("authorization_modes", "args", "who decides what users may do: AlwaysAllow (default), RBAC"),
+    Option("tls", "bool", "Noxu servers serve HTTPS"),
+    Option("strict", "bool", "Noxu servers refuse unknown fields, where a call does not say otherwise"),
+    Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
+)
+SHOWN_REQUESTS: Final = 10
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addini("noxu_manifests", "Files and directories that every Noxu server loads", type="paths", default=[])
-    parser.addini("noxu_profile", "The profile of Noxu servers: local (default) or envtest", default="local")
-    parser.addini("noxu_controllers", "The controllers of Noxu servers, as in --controllers", type="args", default=None)
-    help_text = "Admission plug-ins that no Noxu server runs, such as NamespaceLifecycle"
-    parser.addini("noxu_disable_admission_plugins", help_text, type="args", default=[])
+    group = parser.getgroup("noxu", "Noxu, the Kubernetes API for tests")
+    for option in OPTIONS:
+        parser.addini(f"noxu_{option.name}", option.help, type=option.type, default=None)
+        flag, destination = f"--noxu-{option.name.replace('_', '-')}", f"noxu_{option.name}"
+        if option.type == "bool":
+            group.addoption(flag, dest=destination, action="store_true", default=None, help=option.help)
+        elif option.type == "string":
+            group.addoption(flag, dest=destination, default=None, help=option.help)
+        else:
+            group.addoption(flag, dest=destination, action="append", default=None, help=f"{option.help} (repeatable)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
+    _refuse_missing(_option(config, "manifests") or (), "noxu_manifests", Path())
+
+
+@pytest.hookimpl(trylast=True)  # after tests were deselected
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in item.iter_markers("noxu"):
+            _refuse_missing(mark.args, f"{item.nodeid}: @pytest.mark.noxu", config.rootpath)
+
+
+def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> None:
+    """Raises UsageError for a source that does not exist."""
+    for source in sources:
+        path = path_of(source)
+        if path is not None and not (directory / path).exists():
+            raise pytest.UsageError(f"{place}: {path}: no such file or directory")
+
+
+def _option(config: pytest.Config, name: str) -> Any:
+    """The value on the command line, or else in the configuration; None if it is in neither. Lists are those of both."""
+    given, configured = config.getoption(f"noxu_{name}"), config.getini(f"noxu_{name}")
+    if name == "manifests":
+        return [*(configured or ()), *(config.invocation_params.dir / path for path in given or ())]
+    if isinstance(given, list):
+        return [part for text in given for part in text.split(",") if part]
+    if given is None and isinstance(configured, list):
+        return [part for text in configured for part in text.split(",") if part]
+    return configured if given is None else given
+
+
+def _arguments(config: pytest.Config) -> dict[str, Any]:
+    """The arguments of `Noxu` that the options give."""
+    found: dict[str, Any] = {
+        name: value
+        for name in ("profile", "controllers", "authorization_modes", "tls", "strict")
+        if (value := _option(config, name)) is not None
+    }
+    if gates := _option(config, "feature_gates"):
+        pairs = (gate.partition("=") for gate in gates)
+        found["gates"] = {gate: value.lower() != "false" for gate, _, value in pairs}
+    found["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
+    found["manifests"] = _option(config, "manifests") or []
+    return found
+
+
+def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:
+    """The arguments of `Noxu` that the options and the marks of a node give; the closest mark counts."""
+    found = _arguments(config)
+    marks = list(node.iter_markers("noxu"))
+    disabled = [name for mark in marks for name in mark.kwargs.get("disable_admission_plugins", ())]
+    sources = [_below(config.rootpath, source) for mark in marks for source in mark.args]
+    manifests = found["manifests"] + sources
+    disabled += found["disable_admission_plugins"]
+    for mark in reversed(marks):
+        found |= mark.kwargs
+    return found | {"manifests": manifests, "disable_admission_plugins": disabled}
+
+
+def _below(directory: Path, source: Source) -> Source:
+    path = path_of(source)
+    return source if path is None else directory / path
+
+
+# -- fixtures ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def noxu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
+def noxu(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """A server for this test only: in this process, in memory, on a free port."""
-    marks = list(request.node.iter_markers("noxu"))
-    sources = [source for mark in marks for source in mark.args]
-    selected: dict[str, Any] = {}
-    for mark in reversed(marks):  # the closest one counts
-        selected |= mark.kwargs
-    selected["disable_admission_plugins"] = [
-        name for mark in marks for name in mark.kwargs.get("disable_admission_plugins", ())
-    ]
-    yield from _server(request.config, tmp_path_factory, sources, selected)
+    with _server(_marked(request.node, request.config)) as server:
+        yield server
+
+
+@pytest.fixture(scope="class")
+def noxu_class(request: pytest.FixtureRequest) -> Iterator[Noxu]:
+    """One server for all tests of the class."""
+    with _server(_marked(request.node, request.config)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def noxu_module(request: pytest.FixtureRequest) -> Iterator[Noxu]:
+    """One server for all tests of the module."""
+    with _server(_marked(request.node, request.config)) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def noxu_session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
+def noxu_session(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the session."""
-    yield from _server(request.config, tmp_path_factory, [], {"disable_admission_plugins": []})
-
-
-def _server(
-    config: pytest.Config, tmp_path_factory: pytest.TempPathFactory, sources: list[Source], selected: dict[str, Any]
-) -> Iterator[Noxu]:
-    from noxu.apiserver.testing.handle import (
-        Noxu,
-    )  # every pytest run imports the plugin, whether it uses a server or not
-
-    listed = config.getini("noxu_controllers")
-    controllers = None if listed is None else [item for text in listed for item in text.split(",") if item]
-    configured = {"profile": config.getini("noxu_profile"), "controllers": controllers} | selected
-    configured["disable_admission_plugins"] += config.getini("noxu_disable_admission_plugins")
-    manifests = [*config.getini("noxu_manifests"), *sources]
-    with Noxu(tmp_path_factory.mktemp("noxu"), manifests, **configured) as server:
+    with _server(_arguments(request.config)) as server:
         yield server
+
+
+@pytest.fixture
+def make_noxu(request: pytest.FixtureRequest) -> Iterator[MakeNoxu]:
+    """`make_noxu(manifests=…, gates=…, profile=…, data=…, users=…)`: further servers, until the end of the test.
+
+    The arguments are those of `Noxu`. In a coroutine it is awaited.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def make(**arguments: Any) -> Noxu:
+            configured = _arguments(request.config)
+            manifests = [*configured["manifests"], *arguments.pop("manifests", ())]
+            return stack.enter_context(_server({**configured, **arguments, "manifests": manifests}))
+
+        yield cast("MakeNoxu", _sync_or_awaited(make))
+
+
+def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:
+    """A function that starts a server; in a coroutine it is awaited."""
+
+    def call(**arguments: Any) -> Any:
+        from noxu.apiserver.testing import calls
+
+        if not calls.in_coroutine():
+            return make(**arguments)
+        return calls.pending("make_noxu", asyncio.to_thread(make, **arguments))
+
+    return call
+
+
+def _server(arguments: Mapping[str, Any]) -> Noxu:
+    """A server that is not started yet."""
+    from noxu.apiserver.testing import calls
+    from noxu.apiserver.testing.handle import Noxu
+
+    calls.collect()
+    return Noxu(**arguments)
+
+
+# -- reports ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    reports = _if_used("reports")
+    item.stash[_BEFORE] = reports.marks() if reports else {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that has not awaited a call."""
+    try:
+        result = yield
+    except BaseException:
+        if message := _forgotten():
+            item.add_report_section("call", "noxu", message)
+        raise
+    if message := _forgotten():
+        pytest.fail(message, pytrace=False)
+    return result
+
+
+def _forgotten() -> str:
+    calls = _if_used("calls")
+    if calls is None or not (found := calls.forgotten()):
+        return ""
+    from noxu.apiserver.testing import reports
+
+    return reports.forgotten(found)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and call.when != "teardown" and _if_used("handle"):
+        from noxu.apiserver.testing import reports
+
+        shown = int(_option(item.config, "requests") or SHOWN_REQUESTS)
+        report.sections += reports.sections(item.stash.get(_BEFORE, {}), shown)
+    return report
+
+
+def _if_used(module: str) -> Any:
+    """A module of this package, None if it was not imported: no test has used a server."""
+    return sys.modules.get(f"noxu.apiserver.testing.{module}")

@@ -5,7 +5,7 @@ Over HTTP a user has a random token, over TLS a client certificate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,11 +13,13 @@ from noxu.apiserver.files import write_whole
 from noxu.apiserver.kubeconfig import Access, write_kubeconfig
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.server import Server
+from noxu.apiserver.testing.session import Session
+from noxu.apiserver.testing.verbs import Verbs
 
 
-@dataclass(frozen=True, slots=True)
-class TestUser:
-    """A user of a running server.
+@dataclass(slots=True, eq=False)
+class TestUser(Verbs):
+    """A user of a running server: what it may do is tested with its verbs, `jane.get("secrets", "a")`.
 
     `kubeconfig` is for kubectl and client libraries. For other clients there are `url`, and `headers` over HTTP or the files
     `certificate_authority`, `certificate` and `key` (PEM) over TLS, which are None over HTTP.
@@ -29,26 +31,37 @@ class TestUser:
     groups: tuple[str, ...]
     url: str
     kubeconfig: Path
+    _session: Session = field(repr=False)
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     certificate_authority: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
 
 
-def make(running: Server, directory: Path, name: str, groups: Iterable[str], uid: str) -> TestUser:
+def make(
+    running: Server,
+    directory: Path,
+    name: str,
+    groups: Iterable[str],
+    uid: str,
+    session_of: Callable[[Access], Session],
+) -> TestUser:
     """A user, whose files are written to the directory. Raises ValueError for a name that no certificate can have."""
     groups = tuple(groups)
     kubeconfig = directory / "kubeconfig"
     if running.secured is None:
         token = running.plane.static_tokens.issue(User(name, uid, groups))
-        write_kubeconfig(kubeconfig, Access(running.url, token=token))
-        return TestUser(name, groups, running.url, kubeconfig, {"Authorization": f"Bearer {token}"})
+        access = Access(running.url, token=token)
+        write_kubeconfig(kubeconfig, access)
+        headers = {"Authorization": f"Bearer {token}"}
+        return TestUser(name, groups, running.url, kubeconfig, session_of(access), headers)
     if uid:
         raise ValueError("the certificates of users have no uid")
     identity = running.secured.own().authority.issue_client(name, groups)
-    authority = running.secured.certificate_authority
-    write_kubeconfig(kubeconfig, Access(running.url, authority, identity.certificate, identity.key))
+    access = Access(running.url, running.secured.certificate_authority, identity.certificate, identity.key)
+    write_kubeconfig(kubeconfig, access)
     files = [directory / file for file in ("ca.crt", "client.crt", "client.key")]
-    for file, content in zip(files, (authority, identity.certificate, identity.key), strict=True):
+    contents = (access.certificate_authority, access.client_certificate, access.client_key)
+    for file, content in zip(files, contents, strict=True):
         write_whole(file, content)
-    return TestUser(name, groups, running.url, kubeconfig, {}, *files)
+    return TestUser(name, groups, running.url, kubeconfig, session_of(access), {}, *files)

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from noxu.apiserver.http.recent_requests import RecordedRequest
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.entry import Entry, Rendering
 from noxu.apiserver.schema.structural import Structural
@@ -20,8 +21,10 @@ PER_CYCLE = 10
 PER_DEFINITION = 25
 """Containers: an empty collection, whose watches and log start again when its definition is created again, and ten for the
 metrics of its requests, which are kept for a limited number of kinds of requests. A schema has thousands."""
-WINDOWS = {Change, Entry, Event, Key, KeyValue, Rendering}
-"""What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection."""
+WINDOWS = {Change, Entry, Event, Key, KeyValue, RecordedRequest, Rendering}
+"""What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection.
+And the newest requests, which the handle shows.
+"""
 
 
 def spec(number: int) -> dict[str, Any]:

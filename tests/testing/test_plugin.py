@@ -51,7 +51,7 @@ def _example(document: str) -> str:
 
 def test_the_example_of_the_documentation_works(project: pytest.Pytester) -> None:
     project.makepyfile(_example("docs/testing.md"))
-    project.runpytest_inprocess().assert_outcomes(passed=4)
+    project.runpytest_inprocess().assert_outcomes(passed=6)
 
 
 def test_the_example_of_the_readme_works(project: pytest.Pytester) -> None:
@@ -215,3 +215,279 @@ def test_the_profile(noxu, noxu_session):
 """
     )
     project.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+# -- scopes, marks, options ---------------------------------------------------------------------------------------------
+
+
+def test_the_servers_of_a_class_and_of_a_module(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+import pytest
+pytestmark = pytest.mark.noxu("widgets.yaml")
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+class TestOne:
+    def test_first(self, noxu_class, noxu_module):
+        noxu_class.create(WIDGET)
+        noxu_module.create(WIDGET)
+    def test_second(self, noxu_class):
+        noxu_class.get("widgets", "a")
+@pytest.mark.noxu({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "marked"}})
+class TestTwo:
+    def test_other_class_same_module(self, noxu_class, noxu_module):
+        assert noxu_class.list("widgets") == []
+        noxu_class.get("configmaps", "marked")
+        noxu_module.get("widgets", "a")
+def test_the_session_has_no_marks(noxu_session):
+    with pytest.raises(LookupError):
+        noxu_session.list("widgets")
+"""
+    )
+    project.runpytest_inprocess().assert_outcomes(passed=4)
+
+
+def test_the_factory(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+import pytest
+from noxu import ApiError
+def test_sync(make_noxu, tmp_path):
+    one = make_noxu(manifests=["widgets.yaml"], profile="envtest", data=tmp_path / "data")
+    two = make_noxu(users={"jane": ["system:masters"], "eve": []}, authorization_modes=["RBAC"])
+    one.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+    assert one.list("serviceaccounts", namespace="default") == []
+    with pytest.raises(LookupError):
+        two.list("widgets")
+    assert two.users["jane"].list("secrets") == []
+    with pytest.raises(ApiError):
+        two.users["eve"].list("secrets")
+    one.stop()
+    assert make_noxu(data=str(tmp_path / "data")).get("widgets", "a")
+async def test_async(make_noxu):
+    noxu = await make_noxu(manifests=["widgets.yaml"], gates={"CustomResourceFieldSelectors": False})
+    assert await noxu.list("widgets") == []
+def test_wrong_gates(make_noxu):
+    with pytest.raises(ValueError, match="unrecognized feature gate: Flying"):
+        make_noxu(gates={"Flying": True})
+"""
+    )
+    project.runpytest_inprocess().assert_outcomes(passed=3)
+
+
+SELECTED_BY_OPTIONS = """
+import pytest
+from noxu import ApiError
+def test_options(noxu, noxu_session, make_noxu):
+    for server in (noxu, noxu_session, make_noxu()):
+        assert server.url.startswith("https://")
+        with pytest.raises(ApiError, match="strict decoding error"):
+            server.apply({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"a": 1}})
+        with pytest.raises(ApiError, match="cannot list"):
+            server.user("eve").list("widgets")
+        assert server.list("serviceaccounts") == []
+        assert not server._config.features.field_selectors
+"""
+INI = """
+noxu_manifests = widgets.yaml
+noxu_profile = envtest
+noxu_feature_gates = CustomResourceFieldSelectors=false
+noxu_authorization_modes = RBAC
+noxu_tls = true
+noxu_strict = true
+"""
+ARGUMENTS = (
+    "--noxu-manifests=widgets.yaml",
+    "--noxu-profile=envtest",
+    "--noxu-feature-gates=CustomResourceFieldSelectors=false",
+    "--noxu-authorization-modes=RBAC",
+    "--noxu-tls",
+    "--noxu-strict",
+)
+
+
+@pytest.mark.parametrize(
+    ("ini", "arguments"), [(INI, ()), ("", ARGUMENTS)], ids=["in the configuration", "on the command line"]
+)
+def test_options_are_for_all_servers(project: pytest.Pytester, ini: str, arguments: tuple[str, ...]) -> None:
+    project.makefile(".ini", pytest=f"[pytest]\nasyncio_default_fixture_loop_scope=function\n{ini}")
+    project.makepyfile(SELECTED_BY_OPTIONS)
+    project.runpytest_subprocess(*arguments).assert_outcomes(passed=1)  # cryptography cannot be imported twice
+
+
+MISSING = [
+    ("in a mark", "", (), "ERROR: test_missing_*.py::test_it: @pytest.mark.noxu: nowhere.yaml: no such file or directory"),
+    ("in the configuration", "noxu_manifests=nowhere", (), "ERROR: noxu_manifests: */nowhere: no such file or directory"),
+    ("on the command line", "", ("--noxu-manifests=crds",), "ERROR: noxu_manifests: */crds: no such file or directory"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ini", "arguments", "message"), [row[1:] for row in MISSING], ids=[row[0] for row in MISSING])
+def test_a_missing_source_is_a_usage_error(
+    project: pytest.Pytester, ini: str, arguments: tuple[str, ...], message: str
+) -> None:
+    project.makefile(".ini", pytest=f"[pytest]\nasyncio_default_fixture_loop_scope=function\n{ini}")
+    project.makepyfile(
+        test_missing_source="import pytest\n@pytest.mark.noxu('nowhere.yaml')\ndef test_it(noxu): ...\ndef test_other(): ...\n"
+    )
+    result = project.runpytest_subprocess(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+    result.stdout.no_fnmatch_line("*passed*")
+
+
+# -- reports of failed tests --------------------------------------------------------------------------------------------
+
+FAILING = """
+import pytest
+pytestmark = pytest.mark.noxu("widgets.yaml")
+def widget(name, **spec):
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+"""
+
+
+def _report(project: pytest.Pytester, test: str, *arguments: str) -> pytest.RunResult:
+    project.makepyfile(FAILING + test)
+    result = project.runpytest_inprocess(*arguments)
+    result.assert_outcomes(failed=1, warnings=None)
+    return result
+
+
+def test_the_report_has_the_message_and_no_frame_of_ours(project: pytest.Pytester) -> None:
+    result = _report(project, "def test_it(noxu):\n    noxu.create(widget('a', size=9))\n")
+    result.stdout.fnmatch_lines(
+        [
+            ">*noxu.create(widget('a', size=9))",
+            'E*noxu.ApiError: Widget.example.com "a" is invalid: spec.size: Invalid value: 9: *',
+            "test_the_report_*.py:*: ApiError",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*noxu/apiserver*")
+
+
+async def test_the_report_of_an_async_test(project: pytest.Pytester) -> None:
+    project.makepyfile(FAILING + "async def test_it(noxu):\n    await noxu.get('widgets', 'a')\n")
+    result = project.runpytest_subprocess("-p", "no:aiohttp", "-o", "asyncio_mode=auto")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [">*await noxu.get('widgets', 'a')", 'E*noxu.ApiError: widgets.example.com "a" not found']
+    )
+    result.stdout.no_fnmatch_line("*noxu/apiserver*")
+
+
+def test_the_report_of_a_wait_that_times_out(project: pytest.Pytester) -> None:
+    result = _report(project, "def test_it(noxu):\n    noxu.wait('widgets', 'a', 'Ready', timeout=0.01)\n")
+    result.stdout.fnmatch_lines(["E*noxu.WaitTimeout: Widget default/a: not within 0.01 s: *; it does not exist"])
+    result.stdout.no_fnmatch_line("*noxu/apiserver*")
+
+
+def test_the_report_shows_a_hook_that_failed(project: pytest.Pytester) -> None:
+    test = """
+def test_it(noxu):
+    @noxu.mutating("widgets.example.com")
+    def hook(request):
+        request["object"]["spec"]["missing"] += 1
+    noxu.create(widget('a'))
+"""
+    result = _report(project, test)
+    result.stdout.fnmatch_lines([">*missing*+= 1", "E*KeyError: 'missing'", "*direct cause*", "E*noxu.ApiError: *"])
+    result.stdout.no_fnmatch_line("*noxu/apiserver*")
+
+
+def test_the_report_has_the_last_requests_of_the_test(project: pytest.Pytester) -> None:
+    test = """
+import urllib.request
+@pytest.fixture(autouse=True)
+def earlier(noxu_module):
+    noxu_module.create(widget("earlier"))
+def test_it(noxu_module):
+    for _ in range(3):
+        noxu_module.list("widgets")
+    urllib.request.urlopen(noxu_module.url + "/version").close()
+    noxu_module.get("widgets", "b")
+"""
+    result = _report(project, test, "--noxu-requests=3")
+    result.stdout.fnmatch_lines(
+        [
+            "*- noxu requests (http://127.0.0.1:*) -*",
+            "… 3 before these",
+            "200  GET /apis/example.com/v1/widgets  (the test)",
+            "200  GET /version  (Python-urllib/*)",
+            '404  GET */widgets/b  (the test)  NotFound: widgets.example.com "b" not found',
+        ],
+        consecutive=True,
+    )
+
+
+def test_requests_can_be_left_out(project: pytest.Pytester) -> None:
+    result = _report(project, "def test_it(noxu):\n    noxu.get('widgets', 'a')\n", "--noxu-requests=0")
+    result.stdout.no_fnmatch_line("*noxu requests*")
+
+
+def test_the_report_explains_refused_writes_of_any_client(project: pytest.Pytester) -> None:
+    (project.path / "widgets.yaml").write_text(
+        WIDGETS.replace("type: object, properties: {size:", "type: object, x-kubernetes-validations: "
+                        "[{rule: self.low <= self.size}], properties: {low: {type: integer}, size:")
+    )  # fmt: skip
+    test = """
+import urllib.error
+from noxu import ApiError
+@pytest.mark.filterwarnings("ignore::noxu.UnknownFieldWarning")
+def test_it(noxu):
+    import json, urllib.request
+    body = json.dumps(widget("a", low=4, siez=5)).encode()
+    headers = {"Content-Type": "application/json", "User-Agent": "operator"}
+    request = urllib.request.Request(noxu.url + "/apis/example.com/v1/namespaces/default/widgets", body, headers)
+    try:
+        urllib.request.urlopen(request)
+    except urllib.error.HTTPError as error:
+        error.close()
+    assert noxu.list("widgets")
+"""
+    _report(project, test).stdout.fnmatch_lines(
+        [
+            "*- noxu refused writes -*",
+            "422  POST /apis/example.com/v1/namespaces/default/widgets",
+            "  spec.siez: unknown field: pruned (did you mean spec.size?)",
+            "  spec: Invalid value: failed rule: self.low <= self.size",
+            "    self.low = 4",
+            "    self.size = 1",
+        ],
+        consecutive=True,
+    )
+
+
+def test_tests_that_pass_have_no_sections(project: pytest.Pytester) -> None:
+    project.makepyfile(FAILING + "def test_it(noxu):\n    noxu.create(widget('a'))\n")
+    result = project.runpytest_inprocess("-rA")
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*noxu requests*")
+
+
+def test_a_call_that_is_not_awaited_fails_its_test(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        FAILING
+        + """
+async def test_forgotten(noxu):
+    noxu.create(widget("a"))
+async def test_task_that_has_not_begun(noxu):
+    import asyncio
+    task = asyncio.ensure_future(noxu.create(widget("a")))
+    await task
+def test_later(noxu): ...
+"""
+    )
+    result = project.runpytest_inprocess("-W", "error")
+    result.assert_outcomes(failed=1, passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*test_a_call*.py:*: noxu.create(…) is not awaited, so it has done nothing",
+            "In a coroutine, write `await *`.",
+        ]
+    )
+
+
+def test_a_failing_test_tells_of_calls_that_it_has_not_awaited(project: pytest.Pytester) -> None:
+    test = "async def test_it(noxu):\n    noxu.create(widget('a'))\n    await noxu.get('widgets', 'a')\n"
+    _report(project, test).stdout.fnmatch_lines(
+        ["E*not found", "*- Captured noxu call -*", "*:6: noxu.create(…) is not awaited, so it has done nothing"]
+    )

@@ -1,0 +1,61 @@
+"""What `noxu.wait` waits for, in the words of `kubectl wait --for` where it has them.
+
+create, delete                         the object exists, or no longer does
+Ready, condition=Ready, Ready=False    status.conditions has the type with status True, or with that one
+self.status.size == 3                  an expression in CEL; an error (a field is missing) means: not yet
+a function                             its result is true; it gets the object, and may be async in a coroutine
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias
+
+from noxu.apiserver.cel import Condition as CelCondition
+from noxu.apiserver.values import Json, Object
+
+Function: TypeAlias = Callable[[Object], object] | Callable[[Object], Awaitable[object]]
+Condition: TypeAlias = str | Function
+
+_TYPE: Final = re.compile(
+    r"(?:condition=)?((?!self\.)[A-Za-z0-9][A-Za-z0-9./_-]*?)(?:=(True|False|Unknown))?", re.IGNORECASE
+)
+CREATE: Final = "create"
+DELETE: Final = "delete"
+
+
+class Check(Protocol):
+    """Decides about the newest state of an object, None if it does not exist. The result may have to be awaited."""
+
+    def __call__(self, value: Object | None) -> object: ...
+
+
+def parse(condition: Condition) -> tuple[Check, str]:
+    """A check, and the text that messages have for it. Raises ValueError for an invalid expression."""
+    if not isinstance(condition, str):
+        function = condition
+        name = getattr(function, "__name__", "")
+        name = "a lambda" if name == "<lambda>" else name or repr(function)
+        return (lambda value: value is not None and function(value)), f"{name} is true"
+    if condition == CREATE:
+        return (lambda value: value is not None), "it exists"
+    if condition == DELETE:
+        return (lambda value: value is None), "it is deleted"
+    if match := _TYPE.fullmatch(condition):
+        type_, status = match[1], (match[2] or "True").capitalize()
+        return (lambda value: status_of(value, type_) == status), f"its condition {type_} is {status}"
+    try:
+        compiled = CelCondition(condition)
+    except ValueError as error:
+        raise ValueError(f"{condition!r} is no condition: {error}") from None
+    return (lambda value: value is not None and compiled.evaluate(value).value is True), f"{condition} is true"
+
+
+def status_of(value: Object | None, type_: str) -> str:
+    """The status of a condition, "" if the object does not have it. Types are compared as kubectl does."""
+    conditions: Json = ((value or {}).get("status") or {}).get("conditions")
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, dict) and str(condition.get("type")).lower() == type_.lower():
+            return str(condition.get("status")).capitalize()
+    return ""

@@ -1,0 +1,85 @@
+"""Runs a server in a thread of its own, with an event loop of its own.
+
+Calls from other threads are coroutines that run in that loop: `submit`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from noxu.apiserver import server
+from noxu.apiserver.clock import Clock
+from noxu.apiserver.config import Config
+from noxu.apiserver.http.filters import Filter
+from noxu.apiserver.manifests import Document
+
+T = TypeVar("T")
+
+
+class Stopped(RuntimeError):
+    """The server does not run: it was not started, or it is stopped."""
+
+
+class Runner:
+    """`server` and `loop` exist when `start` has returned."""
+
+    server: server.Server
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: Filter) -> None:
+        self.config = config
+        self._documents = documents
+        self._clock = clock
+        self._observer = observer
+        self._stop: asyncio.Event
+        self._started = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="noxu", daemon=True)
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Return when the server is ready. Raises StartError."""
+        self._thread.start()
+        self._started.wait()
+        if self._error is not None:
+            self._thread.join()
+            raise self._error
+
+    def stop(self) -> None:
+        """Stop the server: its thread ends, its port is free. It may be called twice."""
+        if self._thread.is_alive():
+            self.loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine in the loop of the server. Raises Stopped."""
+        if not self.is_running:
+            work.close()
+            raise Stopped("the server does not run: it was not started, or it is stopped")
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=server.new_loop_factory()) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        self.loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            running = server.Server(self.config, self._documents, self._clock, observer=self._observer)
+            async with running:
+                self.server = running
+                self._started.set()
+                await self._stop.wait()
+        except BaseException as error:
+            self._error = error
+            if self._started.is_set():
+                raise
+        finally:
+            self._started.set()
