@@ -27,6 +27,7 @@ from noxu.apiserver import kustomizations, listeners, loading, manifest_files, m
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
+from noxu.apiserver.colours import coloured, shown_on
 from noxu.apiserver.config import Audit, Config, LeaderElection, NotLoadedError, Tls
 from noxu.apiserver.config import StartError as StartError
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
@@ -562,7 +563,7 @@ async def _main(config: Config, documents: Iterable[Document], out: Callable[[st
         def ready() -> None:
             gc.collect()
             stack.enter_context(published(path, server.access()))
-            out(banner(config, server.url, path))
+            out(banner(config, server.url, path, shows_colours=shown_on(sys.stdout)))
             sys.stdout.flush()
 
         return await _until_stopped(server, ready, parent)
@@ -673,8 +674,12 @@ def _naming_kubeconfig(path: Path) -> Iterator[None]:
         raise StartError(f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig") from None
 
 
-def banner(config: Config, url: str, path: Path) -> str:
+def banner(config: Config, url: str, path: Path, *, shows_colours: bool = False) -> str:
     """What `noxu serve` prints when the server is ready."""
+
+    def bold(text: str) -> str:
+        return coloured(text, "bold", shown=shows_colours)
+
     location = (
         f"etcd at {', '.join(config.etcd.servers)} under {config.etcd.prefix}"
         if config.etcd
@@ -683,11 +688,11 @@ def banner(config: Config, url: str, path: Path) -> str:
         else "in memory, discarded when the server stops"
     )
     return (
-        f"Noxu serves the Kubernetes API at {url}\n"
+        f"Noxu serves the Kubernetes API at {bold(url)}\n"
         f"{''.join(f'  also at     {place}{chr(10)}' for place in config.listen)}"
         f"  data        {location}\n"
         f"  kubeconfig  {path}\n\n"
-        f"  export KUBECONFIG={path.resolve()}\n"
-        f"  kubectl api-resources\n\n"
+        f"  {bold(f'export KUBECONFIG={path.resolve()}')}\n"
+        f"  {bold('kubectl api-resources')}\n\n"
         f"Press Ctrl-C to stop the server.\n"
     )

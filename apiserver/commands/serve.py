@@ -15,6 +15,7 @@ from functools import partial
 from typing import NoReturn
 
 from noxu.apiserver import server
+from noxu.apiserver.colours import coloured, shown_on
 from noxu.apiserver.commands import progress
 from noxu.apiserver.config import NotLoadedError
 from noxu.apiserver.manifests import Document
@@ -26,11 +27,12 @@ def run(options: argparse.Namespace) -> int:
     try:
         _stopped = server.run(options.config, each=partial(_loaded, options))  # kept until the end, see the module
     except server.StartError as error:
+        head = coloured("noxu:", "red", shown=shown_on(sys.stderr))
         for message in error.args:
-            print(f"noxu: {message}", file=sys.stderr)
+            print(f"{head} {message}", file=sys.stderr)
         if isinstance(error, NotLoadedError):
             count = f"{len(error.args)} errors" if len(error.args) > 1 else "one error"
-            print(f"noxu: {count}; --keep-going starts the server without these objects", file=sys.stderr)
+            print(f"{head} {count}; --keep-going starts the server without these objects", file=sys.stderr)
         return 1
     except Interrupted as error:
         return 128 + error.number  # as shells have it

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TextIO
 
 import orjson
 
+from noxu.apiserver.colours import OF_LEVELS, coloured, shown_on
 from noxu.apiserver.go.text import quote
 
 MAX_PATH: Final = 1000  # characters of a request's target in its line
@@ -28,8 +29,9 @@ _OWN: Final = "noxu"
 
 def configure(format_: str, level: int, stream: TextIO | None = None) -> None:
     """Log to stderr from now on: messages of this level and above. `level` DEBUG is of this program only."""
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(FORMATTERS[format_]())
+    stream = stream or sys.stderr
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextFormatter(shown_on(stream)) if format_ == "text" else JsonFormatter())
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)
@@ -50,10 +52,17 @@ def _time(seconds: float) -> str:
 
 
 class TextFormatter(logging.Formatter):
-    """`TIME LEVEL MESSAGE`, and the lines of a traceback."""
+    """`TIME LEVEL MESSAGE`, and the lines of a traceback. Levels have colours if those are shown."""
+
+    def __init__(self, shows_colours: bool = False) -> None:
+        super().__init__()
+        self._shows_colours = shows_colours
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_time(record.created)} {record.levelname} {escaped(record.getMessage())}"
+        level = record.levelname
+        if level in OF_LEVELS:
+            level = coloured(level, OF_LEVELS[level], shown=self._shows_colours)
+        line = f"{_time(record.created)} {level} {escaped(record.getMessage())}"
         trace = _traceback(record)
         return f"{line}\n{trace}" if trace else line
 
@@ -91,9 +100,6 @@ def json_text(fields: object) -> str:
             for name, value in fields.items()
         }
         return orjson.dumps(valid).decode()
-
-
-FORMATTERS: Final[dict[str, Callable[[], logging.Formatter]]] = {"text": TextFormatter, "json": JsonFormatter}
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
