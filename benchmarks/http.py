@@ -45,9 +45,11 @@ class Request(NamedTuple):
     body: bytes = b""
     content_type: str = JSON
     status: int = 200
+    accept: str = JSON
 
     def bytes(self) -> bytes:
         head = f"{self.method} {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench/1\r\n"
+        head += f"Accept: {self.accept}\r\n"
         return (
             f"{head}Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n\r\n".encode() + self.body
         )
@@ -228,8 +230,19 @@ def phases(clients: int, requests: int, listed: int) -> list[Phase]:
         ),
         Phase("status", clients, requests, on_object("PATCH", lambda *_: {"status": {"conditions": []}}, MERGE)),
         Phase(f"list {listed}", 1, 20, lambda *_: Request("GET", LISTED)),
+        Phase(f"table {listed}", 1, 20, lambda *_: Request("GET", LISTED, accept=shown_as("Table"))),
+        Phase(
+            f"metadata {listed}",
+            1,
+            20,
+            lambda *_: Request("GET", LISTED, accept=shown_as("PartialObjectMetadataList")),
+        ),
         Phase("delete", clients, requests, on_object("DELETE", lambda *_: None)),
     ]
+
+
+def shown_as(kind: str) -> str:
+    return f"{JSON};as={kind};g=meta.k8s.io;v=v1"
 
 
 OPERATIONS = [{"op": "replace", "path": "/spec/replicas", "value": 7}]

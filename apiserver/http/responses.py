@@ -1,7 +1,7 @@
 """Answers with objects and lists in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
 
-Plain JSON is joined from stored bytes and never decoded. Long lists are made in chunks, so that the event loop serves
-other requests between two of them.
+Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `summaries`. Long lists
+are made in chunks, so that the event loop serves other requests between two of them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from weakref import WeakKeyDictionary
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.http import negotiation
 from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.negotiation import CBOR, PROTOBUF, YAML, Accepted
+from noxu.apiserver.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
+from noxu.apiserver.http.summaries import Summaries
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.registry.entry import Entry, body_at, is_rendered
 from noxu.apiserver.registry.listing import Listing
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.tables import table
+from noxu.apiserver.tables import summary, table
 from noxu.apiserver.tables.table import Columns
 from noxu.apiserver.values import Json, Object
 
@@ -28,6 +29,7 @@ CHUNK: Final = 128  # objects
 CHUNK_BYTES: Final = 512 * 1024
 
 _columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
+_summaries: Final = Summaries()
 
 
 def columns_of(resource: Resource) -> Columns:
@@ -114,6 +116,13 @@ async def list_answer(
             return Answer(chunks, 200, accepted.content_type)
         return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
 
+    summarized = _summarized(resource, accepted, include, now) if entries else None
+    if summarized is not None and accepted.convert is not None and accepted.convert.kind in _LISTS:
+        chunks = _summarized_list(entries, resource, metadata, accepted, now, summarized)
+        if not short:
+            return Answer(chunks, 200, accepted.content_type)
+        return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
+
     columns = await _columns_of_list(entries, resource, weight) if accepted.convert is not None else None
 
     def convert(portion: list[Entry]) -> Object:
@@ -143,6 +152,48 @@ async def _cbor_list(entries: list[Entry], convert: Callable[[list[Entry]], Obje
     for portion in _portions(entries):
         yield await offload(sum([len(entry.stored) for entry in portion]), write, portion)
     yield after
+
+
+# -- summaries --------------------------------------------------------------------------------------------------------
+
+_LISTS: Final = {"Table": "rows", "PartialObjectMetadataList": "items"}
+"""The kinds of lists that are joined from summaries, and the fields with what is joined."""
+
+
+def _summarized(resource: Resource, accepted: Accepted, include: str, now: datetime) -> Callable[[Entry], bytes] | None:
+    """A function that encodes the row or the metadata of an entry, from its summary; None for other representations."""
+    to, columns = accepted.convert, columns_of(resource)
+    if to is None or accepted.media_type != JSON or accepted.pretty:
+        return None
+    if to.kind != "Table":
+        return lambda entry: summary.metadata(_summaries.of(entry, resource, columns), to.version)
+    if include == "Object" or columns.cells_of_list is not None:
+        return None
+    ages, with_metadata = summary.Ages(now), include == "Metadata"
+    return lambda entry: summary.row(
+        _summaries.of(entry, resource, columns), to.version, ages, with_metadata=with_metadata
+    )
+
+
+async def _summarized_list(
+    entries: list[Entry],
+    resource: Resource,
+    metadata: Object,
+    accepted: Accepted,
+    now: datetime,
+    summarized: Callable[[Entry], bytes],
+) -> AsyncIterator[bytes]:
+    """The chunks of a list. See `_converted_list` for how they are spliced."""
+    assert accepted.convert is not None
+    key = _LISTS[accepted.convert.kind]
+    empty = table.convert_list([], metadata, accepted.convert, columns_of(resource), now)
+    before, _, after = encode({**empty, key: []}, accepted).rpartition(b"[]")  # the rows or items are the last field
+    separator = before + b"["
+    for portion in _portions(entries):
+        weight = sum([len(entry.stored) for entry in portion if not _summaries.has(entry, resource)])
+        yield separator + await offload(weight, lambda portion=portion: b",".join(map(summarized, portion)))  # type: ignore[misc]
+        separator = b","
+    yield b"]" + after
 
 
 async def _columns_of_list(entries: list[Entry], resource: Resource, weight: int) -> Columns:
@@ -251,6 +302,34 @@ def _item(entry: Entry, resource: Resource) -> bytes:
         return body
     head = b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), resource.api_version.encode())
     return b"{" + body[len(head) :] if body.startswith(head) else body
+
+
+def later_events(
+    resource: Resource, accepted: Accepted, include: str, now: Callable[[], datetime]
+) -> Callable[[Entry], bytes] | None:
+    """Like `converter`, for the events after the first one, from summaries; None for representations without them."""
+    to = accepted.convert
+    if to is None or to.kind not in _OBJECTS or _summarized(resource, accepted, include, now()) is None:
+        return None
+    if to.kind != "Table":
+        return _summarized(resource, accepted, include, now())
+    shell = table.table(columns_of(resource), [], {"resourceVersion": "0"}, to.version, headers=False)
+    before, after = codec.encode({**shell, "rows": []}, sort_keys=False).split(b'"0"')
+
+    def make(entry: Entry) -> bytes:
+        encode_row = _summarized(resource, accepted, include, now())
+        assert encode_row is not None
+        return b'%b"%d"%b%b]}' % (before, entry.revision, after.removesuffix(b"]}"), encode_row(entry))
+
+    return make
+
+
+_OBJECTS: Final = frozenset({"Table", "PartialObjectMetadata"})
+
+
+def has_summary(entry: Entry, resource: Resource) -> bool:
+    """Whether what `later_events` returns only joins bytes."""
+    return _summaries.has(entry, resource)
 
 
 def converter(

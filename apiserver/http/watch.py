@@ -137,6 +137,45 @@ class Converted(Representation):
             raise _Unrepresentable from None
 
 
+class Summarized(Converted):
+    """Tables or metadata in JSON. The first event has a table's columns, and the others are made from summaries.
+
+    `has_summary` tells of which entries there is one already. Events with a `key` are shared: those without ages.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        make: Callable[[Object], bytes],
+        make_later: Callable[[Entry], bytes],
+        has_summary: Callable[[Entry, Resource], bool],
+        key: object = None,
+    ) -> None:
+        super().__init__(resource, make)
+        self._make_later = make_later
+        self._has_summary = has_summary
+        self._is_first = True
+        self.key = key
+
+    def weight(self, entry: Entry) -> int:
+        return 0 if self._has_summary(entry, self.resource) else len(entry.stored)
+
+    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+        if self._is_first:
+            self._is_first = False
+            return super().event(kind, entry, change)
+        if change is None or self.key is None:
+            return frame(kind, self._make_later(entry))
+        made = change.frames.get((kind, self.key))
+        if made is None:
+            made = change.frames[kind, self.key] = frame(kind, self._make_later(entry))
+        return made
+
+    def _shown(self, value: Object) -> bytes:
+        self._is_first = False
+        return super()._shown(value)
+
+
 class InProtobuf(Converted):
     """Objects or their metadata as protobuf. `encode` encodes a Status, which is not converted."""
 

@@ -122,7 +122,12 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
         return watch.Representation(resource)
     make = responses.converter(resource, accepted, handlers.include_of(exchange, accepted), exchange.now)
     if not is_binary:
-        return watch.Converted(resource, make)
+        make_later = responses.later_events(resource, accepted, handlers.include_of(exchange, accepted), exchange.now)
+        if make_later is None:
+            return watch.Converted(resource, make)
+        is_table = accepted.convert is not None and accepted.convert.kind == "Table"
+        key = None if is_table else ("metadata", resource, accepted.convert)
+        return watch.Summarized(resource, make, make_later, responses.has_summary, key)
     if upgrade:
         raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
     encode = functools.partial(responses.encode, accepted=accepted)

@@ -13,17 +13,16 @@ the bookmarks of watches, so nothing but `metadata` is certain to be there; type
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from typing import Final
 
 from noxu.apiserver.go.text import trim_space
 from noxu.apiserver.kinds.selectors import label_selector_errors, selector_text
 from noxu.apiserver.tables import kind_cells, pod_cells
-from noxu.apiserver.tables.duration import since
+from noxu.apiserver.tables.duration import Age
 from noxu.apiserver.tables.items import condition, count_of_more, is_true, values_at
 from noxu.apiserver.values import Json, Object, nested_field
 
-Cell = Callable[[Object, datetime], Json]
+Cell = Callable[[Object], Json | Age]
 
 ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 _NUMBERS_AS_TEXT: Final = frozenset({"spec.minReplicas", "spec.minAvailable", "spec.maxUnavailable"})
@@ -42,7 +41,7 @@ def _at_path(given: Object, kind: str) -> Cell:
     missing = given.get("missing", ZERO_TIME if kind == "date" else "")
     as_text = path in _NUMBERS_AS_TEXT
 
-    def show(value: Object, _: datetime) -> Json:
+    def show(value: Object) -> Json:
         found = nested_field(value, path)
         if found is None or found == "":
             return missing
@@ -57,22 +56,22 @@ def _at_path(given: Object, kind: str) -> Cell:
 def _of_text(given: Object, read: Callable[[Object], str]) -> Cell:
     """A text, or `missing` if it is empty."""
     missing = given.get("missing", "")
-    return lambda value, _: read(value) or missing
+    return lambda value: read(value) or missing
 
 
 def _since(given: Object) -> Cell:
     path, missing = given["of"], given["missing"]
 
-    def show(value: Object, now: datetime) -> str:
+    def show(value: Object) -> str | Age:
         found = nested_field(value, path)
-        return since(found, now) if found else missing
+        return Age(found) if found else missing
 
     return show
 
 
 def _count(given: Object) -> Cell:
     paths = given.get("paths") or [given["of"]]
-    return lambda value, _: sum(len(nested_field(value, path) or ()) for path in paths)
+    return lambda value: sum(len(nested_field(value, path) or ()) for path in paths)
 
 
 def _join(given: Object) -> Cell:
@@ -83,7 +82,7 @@ def _join(given: Object) -> Cell:
 
     if needed is None:
         return _of_text(given, text)
-    return lambda value, _: given["missing"] if nested_field(value, needed) is None else text(value)
+    return lambda value: given["missing"] if nested_field(value, needed) is None else text(value)
 
 
 def _join_limited(given: Object) -> Cell:
@@ -102,7 +101,7 @@ def _format(given: Object) -> Cell:
     missing = given.get("missing", "")
     instead = missing if needed is None else ""
 
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         if needed is not None and nested_field(value, needed) is None:
             return str(missing)
         found = (nested_field(value, path) for path in paths)
@@ -114,15 +113,15 @@ def _format(given: Object) -> Cell:
 
 def _bool(given: Object) -> Cell:
     shown = {True: given["true"], False: given["false"]}
-    return lambda value, _: shown.get(nested_field(value, given["of"]), given["missing"])
+    return lambda value: shown.get(nested_field(value, given["of"]), given["missing"])
 
 
 def _choose(given: Object) -> Cell:
-    return lambda value, _: given["otherwise"] if nested_field(value, given["of"]) else given["empty"]
+    return lambda value: given["otherwise"] if nested_field(value, given["of"]) else given["empty"]
 
 
 def _trim(given: Object) -> Cell:
-    return lambda value, _: trim_space(nested_field(value, given["of"]) or "")
+    return lambda value: trim_space(nested_field(value, given["of"]) or "")
 
 
 def _suffixed(given: Object) -> Cell:
@@ -130,7 +129,7 @@ def _suffixed(given: Object) -> Cell:
     name, suffix = given["of"], given["suffix"]
     annotation, expected = given["when"].get("annotation"), given["when"].get("is")
 
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         text: str = nested_field(value, name) or ""
         annotations = value["metadata"].get("annotations") or {}
         return text + suffix if annotation and annotations.get(annotation) == expected else text
@@ -140,11 +139,11 @@ def _suffixed(given: Object) -> Cell:
 
 def _if_set(given: Object) -> Cell:
     then = cell(given["value"])
-    return lambda value, now: then(value, now) if nested_field(value, given["given"]) else ""
+    return lambda value: then(value) if nested_field(value, given["given"]) else ""
 
 
 def _annotation_or(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         annotations = value["metadata"].get("annotations") or {}
         found: str = annotations.get(given["annotation"]) or ""
         return found if given["annotation"] in annotations else nested_field(value, given["of"]) or ""
@@ -153,7 +152,7 @@ def _annotation_or(given: Object) -> Cell:
 
 
 def _labels(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         labels = nested_field(value, given["of"]) or {}
         return ",".join(f"{name}={labels[name]}" for name in sorted(labels)) or given["empty"]
 
@@ -161,7 +160,7 @@ def _labels(given: Object) -> Cell:
 
 
 def _label_selector(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         selector = nested_field(value, given["of"]) or {}
         if label_selector_errors(selector, ""):
             return str(given["invalid"])
@@ -174,7 +173,7 @@ def _label_selector(given: Object) -> Cell:
 
 
 def _condition(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         found = condition(nested_field(value, given["of"]), given["type"])
         if found is None:
             return str(given["missing"])
@@ -184,7 +183,7 @@ def _condition(given: Object) -> Cell:
 
 
 def _condition_field(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         found = condition(nested_field(value, given["of"]), given["type"])
         return str(given.get("missing", "") if found is None else found.get(given["field"], ""))
 
@@ -192,7 +191,7 @@ def _condition_field(given: Object) -> Cell:
 
 
 def _condition_status(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         found = condition(nested_field(value, given["of"]), given["type"])
         if found is None:
             return str(given["missing"])
@@ -203,13 +202,13 @@ def _condition_status(given: Object) -> Cell:
 
 
 def _has_condition(given: Object) -> Cell:
-    return lambda value, _: is_true(nested_field(value, given["of"]), given["type"])
+    return lambda value: is_true(nested_field(value, given["of"]), given["type"])
 
 
 def _last_condition_of(given: Object) -> Cell:
     types, status = given["types"], given.get("status")
 
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         for found in reversed(nested_field(value, given["of"]) or []):
             if found.get("type") in types and status in (None, found.get("status")):
                 return str(found["type"])
@@ -225,7 +224,7 @@ def _reference(write: Callable[[Object], str]) -> Callable[[Object], Cell]:
     """A computation of a struct at `of`."""
 
     def make(given: Object) -> Cell:
-        def show(value: Object, _: datetime) -> str:
+        def show(value: Object) -> str:
             found = nested_field(value, given["of"])
             return given.get("missing", "") if found is None else write(found)
 
@@ -284,7 +283,7 @@ def _go_selector(selector: Object) -> str:
 
 
 def _subjects(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         found = [subject for subject in nested_field(value, given["of"]) or () if subject.get("kind") == given["kind"]]
         texts = (given["text"].format(name=each.get("name", ""), namespace=each.get("namespace", "")) for each in found)
         return str(given["by"].join(texts))

@@ -7,7 +7,7 @@ future, `<unknown>` without a time.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.apiserver.go.time import unix_nanos
 
@@ -19,6 +19,18 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _SECOND: Final = 10**9
 _MAX_DURATION: Final = 2**63 - 1  # the limit of Go's time.Since, 292 years
 _ZERO_TIME: Final = unix_nanos("0001-01-01T00:00:00Z")
+
+
+class Age(NamedTuple):
+    """A text with the age of a time, which only the time of the request completes: `2 (5m ago)`."""
+
+    time: str
+    before: str = ""
+    after: str = ""
+
+    def at(self, now: datetime) -> str:
+        """The text at a time."""
+        return f"{self.before}{since(self.time, now)}{self.after}"
 
 
 def since(text: str, now: datetime) -> str:

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import Final
 
 from noxu.apiserver.go.time import unix_nanos
-from noxu.apiserver.tables.duration import human, since
+from noxu.apiserver.tables.duration import Age, human
 from noxu.apiserver.tables.items import condition, count_of_more, is_true, values_at
 from noxu.apiserver.values import Json, Object, nested_field
 
-Cell = Callable[[Object, datetime], Json]
+Cell = Callable[[Object], Json]
 
 # -- nodes ------------------------------------------------------------------------------------------------------------
 
@@ -22,14 +21,14 @@ _ROLE: Final = "kubernetes.io/role"
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 
 
-def node_status(node: Object, _: datetime) -> str:
+def node_status(node: Object) -> str:
     found = condition([*reversed(nested_field(node, "status.conditions") or [])], "Ready")
     status = "Unknown" if found is None else "Ready" if found.get("status") == "True" else "NotReady"
     return f"{status},SchedulingDisabled" if nested_field(node, "spec.unschedulable") else status
 
 
 def node_roles(given: Object) -> Cell:
-    def show(node: Object, _: datetime) -> str:
+    def show(node: Object) -> str:
         labels = nested_field(node, given["of"]) or {}
         roles = {name.removeprefix(_ROLE_PREFIX) for name in labels if name.startswith(_ROLE_PREFIX)}
         return ",".join(sorted((roles | {labels.get(_ROLE, "")}) - {""})) or str(given["missing"])
@@ -40,7 +39,7 @@ def node_roles(given: Object) -> Cell:
 def kernel(given: Object) -> Cell:
     version_path, architecture_path = given["paths"]
 
-    def show(node: Object, _: datetime) -> str:
+    def show(node: Object) -> str:
         version = nested_field(node, version_path) or given["missing"]
         architecture = nested_field(node, architecture_path)
         return str(given["text"].format(version, architecture) if architecture else version)
@@ -51,7 +50,7 @@ def kernel(given: Object) -> Cell:
 # -- jobs -------------------------------------------------------------------------------------------------------------
 
 
-def job_status(job: Object, _: datetime) -> str:
+def job_status(job: Object) -> str:
     conditions = nested_field(job, "status.conditions")
     for kind in ("Complete", "Failed"):
         if is_true(conditions, kind):
@@ -62,7 +61,7 @@ def job_status(job: Object, _: datetime) -> str:
     return next((kind for kind in later if is_true(conditions, kind)), "Running")
 
 
-def job_completions(job: Object, _: datetime) -> str:
+def job_completions(job: Object) -> str:
     done = nested_field(job, "status.succeeded") or 0
     wanted = nested_field(job, "spec.completions")
     if wanted is not None:
@@ -71,11 +70,11 @@ def job_completions(job: Object, _: datetime) -> str:
     return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
 
 
-def job_duration(job: Object, now: datetime) -> str:
+def job_duration(job: Object) -> str | Age:
     start, end = nested_field(job, "status.startTime"), nested_field(job, "status.completionTime")
     if not start:
         return ""
-    return human(unix_nanos(end) - unix_nanos(start)) if end else since(start, now)
+    return human(unix_nanos(end) - unix_nanos(start)) if end else Age(start)
 
 
 # -- services, endpoints and ingresses --------------------------------------------------------------------------------
@@ -97,7 +96,7 @@ def _addresses(ingress: Iterable[Object]) -> list[str]:
     return sorted({entry.get("ip") or entry.get("hostname") or "" for entry in ingress} - {""})
 
 
-def service_external_addresses(service: Object, _: datetime) -> str:
+def service_external_addresses(service: Object) -> str:
     kind = nested_field(service, "spec.type")
     given = ",".join(nested_field(service, "spec.externalIPs") or ())
     if kind in ("ClusterIP", "NodePort"):
@@ -109,7 +108,7 @@ def service_external_addresses(service: Object, _: datetime) -> str:
 
 
 def endpoints(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         subsets = nested_field(value, given["of"])
         return count_of_more(_endpoints(subsets), given["limit"], ",") if subsets else str(given["missing"])
 
@@ -139,7 +138,7 @@ def hosts(given: Object) -> Cell:
     """The hosts of rules; the rules without a host count among those that are left out."""
     limit = given["limit"]
 
-    def show(ingress: Object, _: datetime) -> str:
+    def show(ingress: Object) -> str:
         found = list(values_at(ingress, given["of"]))
         named = [n for n, host in enumerate(found) if host][:limit]
         shown = ",".join(found[n] for n in named)
@@ -160,7 +159,7 @@ def targets(given: Object) -> Cell:
     """`cpu: 50%/80%, 7/10 (avg) + 1 more...`: the current value and the target of metrics."""
     specs_path, statuses_path = given["paths"]
 
-    def show(autoscaler: Object, _: datetime) -> str:
+    def show(autoscaler: Object) -> str:
         statuses = nested_field(autoscaler, statuses_path) or []
         texts = [
             _target(spec, statuses[n] if n < len(statuses) else {})
@@ -209,11 +208,11 @@ def access_modes(modes: Sequence[str], _: Object) -> str:
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in modes)
 
 
-def phase_or_terminating(value: Object, _: datetime) -> str:
+def phase_or_terminating(value: Object) -> str:
     return "Terminating" if value["metadata"].get("deletionTimestamp") else nested_field(value, "status.phase") or ""
 
 
-def claim_state(claim: Object, _: datetime) -> str:
+def claim_state(claim: Object) -> str:
     deleted = claim["metadata"].get("deletionTimestamp")
     allocated, reserved = (nested_field(claim, f"status.{name}") for name in ("allocation", "reservedFor"))
     is_allocated = allocated is not None
@@ -229,7 +228,7 @@ def claim_state(claim: Object, _: datetime) -> str:
 def quota(given: Object) -> Cell:
     """`cpu: 1/2, pods: 3/10`: what is used of each limit; requests and limits have a column each."""
 
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         hard, used = (nested_field(value, f"status.{name}") or {} for name in ("hard", "used"))
         names = (name for name in sorted(hard) if name.startswith("limits.") == given["limits"])
         return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
@@ -241,14 +240,14 @@ def quota(given: Object) -> Cell:
 
 
 def seconds(given: Object) -> Cell:
-    def show(value: Object, _: datetime) -> str:
+    def show(value: Object) -> str:
         found = nested_field(value, given["of"])
         return str(given["missing"]) if found is None else human(found * 10**9)
 
     return show
 
 
-def request_condition(request: Object, _: datetime) -> str:
+def request_condition(request: Object) -> str:
     types = {item.get("type") for item in nested_field(request, "status.conditions") or ()}
     states = ["Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"]
     states += ["Failed"] if "Failed" in types else []
@@ -267,30 +266,30 @@ def served_versions(versions: Iterable[Object], _: Object) -> str:
 # -- events -----------------------------------------------------------------------------------------------------------
 
 
-def event_first_seen(event: Object, now: datetime) -> str:
-    return since(event.get("firstTimestamp") or event.get("eventTime") or "", now)
+def event_first_seen(event: Object) -> Age:
+    return Age(event.get("firstTimestamp") or event.get("eventTime") or "")
 
 
-def event_last_seen(event: Object, now: datetime) -> str:
+def event_last_seen(event: Object) -> Age:
     if event.get("series"):
-        return since(event["series"].get("lastObservedTime") or "", now)
+        return Age(event["series"].get("lastObservedTime") or "")
     last = event.get("lastTimestamp")
-    return since(last, now) if last else event_first_seen(event, now)
+    return Age(last) if last else event_first_seen(event)
 
 
-def event_count(event: Object, _: datetime) -> Json:
+def event_count(event: Object) -> Json:
     if event.get("series"):
         return event["series"].get("count") or 0
     return event.get("count") or 1  # a single event has no count
 
 
-def event_object(event: Object, _: datetime) -> str:
+def event_object(event: Object) -> str:
     about = event.get("involvedObject") or {}
     kind = about.get("kind", "").lower()
     return f"{kind}/{about['name']}" if about.get("name") else kind
 
 
-def event_source(event: Object, _: datetime) -> str:
+def event_source(event: Object) -> str:
     source = event.get("source") or {}
     component = source.get("component") or event.get("reportingComponent") or ""
     instance = source.get("host") or event.get("reportingInstance") or ""

@@ -7,25 +7,24 @@ they are started, and then run beside the containers (upstream's printPod).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import NamedTuple
 
 from noxu.apiserver.go.time import unix_nanos
-from noxu.apiserver.tables.duration import since
+from noxu.apiserver.tables.duration import Age
 from noxu.apiserver.tables.items import is_true
 from noxu.apiserver.values import Object, nested_field
 
 _FINAL_PHASES = ("Succeeded", "Failed")
 
 
-def ready(pod: Object, _: datetime) -> str:
+def ready(pod: Object) -> str:
     """`1/2`: the containers that are ready, and all that run."""
     found = _initialization(pod)
     count = found.ready + sum(map(_runs, _statuses(pod, "containerStatuses")) if found.is_over else ())
     return f"{count}/{len(nested_field(pod, 'spec.containers') or ()) + len(_restartable(pod))}"
 
 
-def status(pod: Object, _: datetime) -> str:
+def status(pod: Object) -> str:
     """The phase, or the reason why the pod or one of its containers is not running."""
     phase = nested_field(pod, "status.phase") or ""
     reason = nested_field(pod, "status.reason") or phase
@@ -44,7 +43,7 @@ def status(pod: Object, _: datetime) -> str:
     return str(reason)
 
 
-def restarts(pod: Object, now: datetime) -> str:
+def restarts(pod: Object) -> str | Age:
     """`2 (5m ago)`: how many restarts there were, and when the last one was."""
     found = _initialization(pod)
     counted = list(_up_to(_statuses(pod, "initContainerStatuses"), found.last))
@@ -54,10 +53,10 @@ def restarts(pod: Object, now: datetime) -> str:
     count = sum(item.get("restartCount", 0) for item in counted)
     ends = [nested_field(item, "lastState.terminated.finishedAt") for item in counted]
     last = max(filter(None, ends), key=unix_nanos, default="")
-    return f"{count} ({since(last, now)} ago)" if count and last else str(count)
+    return Age(last, f"{count} (", " ago)") if count and last else str(count)
 
 
-def readiness_gates(pod: Object, _: datetime) -> str:
+def readiness_gates(pod: Object) -> str:
     """`1/2`: the gates whose condition is True, and all."""
     gates = nested_field(pod, "spec.readinessGates") or ()
     conditions = nested_field(pod, "status.conditions")

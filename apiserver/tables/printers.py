@@ -11,13 +11,13 @@ default a list shows only the newest as such: that is the one which counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from functools import cache
 from typing import Final
 
 from noxu.apiserver.kinds import autoscaler_versions, events, facts
 from noxu.apiserver.tables.cells import cell
 from noxu.apiserver.tables.descriptions import description
+from noxu.apiserver.tables.duration import Age
 from noxu.apiserver.tables.table import Cells, Columns, definition
 from noxu.apiserver.values import Json, Object, nested_field
 
@@ -40,9 +40,9 @@ def built_in_columns(api_version: str, kind: str) -> Columns:
     functions += [cell(extra) for extra in data["extraCells"].get(shown, ())]
     adopt = _CONVERSIONS[name] if shown != name else None
 
-    def cells(value: Object, now: datetime) -> list[Json]:
+    def cells(value: Object) -> list[Json | Age]:
         seen = value if adopt is None else adopt(value)
-        return [function(seen, now) for function in functions]
+        return [function(seen) for function in functions]
 
     group = api_version.rpartition("/")[0] or "core"
     return Columns(
@@ -62,7 +62,7 @@ def scale_columns() -> Columns:
     functions = [cell(column["value"], column["type"]) for column in given]
     return Columns(
         [_definition("Scale", column) for column in given],
-        lambda value, now: [function(value, now) for function in functions],
+        lambda value: [function(value) for function in functions],
         go_type="*autoscaling.Scale",
     )
 
@@ -130,8 +130,8 @@ def _default_class_marked(cells: Cells) -> Callable[[Iterable[Object]], Cells]:
         names = (each["name"] for each in candidates if (each.get("creationTimestamp") or "") == newest)
         marked = min(names, default=None)
 
-        def shown(value: Object, now: datetime) -> list[Json]:
-            name, *rest = cells(value, now)
+        def shown(value: Object) -> list[Json | Age]:
+            name, *rest = cells(value)
             return [f"{name} (default)" if name == marked else name, *rest]
 
         return shown

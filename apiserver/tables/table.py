@@ -8,8 +8,8 @@ The cell of a custom resource is the first value that the column's JSONPath find
 value; the other types print values of their own kind, and null for others. If a path does not parse, its column and all
 that follow are left out (as upstream does, which only logs it).
 
-There is no clock: ages are relative to the parameter `now`. Lists are converted row by row (`row`), so that the server
-can pause in long ones.
+There is no clock: a cell may be an `Age`, which is completed by the parameter `now`. Lists are converted row by row (`row`),
+so that the server can pause in long ones.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from noxu.apiserver.api.errors import ApiError, bad_request, plain_error
 from noxu.apiserver.api.meta import MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE
 from noxu.apiserver.go.text import compact_json, float_json, plain
 from noxu.apiserver.tables import jsonpath
-from noxu.apiserver.tables.duration import since
+from noxu.apiserver.tables.duration import Age
 from noxu.apiserver.values import MIN_INT64, Json, Object
 
-Cells = Callable[[Object, datetime], list[Json]]
+Cells = Callable[[Object], list[Json | Age]]
 
 GROUP: Final = "meta.k8s.io"
 VERSIONS: Final = ("v1", "v1beta1")
@@ -61,6 +61,10 @@ class Columns:
     """The conditions of an object's row; rows without conditions do not mention them."""
     cells_of_list: Callable[[Iterable[Object]], Cells] | None = None
     """The cells of rows in a list, if they depend on all objects of the list."""
+
+    def cells_at(self, value: Object, now: datetime) -> list[Json]:
+        """The cells of an object's row at a time."""
+        return [cell.at(now) if type(cell) is Age else cell for cell in self.cells(value)]
 
     def of_list(self, items: Iterable[Object]) -> Columns:
         """The columns for a list of these items."""
@@ -144,11 +148,11 @@ def _columns(printer_columns: Sequence[Object], go_type: str = UNSTRUCTURED) -> 
             )
         )
 
-    def cells(value: Object, now: datetime) -> list[Json]:
-        out: list[Json] = [value["metadata"].get("name", "")]
+    def cells(value: Object) -> list[Json | Age]:
+        out: list[Json | Age] = [value["metadata"].get("name", "")]
         for path, read in readers:
             found = path.find(value)
-            out.append(read(found[0], now) if found else None)
+            out.append(read(found[0]) if found else None)
         return out
 
     return Columns(definitions, cells, go_type=go_type)
@@ -156,10 +160,10 @@ def _columns(printer_columns: Sequence[Object], go_type: str = UNSTRUCTURED) -> 
 
 # -- cells ------------------------------------------------------------------------------------------------------------
 
-Reader = Callable[[Json, datetime], Json]
+Reader = Callable[[Json], Json | Age]
 
 
-def _string(value: Json, _: datetime) -> Json:
+def _string(value: Json) -> Json:
     if type(value) is str:
         return value
     if value is None:
@@ -167,14 +171,14 @@ def _string(value: Json, _: datetime) -> Json:
     return compact_json(value) if isinstance(value, (dict, list)) else plain(value)
 
 
-def _integer(value: Json, _: datetime) -> Json:
+def _integer(value: Json) -> Json:
     """Floats are truncated; one that does not fit an int64 becomes the smallest integer, as on amd64."""
     if type(value) is float:
         return int(value) if -(2.0**63) <= value < 2.0**63 else MIN_INT64
     return value if type(value) is int else None
 
 
-def _number(value: Json, _: datetime) -> Json:
+def _number(value: Json) -> Json:
     """A float64; a whole one that fits 64 bits becomes the integer that Go writes."""
     if type(value) is int:
         value = float(value)
@@ -184,12 +188,12 @@ def _number(value: Json, _: datetime) -> Json:
     return int(text) if value.is_integer() and MIN_INT64 <= value < 2.0**64 and text != "-0" else value
 
 
-def _boolean(value: Json, _: datetime) -> Json:
+def _boolean(value: Json) -> Json:
     return value if type(value) is bool else None
 
 
-def _date(value: Json, now: datetime) -> Json:
-    return since(value, now) if type(value) is str else None
+def _date(value: Json) -> Age | None:
+    return Age(value) if type(value) is str else None
 
 
 READERS: Final[dict[str, Reader]] = {
@@ -257,10 +261,17 @@ def row(columns: Columns, value: Object, version: str, include: str, now: dateti
     shown: Json = None
     if include == "Object":
         shown = value
-    elif include == "Metadata" or (value["metadata"].get("annotations") or {}).get(INITIAL_EVENTS_END) == "true":
+    elif include == "Metadata" or ends_initial_events(value):
         shown = partial(value, version)
     conditions = [] if columns.conditions is None else columns.conditions(value)
-    return {"cells": columns.cells(value, now)} | ({"conditions": conditions} if conditions else {}) | {"object": shown}
+    return (
+        {"cells": columns.cells_at(value, now)} | ({"conditions": conditions} if conditions else {}) | {"object": shown}
+    )
+
+
+def ends_initial_events(value: Object) -> bool:
+    """Whether an object has the annotation of the bookmark that ends the initial events of a watch."""
+    return bool((value["metadata"].get("annotations") or {}).get(INITIAL_EVENTS_END) == "true")
 
 
 def table(columns: Columns, rows: list[Json], metadata: Object, version: str, *, headers: bool = True) -> Object:

@@ -21,7 +21,7 @@ def cells(kind: str, value: dict[str, Any]) -> dict[str, Any]:
     """The cells by the names of their columns. `kind` is an apiVersion and a kind, `apps/v1/Deployment`."""
     api_version, _, name = kind.rpartition("/")
     columns = built_in_columns(api_version, name)
-    found = columns.cells({"metadata": {"name": "n"}, **value}, NOW)
+    found = columns.cells_at({"metadata": {"name": "n"}, **value}, NOW)
     return dict(zip([column["name"] for column in columns.definitions], found, strict=True))
 
 
@@ -671,9 +671,9 @@ def test_an_ip_address_has_a_cell_without_a_column() -> None:
     value = {"metadata": {"name": "10.0.0.1", "creationTimestamp": HOUR_AGO}, "spec": {"parentRef": parent}}
     columns = built_in_columns("networking.k8s.io/v1", "IPAddress")
     assert [column["name"] for column in columns.definitions] == ["Name", "ParentRef"]
-    assert columns.cells(value, NOW) == ["10.0.0.1", "services/ns/s", "60m"]
+    assert columns.cells_at(value, NOW) == ["10.0.0.1", "services/ns/s", "60m"]
     value["spec"]["parentRef"] = {"group": "x.io", "resource": "gateways", "name": "g"}
-    assert columns.cells(value, NOW)[1] == "gateways.x.io/g"
+    assert columns.cells_at(value, NOW)[1] == "gateways.x.io/g"
 
 
 def storage_class(
@@ -725,4 +725,4 @@ def test_the_scale_of_a_built_in_kind() -> None:
     shown = [(column["name"], column["type"]) for column in columns.definitions]
     assert shown == [("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", "string")]
     scale = {"metadata": {"name": "d", "creationTimestamp": HOUR_AGO}, "spec": {}, "status": {"replicas": 2}}
-    assert columns.cells(scale, NOW) == ["d", 0, 2, "60m"]
+    assert columns.cells_at(scale, NOW) == ["d", 0, 2, "60m"]

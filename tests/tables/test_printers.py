@@ -22,7 +22,7 @@ def cells(api_version: str, kind: str, **more: Any) -> dict[str, Any]:
     """The cells by the names of their columns."""
     columns = built_in_columns(api_version, kind)
     value = {"metadata": {"name": "n", "creationTimestamp": CREATED}, **more}
-    return dict(zip([column["name"] for column in columns.definitions], columns.cells(value, NOW), strict=True))
+    return dict(zip([column["name"] for column in columns.definitions], columns.cells_at(value, NOW), strict=True))
 
 
 def names(api_version: str, kind: str, priority: int) -> list[str]:
@@ -342,7 +342,7 @@ def test_the_name_is_marked_as_such_and_ages_are_texts() -> None:
 def test_a_bookmark_of_definitions() -> None:
     columns = built_in_columns("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     bookmark = {"metadata": {"resourceVersion": "5", "creationTimestamp": None}}
-    assert columns.cells(bookmark, NOW) == ["", "", "", "0001-01-01T00:00:00Z", "", "", "", False]
+    assert columns.cells_at(bookmark, NOW) == ["", "", "", "0001-01-01T00:00:00Z", "", "", "", False]
 
 
 LISTED = [(kind.api_version, kind.kind) for kind in scheme.served() if "list" in kind.verbs]
@@ -353,7 +353,7 @@ def test_every_kind_has_a_row_of_cells_for_its_columns_also_a_bookmark(api_versi
     columns = built_in_columns(api_version, kind)
     extra = {"IPAddress": 1}.get(kind, 0)
     for value in ({"metadata": {"name": "n"}}, {"metadata": {"resourceVersion": "5", "creationTimestamp": None}}):
-        found = columns.cells(value, NOW)
+        found = columns.cells_at(value, NOW)
         assert len(found) == len(columns.definitions) + extra
         assert all(isinstance(each, (str, int)) for each in found)
     assert all(each["description"] for each in columns.definitions)

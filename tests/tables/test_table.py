@@ -49,7 +49,7 @@ def thing(**spec: Any) -> dict[str, Any]:
 
 
 def cell(kind: str, value: Any, path: str = ".spec.v") -> Any:
-    _, only = custom_columns([column(kind, path)]).cells(thing(v=value), NOW)
+    _, only = custom_columns([column(kind, path)]).cells_at(thing(v=value), NOW)
     return only
 
 
@@ -63,7 +63,7 @@ def test_without_columns_there_are_name_and_age() -> None:
             {"name": "Name", "type": "string", "format": "name", "description": NAME, "priority": 0},
             {"name": "Age", "type": "date", "format": "", "description": CREATED, "priority": 0},
         ]
-        assert columns.cells(thing(), NOW) == ["w1", "60m"]
+        assert columns.cells_at(thing(), NOW) == ["w1", "60m"]
 
 
 def test_with_columns_there_are_these_and_the_name() -> None:
@@ -81,17 +81,17 @@ def test_with_columns_there_are_these_and_the_name() -> None:
         },
         {"name": "A", "type": "integer", "format": "int32", "description": "an a", "priority": 1},
     ]
-    assert columns.cells(thing(s="x", a=5), NOW) == ["w1", "x", 5]
+    assert columns.cells_at(thing(s="x", a=5), NOW) == ["w1", "x", 5]
 
 
 def test_a_column_that_is_no_path_takes_those_after_it_along() -> None:
     columns = custom_columns([column("string", ".spec.a"), column("string", ".spec["), column("string", ".spec.b")])
     assert len(columns.definitions) == 2
-    assert columns.cells(thing(a="x", b="y"), NOW) == ["w1", "x"]
+    assert columns.cells_at(thing(a="x", b="y"), NOW) == ["w1", "x"]
 
 
 def test_if_the_first_column_is_no_path_the_name_is_left() -> None:
-    assert custom_columns([column("string", ".spec[")]).cells(thing(), NOW) == ["w1"]
+    assert custom_columns([column("string", ".spec[")]).cells_at(thing(), NOW) == ["w1"]
 
 
 def test_the_columns_of_scale() -> None:
@@ -107,7 +107,7 @@ def test_the_columns_of_scale() -> None:
         "spec": {},
         "status": {"replicas": 2},
     }
-    assert columns.cells(scale, NOW) == ["w1", None, 2, "60s"]
+    assert columns.cells_at(scale, NOW) == ["w1", None, 2, "60s"]
 
 
 # -- cells ------------------------------------------------------------------------------------------------------------
