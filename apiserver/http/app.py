@@ -19,6 +19,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.config import DEFAULT_REQUESTS, Requests
 from noxu.apiserver.containment import Contained, call_all
 from noxu.apiserver.http import auditing, documents, filters, routing, traces
+from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.answer import Answer, Answered, text_answer
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
@@ -79,6 +80,7 @@ class App:
         self.handshake_errors = Counter(
             "apiserver_tls_handshake_errors_total", "Number of requests dropped with 'TLS handshake error from' error"
         )
+        self.access_metrics = AccessMetrics()
         self.audit_log = audit_log
         self.connections = OpenConnections(max_connections())
         self.filters = filters.chain(
@@ -92,6 +94,7 @@ class App:
             limits=limits,
             shares_store=backend.reader.store.shared,
             observer=observer,
+            metrics=self.access_metrics,
         )
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
         numbered = list(enumerate(self.filters))

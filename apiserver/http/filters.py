@@ -33,6 +33,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable
 from functools import lru_cache
+from time import perf_counter
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError, internal_error
@@ -40,6 +41,7 @@ from noxu.apiserver.api.hosts import is_loopback, split_host
 from noxu.apiserver.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.apiserver.crd import types as crd_types
 from noxu.apiserver.http import auditing, framing, negotiation
+from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.answer import Answer, Answered
 from noxu.apiserver.http.exchange import Exchange, attributes_of
 from noxu.apiserver.http.options import request_timeout
@@ -162,19 +164,38 @@ class Cors(Filter):
 class Authenticate(Filter):
     """Set the user. `authenticator` None: every client is anonymous."""
 
-    def __init__(self, authenticator: Authenticator | None) -> None:
+    def __init__(self, authenticator: Authenticator | None, metrics: AccessMetrics) -> None:
         self._authenticator = authenticator
+        self._metrics = metrics
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         if self._authenticator is None:
             return None
+        began = perf_counter()
         request = exchange.request
         given = Credentials(request.headers, getattr(request.transport, "client_chain", ()))
-        found = self._authenticator.authenticate(given, exchange.outcome.warnings)
+        try:
+            found = self._authenticator.authenticate(given, exchange.outcome.warnings)
+        except ApiError:
+            self._refused(exchange, began)
+            raise
         if isinstance(found, User):
             exchange.user = found
+            self._metrics.identified(found.name, perf_counter() - began)
             return None
-        return _set_user(exchange, found)
+        return self._set_user(exchange, found, began)
+
+    async def _set_user(self, exchange: Exchange, found: Awaitable[User], began: float) -> None:
+        try:
+            exchange.user = await found
+        except ApiError:
+            self._refused(exchange, began)
+            raise
+        self._metrics.identified(exchange.user.name, perf_counter() - began)
+
+    def _refused(self, exchange: Exchange, began: float) -> None:
+        is_error = "Authorization" in exchange.request.headers
+        self._metrics.not_identified(perf_counter() - began, is_error=is_error)
 
 
 class Impersonate(Filter):
@@ -199,10 +220,6 @@ class Impersonate(Filter):
             exchange.record.impersonated(found.user, found.constraint)
 
 
-async def _set_user(exchange: Exchange, found: Awaitable[User]) -> None:
-    exchange.user = await found
-
-
 class Audit(Filter):
     """Begin the record, which the policy decides about. See `AuditLog` for what `mode` makes of a slow or broken log."""
 
@@ -225,6 +242,7 @@ class Audit(Filter):
         """Raises ApiError InternalError if the log cannot be written."""
         await self._log.writer.room()
         if not await self._log.writer.flushed():
+            self._log.rejected()
             raise internal_error("failed to store audit event")
 
 
@@ -312,16 +330,20 @@ class Authorize(Filter):
     It comes before routing: who may not do anything does not learn what exists.
     """
 
-    def __init__(self, authorize: access.Authorize) -> None:
+    def __init__(self, authorize: access.Authorize, metrics: AccessMetrics) -> None:
         self._authorize = authorize
+        self._metrics = metrics
 
     def enter(self, exchange: Exchange) -> None:
         if self._authorize is access.allow_everything:
             exchange.decision = access.ALLOWED
+            self._metrics.decided(access.ALLOWED, 0.0)
             return
+        began = perf_counter()
         asked = attributes_of(exchange)
         decision = self._authorize(asked)
         exchange.decision = decision
+        self._metrics.decided(decision, perf_counter() - began)
         if decision.allowed:
             return
         if not decision.error:
@@ -380,8 +402,10 @@ def chain(
     limits: Requests = DEFAULT_REQUESTS,
     shares_store: bool = False,
     observer: Filter | None = None,
+    metrics: AccessMetrics | None = None,
 ) -> tuple[Filter, ...]:
-    """All filters, in order. `shares_store`: other servers may have the same store."""
+    """All filters, in order. `shares_store`: other servers may have the same store. `metrics` None: what is counted is lost."""
+    metrics = AccessMetrics() if metrics is None else metrics
     allowed = cors.AllowedOrigins(limits.cors_allowed_origins) if limits.cors_allowed_origins else None
     return (
         *((observer,) if observer is not None else ()),
@@ -390,12 +414,12 @@ def chain(
         Deadline(limits.timeout),
         Warnings(),
         *((Cors(allowed),) if allowed is not None else ()),
-        Authenticate(authenticator),
+        Authenticate(authenticator, metrics),
         *((Audit(audit_log),) if audit_log is not None else ()),
         Impersonate(authorize),
         InFlight(unsent, limits.max_in_flight, limits.max_mutating_in_flight),
         *((Fresh(),) if shares_store else ()),
-        Authorize(authorize),
+        Authorize(authorize, metrics),
         Tracing(traces),
         LargeRequestSlot(),
     )

@@ -57,7 +57,8 @@ class ServerMetrics:
         return [
             metrics.build_info(self._app.documents.own_version()),
             *self.requests.families(),
-            self._in_flight(),
+            *self._app.access_metrics.families(),
+            *self._in_flight(),
             self._long_running(),
             *objects,
             *self._app.watches.metrics.families(),
@@ -69,17 +70,26 @@ class ServerMetrics:
             *(self._app.audit_log.families() if self._app.audit_log is not None else ()),
         ]
 
-    def _in_flight(self) -> Family:
+    def _in_flight(self) -> list[Family]:
         now = asyncio.get_running_loop().time()
         found = next(one for one in self._app.filters if isinstance(one, InFlight))
         reading, mutating = found.highest(now)
-        return Family(
-            "apiserver_current_inflight_requests",
-            "gauge",
-            "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
-            ("request_kind",),
-            [(("readOnly",), reading), (("mutating",), mutating)],
-        )
+        return [
+            Family(
+                "apiserver_current_inflight_requests",
+                "gauge",
+                "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
+                ("request_kind",),
+                [(("readOnly",), reading), (("mutating",), mutating)],
+            ),
+            Family(
+                "apiserver_current_inqueue_requests",
+                "gauge",
+                "Maximal number of queued requests in this apiserver per request kind in last second.",
+                ("request_kind",),
+                [(("readOnly",), 0.0), (("mutating",), 0.0)],  # requests are refused, and do not wait
+            ),
+        ]
 
     def _long_running(self) -> Family:
         catalog = self._plane.catalog.current

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import is_watch
-from noxu.apiserver.instruments import MAX_SERIES, OTHER, Family, Labels, exponential, merged
+from noxu.apiserver.instruments import MAX_SERIES, OTHER, Counter, Family, Labels, exponential, merged
 from noxu.apiserver.registry.catalog import Catalog
 
 COMPONENT: Final = "apiserver"
@@ -42,6 +42,8 @@ _BODY_VERBS: Final = {
     "delete": "delete",
     "deletecollection": "delete_collection",
 }
+_TERMINATED: Final = frozenset({429, 504})
+"""The codes of requests beyond the limits: too many in flight, too late. Their answers are plain text, unlike other 429 and 504."""
 _MAX_KNOWN: Final = 4 * MAX_SERIES
 
 
@@ -77,9 +79,12 @@ class RequestMetrics:
         self._catalog = catalog
         self._records: dict[_About, _Record] = {}
         self._known: dict[object, _Record] = {}
-        self._decisions = {"allowed": 0, "no-opinion": 0, "error": 0}
-        self._authenticated = {"success": 0, "failure": 0, "error": 0}
-        self._users: dict[str, int] = {}
+        self._terminated = Counter(
+            "apiserver_request_terminations_total",
+            "Number of requests which apiserver terminated in self-defense.",
+            *REQUEST_LABELS,
+            "code",
+        )
 
     def __call__(self, exchange: Exchange) -> None:
         request, info = exchange.request, exchange.info
@@ -90,15 +95,9 @@ class RequestMetrics:
         record = None if exchange.query or info.verb == "patch" else self._known.get(key)
         if record is None:
             record = self._record(exchange, key)
-        decision = exchange.decision
-        if decision is not None:
-            self._decisions["allowed" if decision.allowed else "error" if decision.error else "no-opinion"] += 1
-            self._authenticated["success"] += 1
-            user = _user(exchange.user.name)
-            self._users[user] = self._users.get(user, 0) + 1
-        elif exchange.code == 401:
-            self._authenticated["error" if "Authorization" in request.headers else "failure"] += 1
         codes, code = record.codes, exchange.code
+        if code in _TERMINATED and exchange.error is not None and exchange.error.text is not None:
+            self._terminated.add((*record.about.labels, str(code)))
         codes[code] = codes.get(code, 0) + 1
         seconds = exchange.times["answered"] - exchange.received
         bucket = bisect_left(DURATIONS, seconds)
@@ -186,31 +185,8 @@ class RequestMetrics:
                 "Apiserver request body size in bytes broken out by resource and verb.",
                 ("group", "resource", "verb"), bodies, BODY_SIZES,
             ),
-            Family(
-                "authorization_attempts_total", "counter",
-                "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' "
-                "or 'error'.",
-                ("result",), _counted(self._decisions),
-            ),
-            Family("authentication_attempts", "counter", "Counter of authenticated attempts.", ("result",),
-                   _counted(self._authenticated)),
-            Family("authenticated_user_requests", "counter", "Counter of authenticated requests broken out by username.",
-                   ("username",), _counted(self._users)),
+            self._terminated.family(),
         ]  # fmt: skip
-
-
-def _counted(counts: dict[str, int]) -> list[tuple[Labels, float]]:
-    return [((name,), float(count)) for name, count in counts.items() if count]
-
-
-_USERS: Final = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"})
-
-
-def _user(name: str) -> str:
-    """A user's name without saying who it is (compressUsername)."""
-    if name in _USERS:
-        return name
-    return "email_id" if "@" in name else OTHER
 
 
 def about_of(exchange: Exchange, catalog: Catalog) -> _About:

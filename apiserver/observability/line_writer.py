@@ -49,10 +49,16 @@ class LineWriter:
         self._waiters: list[asyncio.Future[None]] = []
         self._lost = 0
         self._dropped = 0
+        self._failed = [0, 0]  # lines: in the loop, in the thread
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._thread = threading.Thread(target=self._run, name="noxu-log-writer", daemon=True)
         self._thread.start()
+
+    @property
+    def failed(self) -> int:
+        """The lines that were dropped, lost or left out until now."""
+        return sum(self._failed)
 
     @property
     def is_full(self) -> bool:
@@ -64,6 +70,7 @@ class LineWriter:
             if not self._dropped:
                 log.warning("%s is written too slowly: lines are dropped", self._name)
             self._dropped += 1
+            self._failed[0] += 1
             return
         self._waiting += weight
         self._weight += weight
@@ -136,7 +143,9 @@ class LineWriter:
             if not self._lost:
                 log.error("%s cannot be written: %s; lines are lost", self._name, error.strerror or error)  # noqa: TRY400
             self._lost += len(lines)
+            self._failed[1] += len(lines)
             return False
+        self._failed[1] += left_out + lost
         if left_out:
             log.error("%s: %d lines are longer than a file may be, and were left out", self._name, left_out)
         if self._lost:

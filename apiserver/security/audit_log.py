@@ -44,6 +44,11 @@ _LINE_WEIGHT: Final = 1024  # bytes, about
 class Writer(Protocol):
     """Writes lines; see `observability.line_writer`."""
 
+    @property
+    def failed(self) -> int:
+        """The lines that were lost or dropped until now."""
+        ...
+
     def put(self, line: bytes | Callable[[], bytes], weight: int, *, bounded: bool = True) -> None: ...
 
     @property
@@ -69,6 +74,10 @@ class AuditLog:
         self._events = Counter(
             "apiserver_audit_event_total", "Counter of audit events generated and sent to the audit backend."
         )
+        self._rejected = Counter(
+            "apiserver_audit_requests_rejected_total",
+            "Counter of apiserver requests rejected due to an error in audit logging backend.",
+        )
         self._levels = Counter(
             "apiserver_audit_level_total", "Counter of policy levels for audit events (1 per request).", "level"
         )
@@ -86,7 +95,14 @@ class AuditLog:
 
     def families(self) -> list[Family]:
         """The metrics of the log (pkg/audit/metrics.go)."""
-        return [self._events.family(), self._levels.family()]
+        about = "Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error."
+        failed = [(("log",), float(self.writer.failed))] if self.writer.failed else []
+        errors = Family("apiserver_audit_error_total", "counter", about, ("plugin",), failed)
+        return [self._events.family(), self._levels.family(), errors, self._rejected.family()]
+
+    def rejected(self) -> None:
+        """A request is refused because its event cannot be stored."""
+        self._rejected.add(())
 
     def write(self, event: Object, record: Record) -> None:
         self._events.add(())

@@ -14,7 +14,7 @@ import pytest
 
 from noxu.apiserver.config import Audit, Authentication, Config
 from noxu.apiserver.server import Server, StartError
-from tests.timing import loop_turns
+from tests.timing import eventually_async, loop_turns
 
 CORE: Final = "/api/v1/namespaces/default"
 MAPS: Final = f"{CORE}/configmaps"
@@ -296,6 +296,12 @@ async def test_a_full_disk_fails_requests_in_the_strict_mode_only(
                 assert answer.status == code
                 assert code == 200 or "failed to store audit event" in await answer.text()
             await asyncio.sleep(0.05)
+        log = server.app.audit_log
+        assert log is not None
+        await eventually_async(lambda: log.writer.failed)
+        found = {family.name: family.numbers for family in log.families()}
+        assert found["apiserver_audit_error_total"]
+        assert found["apiserver_audit_requests_rejected_total"] == ([((), 3)] if code == 500 else [])
     assert [text for text in caplog.messages if "audit log" in text] == [
         "the audit log cannot be written: No space left on device; lines are lost"
     ]

@@ -13,6 +13,7 @@ from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.config import Requests
 from noxu.apiserver.http import filters
+from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.answer import Answered
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.filters import (
@@ -278,13 +279,13 @@ def only_reading_for_eve(asked: Attributes) -> Decision:
 
 def test_without_an_authenticator_every_client_is_anonymous() -> None:
     exchange = parsed(X_User="root")
-    assert refusal(Authenticate(None), exchange) is None
+    assert refusal(Authenticate(None, AccessMetrics()), exchange) is None
     assert exchange.user is ANONYMOUS
 
 
 def test_the_authenticator_reads_the_headers() -> None:
     exchange = parsed(X_User="root")
-    assert refusal(Authenticate(Names()), exchange) is None
+    assert refusal(Authenticate(Names(), AccessMetrics()), exchange) is None
     assert exchange.user == User("root")
 
 
@@ -297,7 +298,7 @@ class Slow:
 
 async def test_the_authenticator_may_have_to_wait() -> None:
     exchange = parsed()
-    waiting = Authenticate(Slow()).enter(exchange)
+    waiting = Authenticate(Slow(), AccessMetrics()).enter(exchange)
     assert exchange.user is ANONYMOUS
     assert waiting is not None
     await waiting
@@ -327,8 +328,8 @@ def test_the_authorizer_sees_the_user_and_the_request(
 ) -> None:
     exchange = parsed(method, target)
     exchange.user = User(name)
-    assert refusal(Authorize(only_reading_for_eve), exchange) == expected
-    assert refusal(Authorize(allow_everything), exchange) is None
+    assert refusal(Authorize(only_reading_for_eve, AccessMetrics()), exchange) == expected
+    assert refusal(Authorize(allow_everything, AccessMetrics()), exchange) is None
 
 
 # -- Cors -------------------------------------------------------------------------------------------------------------

@@ -157,6 +157,9 @@ NOT_PRODUCED = {
     "apiserver_tls_handshake_errors_total",  # which takes TLS
     "apiserver_audit_event_total",  # which take an audit log
     "apiserver_audit_level_total",
+    "apiserver_audit_error_total",
+    "apiserver_audit_requests_rejected_total",
+    "apiserver_request_terminations_total",  # which takes too many requests, or slow ones
 }
 """By the scenario; they have tests of their own."""
 

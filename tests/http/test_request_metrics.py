@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.control_plane import assemble
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.filters import InFlight, Target
 from noxu.apiserver.http.request_metrics import DURATIONS, RequestMetrics, about_of
+from noxu.apiserver.http.sending import too_late
 from noxu.apiserver.http.unsent import Unsent
-from noxu.apiserver.registry.access import ALLOWED, ANONYMOUS, Decision, User
 from noxu.storage.memory import MemoryStore
 from tests.http.exchanges import MAPS
 
@@ -153,40 +155,24 @@ def test_bodies_and_answers_have_a_size() -> None:
     assert bodies[-1] == 60_000
 
 
-def test_decisions_are_counted() -> None:
+TERMINATED: dict[str, tuple[ApiError | None, int, int]] = {
+    "too many in flight": (ApiError(429, "", text="Too many requests\n"), 429, 1),
+    "too late": (too_late(), 504, 1),
+    "an eviction that a budget refuses": (ApiError(429, "Cannot evict pod", "TooManyRequests"), 429, 0),
+    "a timeout of the request itself": (errors.timeout("slow", 0), 504, 0),
+    "a success": (None, 200, 0),
+}
+
+
+@pytest.mark.parametrize(("error", "code", "count"), TERMINATED.values(), ids=TERMINATED)
+def test_requests_beyond_the_limits_are_counted(error: ApiError | None, code: int, count: int) -> None:
     observed = metrics()
-    for decision in (None, ALLOWED, ALLOWED, Decision(allowed=False), Decision(allowed=False, error="no role")):
-        exchange = exchange_of("GET", MAPS)
-        exchange.decision = decision
-        observed(exchange)
-    found = [family.numbers for family in observed.families() if family.name == "authorization_attempts_total"]
-    assert found == [[(("allowed",), 2), (("no-opinion",), 1), (("error",), 1)]]
-
-
-# the user, the code, the header Authorization → the attempt, the user's name
-ATTEMPTS = [
-    ("anonymous", ANONYMOUS, 200, "", ("success", "other")),
-    ("a person", User("ada@example.com"), 404, "Bearer t", ("success", "email_id")),
-    ("a name of kube-apiserver's list", User("kubelet"), 200, "Bearer t", ("success", "kubelet")),
-    ("an account", User("system:serviceaccount:a:b"), 200, "Bearer t", ("success", "other")),
-    ("no credentials where they are required", ANONYMOUS, 401, "", ("failure", None)),
-    ("a bad token", ANONYMOUS, 401, "Bearer t", ("error", None)),
-]
-
-
-@pytest.mark.parametrize(
-    ("user", "code", "header", "expected"), [row[1:] for row in ATTEMPTS], ids=[row[0] for row in ATTEMPTS]
-)
-def test_the_authentication_of(user: User, code: int, header: str, expected: tuple[str, str | None]) -> None:
-    observed = metrics()
-    exchange = exchange_of("GET", MAPS, **({"Authorization": header} if header else {}))
-    exchange.user, exchange.code = user, code
-    exchange.decision = None if code == 401 else ALLOWED
+    exchange = exchange_of("GET", f"{MAPS}/a")
+    exchange.error, exchange.code = error, code
     observed(exchange)
-    found = {family.name: family.numbers for family in observed.families()}
-    result, name = expected
-    assert found["authentication_attempts"] == [((result,), 1)]
-    assert found["authenticated_user_requests"] == ([((name,), 1)] if name else [])
+    found = {family.name: family.numbers for family in observed.families()}["apiserver_request_terminations_total"]
+    labels = ("GET", "", "v1", "configmaps", "", "resource", "apiserver", str(code))
+    assert found == ([(labels, 1)] if count else [])
 
 
 def test_deprecated_versions_are_named_once() -> None:

@@ -81,6 +81,7 @@ async def test_a_bug_in_such_a_function_loses_its_line_only(caplog: pytest.LogCa
     await writer.close()
     assert output.lines == [b"next\n"]
     assert caplog.messages == ["a line of the log failed"]
+    assert writer.failed == 1
 
 
 async def test_beyond_the_bound_lines_are_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
@@ -98,6 +99,7 @@ async def test_beyond_the_bound_lines_are_dropped_and_counted(caplog: pytest.Log
         "the log is written too slowly: lines are dropped",
         "the log is written again: 16 lines were dropped",
     ]
+    assert writer.failed == 16
 
 
 async def test_room_waits_until_lines_are_written() -> None:
@@ -131,6 +133,7 @@ async def test_a_full_disk_is_logged_once_and_when_it_ends(caplog: pytest.LogCap
         "the log cannot be written: No space left on device; lines are lost",
         "the log is written again: 3 lines were lost",
     ]
+    assert writer.failed == 3
 
 
 async def test_the_event_loop_does_not_wait_for_a_slow_disk() -> None:

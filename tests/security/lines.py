@@ -14,6 +14,7 @@ class Lines:
         self.lines: list[bytes] = []
         self.accepts = accepts
         self.is_full = False
+        self.failed = 0
 
     def put(self, line: bytes | Callable[[], bytes], weight: int, *, bounded: bool = True) -> None:
         self.lines.append(line if isinstance(line, bytes) else line())

@@ -1,0 +1,109 @@
+"""The numbers of authentication and authorization: what the filters count, and under which names."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http.access_metrics import BUCKETS, AccessMetrics
+from noxu.apiserver.http.filters import Authenticate, Authorize
+from noxu.apiserver.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
+from noxu.apiserver.security.credentials import Credentials
+from tests.http.test_filters import parsed
+
+
+def numbers(metrics: AccessMetrics) -> dict[str, Any]:
+    """By the name of a metric, its numbers by their label. Histograms are the counts of their buckets."""
+    return {
+        family.name: {
+            values[0]: list(number[:-1]) if isinstance(number, list) else number for values, number in family.numbers
+        }
+        for family in metrics.families()
+    }
+
+
+class Known:
+    """Knows the user of the header, and refuses whoever has none; with `waits` after loading objects."""
+
+    def __init__(self, *, waits: bool) -> None:
+        self.waits = waits
+
+    def authenticate(self, given: Credentials, warnings: list[str]) -> User | Awaitable[User]:
+        return self._later(given) if self.waits else self._user(given)
+
+    async def _later(self, given: Credentials) -> User:
+        return self._user(given)
+
+    def _user(self, given: Credentials) -> User:
+        if "X-User" not in given.headers:
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+        return User(given.headers["X-User"])
+
+
+ATTEMPTS: dict[str, tuple[dict[str, str], str, dict[str, int]]] = {
+    "a person": ({"X_User": "ada@example.com"}, "success", {"email_id": 1}),
+    "a name of kube-apiserver's list": ({"X_User": "kubelet"}, "success", {"kubelet": 1}),
+    "an account": ({"X_User": "system:serviceaccount:a:b"}, "success", {"other": 1}),
+    "no credentials where they are required": ({}, "failure", {}),
+    "a bad token": ({"Authorization": "Bearer t"}, "error", {}),
+}
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "when objects are loaded"])
+@pytest.mark.parametrize(("headers", "result", "users"), ATTEMPTS.values(), ids=ATTEMPTS)
+async def test_the_authentication_of(headers: dict[str, str], result: str, users: dict[str, int], waits: bool) -> None:
+    metrics = AccessMetrics()
+    exchange = parsed(**headers)
+    try:
+        waiting = Authenticate(Known(waits=waits), metrics).enter(exchange)
+        assert (waiting is not None) == waits
+        if waiting is not None:
+            await waiting
+    except ApiError:
+        assert result != "success"
+    found = numbers(metrics)
+    assert found["authentication_attempts"] == {result: 1}
+    assert sum(found["authentication_duration_seconds"].pop(result)) == 1
+    assert found["authentication_duration_seconds"] == {}
+    assert found["authenticated_user_requests"] == users
+
+
+DECISIONS: dict[str, tuple[Decision, str]] = {
+    "allowed": (ALLOWED, "allowed"),
+    "refused": (Decision(allowed=False), "no-opinion"),
+    "refused because of an error": (Decision(allowed=False, error="no role"), "error"),
+    "allowed in spite of an error": (Decision(allowed=True, error="no role"), "allowed"),
+}
+
+
+@pytest.mark.parametrize(("decision", "result"), DECISIONS.values(), ids=DECISIONS)
+def test_a_request_that_is(decision: Decision, result: str) -> None:
+    metrics = AccessMetrics()
+
+    def decide(_: Attributes) -> Decision:
+        return decision
+
+    try:
+        Authorize(decide, metrics).enter(parsed())
+    except ApiError:
+        assert not decision.allowed
+    found = numbers(metrics)
+    assert found["authorization_attempts_total"] == {result: 1}
+    assert sum(found["authorization_duration_seconds"][result]) == 1
+
+
+def test_a_mode_that_allows_everything_is_counted() -> None:
+    metrics = AccessMetrics()
+    Authorize(allow_everything, metrics).enter(parsed())
+    assert numbers(metrics)["authorization_attempts_total"] == {"allowed": 1}
+
+
+@pytest.mark.parametrize(("seconds", "bucket"), [(0.0, 0), (0.001, 0), (0.0011, 1), (0.002, 1), (100.0, len(BUCKETS))])
+def test_the_bucket_of(seconds: float, bucket: int) -> None:
+    metrics = AccessMetrics()
+    metrics.decided(ALLOWED, seconds)
+    counts = numbers(metrics)["authorization_duration_seconds"]["allowed"]
+    assert [n for n, count in enumerate(counts) if count] == [bucket]
