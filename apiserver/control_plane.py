@@ -11,6 +11,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache as cached
 from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.admission import plugins
@@ -133,6 +134,20 @@ class ControlPlane:
             self.cache.end_watches(versions.collection)
 
 
+def ca_in_memory(clock: Clock) -> Callable[[], SigningCA]:
+    """A CA for servers that have none, made when it is needed."""
+
+    @cached
+    def made() -> SigningCA:
+        from noxu.apiserver.controllers.certificate_issuing import SigningCA  # few servers need it
+        from noxu.apiserver.security.certificates import new_authority
+
+        identity = new_authority(clock.now).identity
+        return SigningCA(identity.certificate, identity.key)
+
+    return made
+
+
 def assemble(
     store: Store,
     *,
@@ -160,7 +175,7 @@ def assemble(
     None: the default of their kind). `admission_plugins` are the admission plug-ins that run. `controllers` is the list of
     kube-controller-manager's controllers, as in `--controllers`. `facts` describe a server; without them the objects that a
     server creates about itself are missing. `root_ca` is the CA of its certificate in PEM, `signing_ca` gives the one
-    that signs requests for certificates. `foreign` are definitions of further kinds, which are served without being stored
+    that signs requests for certificates; None: one in memory. `foreign` are definitions of further kinds, which are served without being stored
     themselves. `modes` are the modes of authorization, `authentication` says how users are identified. `disabled` are group
     versions of built-in kinds that clients cannot use, `node_ports` those that Services get. `elected`: the controllers of
     kube-controller-manager run only while this server is the leader; None: always.
@@ -226,7 +241,16 @@ def assemble(
     ]
     managed = manager.make(
         controllers,
-        manager.Parts(reader, writer, persistence, catalog, clock, root_ca, signing_ca, tokens.issue_legacy),
+        manager.Parts(
+            reader,
+            writer,
+            persistence,
+            catalog,
+            clock,
+            root_ca,
+            signing_ca or ca_in_memory(clock),
+            tokens.issue_legacy,
+        ),
     )
     background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),

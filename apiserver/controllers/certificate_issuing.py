@@ -23,7 +23,6 @@ _SHORTEST: Final = timedelta(minutes=10)
 _EARLY: Final = timedelta(minutes=5)
 _SHORT: Final = timedelta(hours=8)
 """Certificates that live shorter begin early, but last as long as was asked for."""
-_AUTHORITY_LIFETIME: Final = timedelta(days=3650)
 
 _DIGITAL, _ENCIPHERMENT = "digital signature", "key encipherment"
 _SERVER, _CLIENT = "server auth", "client auth"
@@ -247,32 +246,6 @@ def _key_usage(usages: Sequence[str]) -> x509.KeyUsage | None:
     if not bits["key_agreement"]:  # without it the last two are undefined (RFC 5280, 4.2.1.3)
         bits["encipher_only"] = bits["decipher_only"] = False
     return x509.KeyUsage(**bits) if any(bits.values()) else None
-
-
-def new_authority(now: datetime) -> SigningCA:
-    """A CA in memory, for servers that are given none."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "noxu-signer")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _EARLY)
-        .not_valid_after(now + _AUTHORITY_LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    encoding = serialization.Encoding.PEM
-    form, protection = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    return SigningCA(certificate.public_bytes(encoding), key.private_bytes(encoding, form, protection))
 
 
 def check_authority(authority: SigningCA) -> None:

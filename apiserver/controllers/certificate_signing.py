@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from noxu.apiserver.api import errors
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import users
-from noxu.apiserver.controllers.certificate_issuing import SIGNERS, Refused, SigningCA, issue, new_authority
+from noxu.apiserver.controllers.certificate_issuing import SIGNERS, Refused, SigningCA, issue
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.go import base64
 from noxu.apiserver.go.time import format_time
@@ -28,7 +28,7 @@ from noxu.storage.types import Key
 
 
 class SigningController(Controller[Key]):
-    """Signs what is approved. `authority` gives the CA, which may change; None: one in memory, made by the first request."""
+    """Signs what is approved. `authority` gives the CA, which may change, when a request needs it."""
 
     name = "certificatesigningrequest-signing-controller"
     user = users.controller("certificate-controller")
@@ -39,12 +39,11 @@ class SigningController(Controller[Key]):
         writer: Writer,
         requests: Resource,
         clock: Clock,
-        authority: Callable[[], SigningCA] | None = None,
+        authority: Callable[[], SigningCA],
     ) -> None:
         super().__init__(reader, requests, clock)
         self.writer = writer
         self._authority = authority
-        self._made: SigningCA | None = None
 
     def observe(self, change: Change) -> Iterable[Key]:
         return [change.key] if change.entry is not None and _may_be_approved(change.entry) else ()
@@ -83,12 +82,9 @@ class SigningController(Controller[Key]):
 
     def _issue(self, spec: Object) -> bytes:
         now = self.clock.now()
-        if self._authority is not None:
-            authority = self._authority()
-        else:
-            authority = self._made = self._made or new_authority(now)
         asked = base64.decode(spec.get("request") or "")
-        return issue(asked, spec["signerName"], spec.get("usages") or (), spec.get("expirationSeconds"), authority, now)
+        seconds = spec.get("expirationSeconds")
+        return issue(asked, spec["signerName"], spec.get("usages") or (), seconds, self._authority(), now)
 
 
 def _may_be_approved(entry: Entry) -> bool:

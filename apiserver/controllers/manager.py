@@ -35,7 +35,7 @@ class Parts(NamedTuple):
     """What controllers are made of.
 
     `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
-    for certificates; None: one in memory. `sign_token` makes the token of a service account for a Secret of that name.
+    for certificates. `sign_token` makes the token of a service account for a Secret of that name.
     """
 
     reader: Reader
@@ -44,7 +44,7 @@ class Parts(NamedTuple):
     catalog: LiveCatalog
     clock: Clock
     root_ca: str
-    signing_ca: Callable[[], SigningCA] | None = None
+    signing_ca: Callable[[], SigningCA]
     sign_token: Callable[[Object, str], str] | None = None
 
     def resource(self, group: str, plural: str) -> Resource:

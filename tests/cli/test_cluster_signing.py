@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from noxu.apiserver.controllers.certificate_issuing import new_authority
+from noxu.apiserver.security.certificates import new_authority
 
 Make = Callable[..., Any]
 
@@ -24,10 +23,9 @@ REFUSED: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("arguments", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_it_does_not_start_with(run: Make, here: Path, arguments: str, why: str) -> None:
-    now = datetime.now(UTC)
-    (here / "ca.crt").write_bytes(new_authority(now).certificate)
+    (here / "ca.crt").write_bytes(new_authority().identity.certificate)
     for name in ("ca.key", "other.key"):
-        (here / name).write_bytes(new_authority(now).key)
+        (here / name).write_bytes(new_authority().identity.key)
     ran = run(f"serve --port 0 --memory {arguments}")
     assert (ran.status, ran.out) == (1, "")
     assert ran.err.splitlines()[-1] == f"noxu: {why}"

@@ -18,8 +18,8 @@ from noxu.apiserver.controllers.certificate_issuing import (
     SigningCA,
     check_authority,
     issue,
-    new_authority,
 )
+from noxu.apiserver.security.certificates import new_authority
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CLIENT, KUBELET, SERVING, LEGACY = (
@@ -33,7 +33,8 @@ NAMES = {"O": NameOID.ORGANIZATION_NAME, "CN": NameOID.COMMON_NAME}
 
 @cache
 def authority() -> SigningCA:
-    return new_authority(NOW)
+    identity = new_authority(lambda: NOW).identity
+    return SigningCA(identity.certificate, identity.key)
 
 
 @cache
@@ -185,7 +186,7 @@ def test_a_ca_consists_of_a_certificate_and_its_key() -> None:
     for ca, why in (
         (own._replace(certificate=b"x"), "the certificate of the signing CA is not a certificate in PEM"),
         (own._replace(key=b"x"), "the key of the signing CA is not a private key in PEM"),
-        (own._replace(key=new_authority(NOW).key), "the key of the signing CA is not that of its certificate"),
+        (own._replace(key=new_authority().identity.key), "the key of the signing CA is not that of its certificate"),
     ):
         with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole message is compared
             check_authority(ca)

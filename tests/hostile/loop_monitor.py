@@ -22,6 +22,11 @@ import threading
 import time
 from typing import NamedTuple
 
+import orjson
+
+from noxu.apiserver.api.codec import MAX_BODY
+from tests.timing import cpu_seconds
+
 TICK = 0.001
 
 
@@ -60,3 +65,12 @@ class LoopMonitor:
             after = Sample.take()
             self.longest = max(self.longest, after.blocked_since(before))
             before = after
+
+
+def longest_block() -> float:
+    """How long the loop may be blocked on this machine, in seconds: twice as long as one call that cannot be interrupted.
+
+    That call parses the smallest objects, as many as fit into a body.
+    """
+    text = b"[" + b"{}," * (MAX_BODY // 3 - 1) + b"1]"
+    return 2 * cpu_seconds(lambda: orjson.loads(text))

@@ -14,15 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import orjson
 import pytest
 
 from noxu.apiserver.api.codec import MAX_BODY
 from noxu.apiserver.registry.limits import MAX_REQUEST
 from noxu.apiserver.testing.handle import Noxu
-from tests.hostile.loop_monitor import TICK, LoopMonitor
+from tests.hostile.loop_monitor import TICK, LoopMonitor, longest_block
 from tests.hostile.raw_http import JSON, YAML, Reply, Target, custom_resource, definition, parse_answer, path_of
-from tests.timing import HANGS_AFTER, cpu_seconds
+from tests.timing import HANGS_AFTER
 
 MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -157,15 +156,6 @@ ATTACKS: dict[str, Attack] = {
     "3,000 levels of schema": crd(lambda: nested(3_000), 400),
     "a reference": crd(lambda: {"type": "object", "properties": {"a": {"$ref": "#/definitions/a"}}}, 422),
 }  # fmt: skip
-
-
-def longest_block() -> float:
-    """How long the loop may be blocked on this machine, in seconds: twice as long as one call that cannot be interrupted.
-
-    That call parses the smallest objects, as many as fit into a body.
-    """
-    text = b"[" + b"{}," * (MAX_BODY // 3 - 1) + b"1]"
-    return 2 * cpu_seconds(lambda: orjson.loads(text))
 
 
 @pytest.mark.parametrize("name", ATTACKS)

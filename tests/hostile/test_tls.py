@@ -16,7 +16,7 @@ from noxu.apiserver.http import connection, tls
 from noxu.apiserver.security.certificates import new_authority
 from noxu.apiserver.security.tls import Material, Named, ServerTls
 from noxu.apiserver.testing.handle import Noxu
-from tests.hostile.loop_monitor import LoopMonitor
+from tests.hostile.loop_monitor import LoopMonitor, longest_block
 from tests.hostile.raw_http import Target, receive, status_of
 from tests.security.handshakes import client_context
 from tests.security.test_tls import SERVER, written
@@ -204,7 +204,7 @@ def test_hundreds_of_handshakes_at_once_do_not_block_the_loop(
         assert secure.send("GET", "/livez").status == 200
         for peer in peers:
             assert peer.recv(1) == b"\x16"
-    assert loop_monitor.longest < 0.05
+    assert loop_monitor.longest < longest_block()
 
 
 def test_many_tiny_records_do_not_block_the_loop(noxu: Noxu, secure: Target, loop_monitor: LoopMonitor) -> None:
@@ -217,7 +217,7 @@ def test_many_tiny_records_do_not_block_the_loop(noxu: Noxu, secure: Target, loo
         loop_monitor.reset()
         peer.sendall(sent)
         assert secure.send("GET", "/livez").status == 200
-    assert loop_monitor.longest < 0.05
+    assert loop_monitor.longest < longest_block()
 
 
 @contextlib.contextmanager
