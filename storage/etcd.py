@@ -34,7 +34,7 @@ from random import uniform
 from typing import Any, Final, Self
 
 from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused, Tls, User, WatchStream
-from noxu.storage.etcd_layout import Layout, end_of
+from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_messages import COMPACT, DELETED, PUT, RANGE, STATUS, TARGET_MOD, TARGET_VERSION, TXN, Message
 from noxu.storage.etcd_past import BARRIER, COMPACTED, PAGE, Gone, Past
 from noxu.storage.log import Log
@@ -228,7 +228,8 @@ class EtcdStore:
     # Writing.
 
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
-        put = Message["PutRequest"](key=self._layout.key(key), value=self._layout.to_etcd(key, value))
+        self._require_open()
+        put = Message["PutRequest"](key=self._layout.key(key), value=await stored(self._layout, key, value))
         return await self._write(key, value, expected, Message["RequestOp"](request_put=put))
 
     async def delete(self, key: Key, *, expected: Revision) -> Revision:
@@ -371,8 +372,8 @@ class EtcdStore:
         found = response.responses[0].response_range.kvs
         if found:
             await self._reach(found[0].mod_revision)
-            value = self._layout.from_etcd(key, found[0].value)
-            return KeyValue(key, value, found[0].mod_revision)
+            [value] = await values_of(self._layout, found)
+            return KeyValue(key, value[1] if value else b"", found[0].mod_revision)
         while (state := self._states.get(key)) is not None and state.revision == expected:
             await self._reach(self._log.revision + 1)
         return None
@@ -437,7 +438,7 @@ class EtcdStore:
                             delay = FIRST_DELAY
                             following.set()
                         elif events:
-                            self._apply(events)
+                            self._apply(events, await values_of(self._layout, [event.kv for event in events]))
                         elif self._trusted:
                             self._publish((), response.header.revision)
             except _Overtaken:
@@ -458,18 +459,18 @@ class EtcdStore:
         versions = await self._client.versions()
         self._trusted = all(map(has_correct_progress, versions))
 
-    def _apply(self, events: Sequence[Any]) -> None:
-        """Apply the events of whole transactions."""
+    def _apply(self, events: Sequence[Any], values: Sequence[tuple[Key, bytes] | None]) -> None:
+        """Apply the events of whole transactions; `values` are what they are in the store."""
         shown, applied, reached = [], self._log.revision, 0
-        for event in events:
-            at, reached = event.kv, event.kv.mod_revision
-            if reached <= applied or (key := self._layout.key_of(at.key)) is None:
+        for event, found in zip(events, values, strict=True):
+            reached = event.kv.mod_revision
+            if reached <= applied or found is None:
                 continue
-            previous, value = self._states.get(key), None
-            if event.type == DELETED:
+            key, value = found[0], None if event.type == DELETED else found[1]
+            previous = self._states.get(key)
+            if value is None:
                 self._states.remove(key)
             else:
-                value = self._layout.from_etcd(key, at.value)
                 self._states.put(KeyValue(key, value, reached))
             shown.append(Event(key, reached, value, previous))
         self._publish(shown, reached)
@@ -485,9 +486,9 @@ class EtcdStore:
                         Message["RangeRequest"](key=start, range_end=self._end, limit=PAGE, revision=revision),
                     )
                     revision = revision or page.header.revision
-                    for item in page.kvs:
-                        if (key := self._layout.key_of(item.key)) is not None:
-                            states.put(KeyValue(key, self._layout.from_etcd(key, item.value), item.mod_revision))
+                    for item, found in zip(page.kvs, await values_of(self._layout, page.kvs), strict=True):
+                        if found is not None:
+                            states.put(KeyValue(*found, item.mod_revision))
                     if not page.more:
                         return states, revision
                     start = page.kvs[-1].key + b"\0"

@@ -7,19 +7,22 @@ In etcd a key is one text, so a key whose columns contain more or fewer slashes 
 a key is stored apart, each column escaped: PREFIX \\0 COLUMN/COLUMN/COLUMN. The order of etcd's keys is that of the store's
 keys, except for those.
 
-A layout may also change values: `to_etcd` and `from_etcd` are inverse to each other, as far as what is stored in etcd has
-the usual form.
+A layout may also change values: reading what was written gives the same bytes. What others write to etcd may have another
+form. Changing large values takes long: `values_of` and `stored` do it in a thread.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from sys import intern
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import quote, unquote
 
 from noxu.storage.types import Key, Prefix
 
 _APART: Final = b"\0"
+LOOP_LIMIT: Final = 16 * 1024  # bytes that are changed in the event loop
 
 
 class Layout(Protocol):
@@ -43,6 +46,29 @@ class Layout(Protocol):
     def to_etcd(self, key: Key, value: bytes) -> bytes: ...
 
     def from_etcd(self, key: Key, value: bytes) -> bytes: ...
+
+    def weight(self, key: Key, value: bytes) -> int:
+        """The number of bytes that have to be decoded and encoded to change a value, in either direction."""
+        ...
+
+
+async def stored(layout: Layout, key: Key, value: bytes) -> bytes:
+    """The value for etcd."""
+    if layout.weight(key, value) <= LOOP_LIMIT:
+        return layout.to_etcd(key, value)
+    return await asyncio.to_thread(layout.to_etcd, key, value)
+
+
+async def values_of(layout: Layout, items: Iterable[Any]) -> list[tuple[Key, bytes] | None]:
+    """The keys and values of a store for etcd's messages KeyValue; None for a key that is not one of the store."""
+    found = [(layout.key_of(item.key), item.value) for item in items]
+
+    def change() -> list[tuple[Key, bytes] | None]:
+        return [None if key is None else (key, layout.from_etcd(key, value)) for key, value in found]
+
+    if sum([layout.weight(key, value) for key, value in found if key is not None]) <= LOOP_LIMIT:
+        return change()
+    return await asyncio.to_thread(change)
 
 
 def end_of(prefix: bytes) -> bytes:
@@ -101,6 +127,9 @@ class PlainLayout:
 
     def from_etcd(self, key: Key, value: bytes) -> bytes:
         return value
+
+    def weight(self, key: Key, value: bytes) -> int:
+        return 0
 
 
 def apart(key: Key) -> bytes:

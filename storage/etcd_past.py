@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from noxu.storage import log
 from noxu.storage.etcd_client import Client, Lost, Refused
-from noxu.storage.etcd_layout import Layout, end_of
+from noxu.storage.etcd_layout import Layout, end_of, values_of
 from noxu.storage.etcd_messages import DELETED, RANGE, Message
 from noxu.storage.types import Batch, Event, Key, KeyValue, Page, Prefix, Revision
 
@@ -87,9 +87,9 @@ class Past:
         """The states of a range of keys. Raises Gone."""
         while True:
             page = await self._range(start, end, revision, limit=min(limit, PAGE) if limit else PAGE)
-            for item in page.kvs:
-                if (key := self._layout.key_of(item.key)) is not None:
-                    yield KeyValue(key, self._layout.from_etcd(key, item.value), item.mod_revision)
+            for item, value in zip(page.kvs, await values_of(self._layout, page.kvs), strict=True):
+                if value is not None:
+                    yield KeyValue(*value, item.mod_revision)
             if not page.more:
                 return
             start = page.kvs[-1].key + b"\0"
@@ -110,23 +110,23 @@ class Past:
                     raise Gone(response.compact_revision)
                 if response.canceled:
                     raise Lost(response.cancel_reason or "the watch was canceled", sent=False)
-                for event in found:
+                values = await values_of(self._layout, [event.kv for event in found])
+                for event, value in zip(found, values, strict=True):
                     if event.kv.mod_revision > upto:
                         return Batch(events, upto)
-                    key = self._layout.key_of(event.kv.key)
-                    if key is not None and prefix.covers(key):
-                        events.append(self._event(key, event))
+                    if value is not None and prefix.covers(value[0]):
+                        events.append(await self._event(*value, event))
                         size += len(event.kv.value) + len(event.prev_kv.value)
                 if events and (len(events) > log.TAIL_EVENTS or size > log.TAIL_BYTES):
                     return Batch(events, found[-1].kv.mod_revision)
 
-    def _event(self, key: Key, event: Any) -> Event:
+    async def _event(self, key: Key, value: bytes, event: Any) -> Event:
         """An event with its previous state. Raises Gone if etcd no longer has that."""
         at, before = event.kv, event.prev_kv
         previous = None
         if before.mod_revision:
-            previous = KeyValue(key, self._layout.from_etcd(key, before.value), before.mod_revision)
+            [found] = await values_of(self._layout, [before])
+            previous = KeyValue(key, found[1] if found else b"", before.mod_revision)
         elif event.type == DELETED or at.create_revision != at.mod_revision:
             raise Gone(at.mod_revision)
-        value = None if event.type == DELETED else self._layout.from_etcd(key, at.value)
-        return Event(key, at.mod_revision, value, previous)
+        return Event(key, at.mod_revision, None if event.type == DELETED else value, previous)

@@ -65,6 +65,14 @@ class Clients:
             is_json = answer.content_type == "application/json"
             return answer.status, json.loads(await answer.text()) if is_json else await answer.text()
 
+    async def gone(self) -> None:
+        """Wait until the definition no longer exists."""
+
+        async def is_gone() -> bool:
+            return (await self.ask(0, "GET", f"{DEFINITIONS}/widgets.example.com"))[0] == 404
+
+        await eventually_async(is_gone)
+
     async def define(self) -> None:
         """Create the definition with the first server."""
         assert (await self.ask(0, "POST", DEFINITIONS, CRD))[0] == 201
@@ -88,14 +96,18 @@ def named(name: str, **fields: Any) -> dict[str, Any]:
 
 
 async def raw(clients: Clients, name: str, value: bytes | None = None) -> bytes:
-    """The value in etcd; with a value: put it, as another program does."""
+    """The value of a widget in etcd; with a value: put it, as another program does."""
+    return await raw_at(clients, f"example.com/widgets/default/{name}", value)
+
+
+async def raw_at(clients: Clients, at: str, value: bytes | None = None) -> bytes:
     from noxu.storage.etcd_client import Client
     from noxu.storage.etcd_messages import PUT, RANGE, Message
 
     options = clients.servers[0].config.etcd
     assert options is not None
     client = Client(options.servers)
-    key = f"{clients.prefix}/example.com/widgets/default/{name}".encode()
+    key = f"{clients.prefix}/{at}".encode()
     try:
         if value is not None:
             await client.call(PUT, Message["PutRequest"](key=key, value=value))
@@ -267,3 +279,64 @@ async def holder_changed(clients: Clients, lease: str, before: str) -> bool:
 
 async def exists(clients: Clients, path: str) -> bool:
     return (await clients.ask(1, "GET", path))[0] == 200
+
+
+DEFINITION = "apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"
+
+
+async def test_definitions_are_in_etcd_as_v1beta1(both: Clients) -> None:
+    await both.define()
+    stored = await raw_at(both, DEFINITION)
+    start = (
+        b'{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1","metadata":{"name":"widgets.'
+    )
+    assert stored.startswith(start)
+    assert stored.endswith(b'"storedVersions":["v1"]}}\n')
+    spec = json.loads(stored)["spec"]
+    assert list(spec) == [
+        "group", "version", "names", "scope", "validation", "versions", "conversion", "preserveUnknownFields"
+    ]  # fmt: skip
+    for which in (0, 1):
+        code, found = await both.ask(which, "GET", f"{DEFINITIONS}/widgets.example.com")
+        assert (code, found["apiVersion"]) == (200, "apiextensions.k8s.io/v1")
+        assert found["spec"]["versions"][0]["schema"] == spec["validation"]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+async def test_a_definition_of_another_program_is_adopted(both: Clients, version: str) -> None:
+    await both.define()
+    stored = json.loads(await raw_at(both, DEFINITION))
+    assert (await both.ask(0, "DELETE", f"{DEFINITIONS}/widgets.example.com"))[0] == 200
+    await both.gone()
+    by_hand = CRD if version == "v1" else {name: part for name, part in stored.items() if name != "status"}
+    by_hand = by_hand | {"metadata": {"name": "widgets.example.com", "uid": "u"}}
+    await raw_at(both, DEFINITION, json.dumps(by_hand, indent=1).encode())
+
+    async def is_established() -> bool:
+        _, found = await both.ask(0, "GET", f"{DEFINITIONS}/widgets.example.com")
+        return any(one["type"] == "Established" for one in found.get("status", {}).get("conditions") or [])
+
+    await eventually_async(is_established)
+    adopted = json.loads(await raw_at(both, DEFINITION))
+    assert adopted["apiVersion"] == "apiextensions.k8s.io/v1beta1"
+    assert adopted["status"]["storedVersions"] == ["v1"]
+    assert adopted["spec"] == stored["spec"]
+    assert (await both.ask(0, "POST", WIDGETS, named("a")))[0] == 201
+
+
+async def test_a_v1_definition_with_a_status_is_served_and_left_as_it_is(both: Clients) -> None:
+    await both.define()
+    _, found = await both.ask(0, "GET", f"{DEFINITIONS}/widgets.example.com")
+    assert (await both.ask(0, "DELETE", f"{DEFINITIONS}/widgets.example.com"))[0] == 200
+    await both.gone()
+    by_hand = json.dumps(found | {"unknown": 1}, sort_keys=True, indent=1).encode()
+    await raw_at(both, DEFINITION, by_hand)
+
+    async def is_served() -> bool:
+        return (await both.ask(0, "POST", WIDGETS, named("a")))[0] == 201
+
+    await eventually_async(is_served)
+    code, served = await both.ask(0, "GET", f"{DEFINITIONS}/widgets.example.com")
+    assert code == 200
+    assert json.dumps(served | {"metadata": 0}) == json.dumps(found | {"metadata": 0})
+    assert await raw_at(both, DEFINITION) == by_hand

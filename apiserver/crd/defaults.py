@@ -38,8 +38,8 @@ def _default_names(names: Object) -> Object:
 
 
 def _is_blank(webhook: Object | None) -> bool:
-    """Whether a webhook has no fields; then there is none, because the internal form has only its fields."""
-    return webhook is not None and webhook.get("clientConfig") is None and webhook["conversionReviewVersions"] is None
+    """Whether a webhook has nothing in its fields; then there is none, because the form that is stored has only these."""
+    return webhook is not None and webhook.get("clientConfig") is None and not webhook["conversionReviewVersions"]
 
 
 def _service_without_port(conversion: Object) -> Object | None:

@@ -34,7 +34,7 @@ from noxu.apiserver.go.structs import (
     named,
 )
 from noxu.apiserver.go.structs import decode as decode_struct
-from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, float_json
+from noxu.apiserver.go.text import RawNumber, float_json
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 GROUP: Final = "apiextensions.k8s.io"
@@ -77,15 +77,18 @@ def sort_keys(value: Json) -> Json:
             container[key] = items = [None] * len(source)
             todo += [(item, items, n) for n, item in enumerate(source)]
         else:
-            container[key] = _plain(source) if isinstance(source, RawNumber) else source
+            container[key] = _plain(source) if isinstance(source, float) else source
     return top[0]
 
 
-def _plain(number: RawNumber) -> Json:
-    """The number in a value without a Go type. One that no float64 holds is an error of the conversion."""
-    if math.isinf(number):
+def _plain(number: float) -> Json:
+    """The number in a value without a Go type. One that no float64 holds is an error of the conversion.
+
+    -0.0 is written as -0, which is read as the integer 0.
+    """
+    if isinstance(number, RawNumber) and math.isinf(number):
         raise Malformed(f"json: cannot unmarshal number {number.literal} into Go value of type float64")
-    return 0 if number.literal == MINUS_ZERO else float(number)
+    return float(number) if number else 0
 
 
 NUMBER: Final = Scalar("float64", _number, 0, Wire.DOUBLE)

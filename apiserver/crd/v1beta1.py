@@ -1,8 +1,13 @@
-"""CustomResourceDefinition v1beta1, which servers dropped in 1.22, converted to v1.
+"""CustomResourceDefinition v1beta1, which servers dropped in 1.22 but still store, converted to and from v1.
 
-Fields at the top for all versions (validation, subresources, additionalPrinterColumns, selectableFields) move into each
-version, the deprecated `version` becomes one, and defaults are v1beta1's: Namespaced, unknown fields preserved
+`upgrade`: fields at the top for all versions (validation, subresources, additionalPrinterColumns, selectableFields) move
+into each version, the deprecated `version` becomes one, and defaults are v1beta1's: Namespaced, unknown fields preserved.
+`downgrade`: fields that are equal in all versions move to the top, and the first version becomes `version`
 (apiextensions/v1beta1/defaults.go and the conversions of both versions).
+
+    v1        versions: [{name: v1, served, storage, schema: S}, {name: v2, served, schema: S, subresources: {}}]
+    v1beta1   version: v1, validation: S,
+              versions: [{name: v1, served, storage}, {name: v2, served, subresources: {}}], preserveUnknownFields: false
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from typing import Final
 
 from noxu.apiserver.crd import types
 from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.crd.internal import internal
 from noxu.apiserver.go.structs import INT32, STRING, Decoded, Field, List, Struct, Write, arrange, named
 from noxu.apiserver.go.structs import decode as decode_struct
 from noxu.apiserver.schema.completion import PRESERVE, Note, complete
@@ -110,6 +116,49 @@ def _conversion(conversion: Object | None) -> Object | None:
     if config is not None or reviews is not None:
         webhook = arrange(types.WEBHOOK, {"clientConfig": config, "conversionReviewVersions": reviews})
     return arrange(types.CONVERSION, {"strategy": conversion["strategy"], "webhook": webhook})
+
+
+def downgrade(crd: Object) -> Object:
+    """A decoded v1 CRD as v1beta1: the inverse of `upgrade` for valid CRDs, apart from empty lists and maps."""
+    spec = internal(crd["spec"])
+    downgraded = {
+        "group": spec.group,
+        "version": spec.version,
+        "names": spec.names,
+        "scope": spec.scope,
+        "validation": spec.validation,
+        "subresources": spec.subresources,
+        "versions": [
+            arrange(
+                CRD_VERSION, {**version, "additionalPrinterColumns": _columns(version.get("additionalPrinterColumns"))}
+            )
+            for version in spec.versions or []
+        ],
+        "additionalPrinterColumns": _columns(spec.columns),
+        "selectableFields": spec.selectable_fields,
+        "conversion": _flat(spec.conversion),
+        "preserveUnknownFields": spec.preserve_unknown_fields,
+    }
+    return {**crd, "apiVersion": API_VERSION, "spec": arrange(SPEC, downgraded)}
+
+
+def _columns(columns: list[Object] | None) -> list[Object] | None:
+    return columns and [arrange(COLUMN, {**column, "JSONPath": column["jsonPath"]}) for column in columns]
+
+
+def _flat(conversion: Object | None) -> Object | None:
+    """A v1 conversion without the struct `webhook`."""
+    if conversion is None:
+        return None
+    webhook = conversion.get("webhook") or {}
+    flat = {"strategy": conversion["strategy"], "webhookClientConfig": webhook.get("clientConfig")}
+    return arrange(CONVERSION, flat | {"conversionReviewVersions": webhook.get("conversionReviewVersions")})
+
+
+def written(crd: Object) -> Object:
+    """A decoded v1beta1 CRD as Go writes it: without empty lists and maps that have omitempty."""
+    result: Object = types.write(CRD, crd)
+    return result
 
 
 def convert(crd: Object) -> tuple[Object, list[Note]]:

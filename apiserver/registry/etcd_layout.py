@@ -4,19 +4,25 @@
     built-in kinds           PREFIX/PLURAL/[NAMESPACE/]NAME, without the group; a few have a name of their own (BUILT_IN_PATHS)
 
 The standalone apiextensions-apiserver has the same keys under /registry/apiextensions.kubernetes.io. Values are JSON that
-ends with a newline, which Go's encoder writes; what others stored may lack it.
+ends with a newline, which Go's encoder writes; what others stored may lack it. CustomResourceDefinitions are stored in
+v1beta1, see etcd_definitions.py.
+
+The watch brings every write back: a value that was changed to be stored is remembered, so that it need not be changed back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import Lock
 from typing import Final
 
+from noxu.apiserver.registry import etcd_definitions
 from noxu.apiserver.registry.corrupt_objects import BUILT_IN_PATHS
 from noxu.storage.etcd_layout import PlainLayout, apart, end_of, from_apart
 from noxu.storage.types import Key, Prefix
 
 DEFAULT_PREFIX: Final = "/registry/noxu"
+MAX_REMEMBERED: Final = 8 * 1024 * 1024  # bytes of values that were changed to be stored
 _WITH_GROUP: Final = frozenset({"apiregistration.k8s.io/apiservices", "apiextensions.k8s.io/customresourcedefinitions"})
 """Built-in resources of servers that kube-apiserver contains, whose keys have the group."""
 
@@ -31,6 +37,7 @@ class KubernetesLayout(PlainLayout):
             name: BUILT_IN_PATHS.get(name, name.rpartition("/")[2]) for name in built_in if name not in _WITH_GROUP
         }
         self._collections = {path: name for name, path in self._paths.items()}
+        self._written = Written()
 
     def key(self, key: Key) -> bytes:
         path = self._paths.get(key.collection)
@@ -62,7 +69,48 @@ class KubernetesLayout(PlainLayout):
         return first, end_of(first)
 
     def to_etcd(self, key: Key, value: bytes) -> bytes:
-        return value + b"\n" if value.startswith(b"{") else value
+        if not value.startswith(b"{"):
+            return value
+        if key.collection != etcd_definitions.COLLECTION:
+            return value + b"\n"
+        stored = etcd_definitions.to_etcd(value) + b"\n"
+        self._written.remember(stored, value)
+        return stored
 
     def from_etcd(self, key: Key, value: bytes) -> bytes:
+        if key.collection == etcd_definitions.COLLECTION:
+            known = self._written.get(value)
+            return etcd_definitions.from_etcd(value) if known is None else known
         return value[:-1] if value.startswith(b"{") and value.endswith(b"\n") else value
+
+    def weight(self, key: Key, value: bytes) -> int:
+        if key.collection != etcd_definitions.COLLECTION or self._written.get(value) is not None:
+            return 0
+        return len(value)
+
+
+class Written:
+    """The newest values that were changed to be stored, by what is stored. Several threads may use it."""
+
+    def __init__(self, limit: int = MAX_REMEMBERED) -> None:
+        """`limit` is in bytes of both."""
+        self._limit = limit
+        self._values: dict[bytes, bytes] = {}
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, stored: bytes) -> bytes | None:
+        return self._values.get(stored)
+
+    def remember(self, stored: bytes, value: bytes) -> None:
+        with self._lock:
+            self._forget(stored)
+            self._values[stored] = value
+            self._bytes += len(stored) + len(value)
+            while self._bytes > self._limit:
+                self._forget(next(iter(self._values)))
+
+    def _forget(self, stored: bytes) -> None:
+        value = self._values.pop(stored, None)
+        if value is not None:
+            self._bytes -= len(stored) + len(value)

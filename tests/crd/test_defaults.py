@@ -51,9 +51,9 @@ CONVERSIONS: list[tuple[str, Object | None, Object]] = [
     ),
     ("an empty webhook is none", {"strategy": "Webhook", "webhook": {}}, {"strategy": "Webhook"}),
     (
-        "an empty list is kept",
-        {"strategy": "Webhook", "webhook": {"conversionReviewVersions": []}},
-        {"strategy": "Webhook", "webhook": {"conversionReviewVersions": []}},
+        "so is one with an empty list",
+        {"strategy": "None", "webhook": {"conversionReviewVersions": []}},
+        {"strategy": "None"},
     ),
 ]
 

@@ -122,6 +122,11 @@ def test_decoded_values(build: Callable[..., Object], schema: Object, value: Obj
     assert json.dumps(schema_of(decode(build(schema)).value)) == json.dumps(value)
 
 
+def test_minus_zero_in_a_default_is_the_integer_0(build: Callable[..., Object]) -> None:
+    default = decode(build(schema={"default": {"a": [-0.0, 0.5]}})).value["spec"]["versions"][0]["schema"]
+    assert json.dumps(default["openAPIV3Schema"]["default"]) == '{"a": [0, 0.5]}'
+
+
 def test_fields_come_in_the_order_of_declaration_and_keys_of_maps_sorted(build: Callable[..., Object]) -> None:
     schema = {
         "properties": {"b": {}, "a": {"title": "t", "type": "string"}},

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from noxu.apiserver.crd import types, v1beta1
+from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.crd.update import prepare_for_create
 from noxu.apiserver.crd.validation import validate
 from noxu.apiserver.values import Json, Object
@@ -104,6 +105,80 @@ def test_fields_unknown_to_v1beta1() -> None:
     assert v1beta1.is_v1beta1(beta())
     assert not v1beta1.is_v1beta1({"apiVersion": "apiextensions.k8s.io/v1"})
     assert not v1beta1.is_v1beta1([])
+
+
+def v1(**spec: Json) -> Object:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "foos", "kind": "Foo"}, **spec},
+    }
+
+
+def downgraded(**spec: Json) -> Object:
+    decoded = types.decode(v1(**spec))
+    assert (decoded.error, decoded.unknown) == ("", [])
+    crd: Object = v1beta1.written(v1beta1.downgrade(default(decoded.value)))
+    assert crd["apiVersion"] == "apiextensions.k8s.io/v1beta1"
+    return crd["spec"]
+
+
+OTHER = {"openAPIV3Schema": {"type": "object"}}
+COLUMN = {"name": "A", "type": "date", "jsonPath": ".a"}
+OLD_COLUMN = {"name": "A", "type": "date", "JSONPath": ".a"}
+TWO = {"name": "v2", "served": True, "storage": False}
+
+DOWNGRADED: list[tuple[str, list[Object], Object]] = [
+    ("one version", [one(schema=SCHEMA)], {"version": "v1", "validation": SCHEMA, "versions": [one()]}),
+    ("one schema for all", [one(schema=SCHEMA), {**TWO, "schema": SCHEMA}], {"version": "v1", "validation": SCHEMA, "versions": [one(), TWO]}),
+    ("several schemas", [one(schema=SCHEMA), {**TWO, "schema": OTHER}], {"version": "v1", "versions": [one(schema=SCHEMA), {**TWO, "schema": OTHER}]}),
+    ("the first version need not be the stored one", [TWO, one()], {"version": "v2", "versions": [TWO, one()]}),
+    ("subresources of one version", [one(subresources={"status": {}}), TWO], {"version": "v1", "versions": [one(subresources={"status": {}}), TWO]}),
+    ("empty subresources", [one(subresources={})], {"version": "v1", "subresources": {}, "versions": [one()]}),
+    ("columns for all", [one(additionalPrinterColumns=[COLUMN]), {**TWO, "additionalPrinterColumns": [COLUMN]}], {"version": "v1", "versions": [one(), TWO], "additionalPrinterColumns": [OLD_COLUMN]}),
+    ("columns of one version", [one(additionalPrinterColumns=[COLUMN]), TWO], {"version": "v1", "versions": [one(additionalPrinterColumns=[OLD_COLUMN]), TWO]}),
+    ("an empty list is as none", [one(additionalPrinterColumns=[]), TWO], {"version": "v1", "versions": [one(), TWO]}),
+    ("selectable fields", [one(selectableFields=[{"jsonPath": ".a"}])], {"version": "v1", "versions": [one()], "selectableFields": [{"jsonPath": ".a"}]}),
+    ("a deprecated version", [one(deprecated=True, deprecationWarning="")], {"version": "v1", "versions": [one(deprecated=True, deprecationWarning="")]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("versions", "spec"), [row[1:] for row in DOWNGRADED], ids=[row[0] for row in DOWNGRADED])
+def test_versions_in_v1beta1(versions: list[Object], spec: Object) -> None:
+    names = {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"}
+    all_fields = {"group": "example.com", "names": names, "scope": "Cluster", **spec}
+    all_fields |= {"conversion": {"strategy": "None"}, "preserveUnknownFields": False}
+    found = downgraded(versions=versions)
+    assert json.dumps(found) == json.dumps(
+        {name: all_fields[name] for name in v1beta1.SPEC.fields if name in all_fields}
+    )
+
+
+WEBHOOK = {"strategy": "Webhook", "webhook": {"clientConfig": CONFIG, "conversionReviewVersions": ["v1", "v1beta1"]}}
+
+
+@pytest.mark.parametrize(
+    ("given", "conversion"),
+    [
+        (None, {"strategy": "None"}),
+        ({"strategy": "None"}, {"strategy": "None"}),
+        (
+            WEBHOOK,
+            {"strategy": "Webhook", "webhookClientConfig": CONFIG, "conversionReviewVersions": ["v1", "v1beta1"]},
+        ),
+        (
+            {"strategy": "None", "webhook": {"conversionReviewVersions": ["v1"]}},
+            {"strategy": "None", "conversionReviewVersions": ["v1"]},
+        ),
+    ],
+    ids=["none", "strategy None", "a webhook", "review versions alone"],
+)
+def test_conversions_in_v1beta1(given: Object | None, conversion: Object) -> None:
+    found = downgraded(versions=[one()], conversion=given)
+    assert json.dumps(found["conversion"]) == json.dumps(conversion)
+    assert found["preserveUnknownFields"] is False
+    assert downgraded(versions=[one()], preserveUnknownFields=True)["preserveUnknownFields"] is True
 
 
 CONVERTED: list[tuple[str, Object, Object, list[str]]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.etcd_layout import KubernetesLayout
+from noxu.apiserver.registry.etcd_layout import KubernetesLayout, Written
 from noxu.storage.types import Key, Prefix
 
 COLLECTIONS = [versions.collection for versions in built_in_versions()]
@@ -77,3 +77,46 @@ def test_json_ends_with_a_newline(value: bytes, stored: bytes) -> None:
 
 def test_json_of_others_may_lack_the_newline() -> None:
     assert LAYOUT.from_etcd(Key("example.com/widgets", "default/", "a"), b'{"a":1}') == b'{"a":1}'
+
+
+CRDS = "apiextensions.k8s.io/customresourcedefinitions"
+DEFINITION = Key(CRDS, "", "widgets.example.com")
+
+
+def definition(plural: str) -> bytes:
+    """A definition as the server writes it."""
+    return (
+        b'{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"%b.example.com"},'
+        b'"spec":{"group":"example.com","names":{"plural":"%b","singular":"widget","kind":"Widget","listKind":"WidgetList"},'
+        b'"scope":"Cluster","versions":[{"name":"v1","served":true,"storage":true}],"conversion":{"strategy":"None"}},'
+        b'"status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":["v1"]}}'
+    ) % ((plural.encode(),) * 2)
+
+
+def test_definitions_are_stored_as_v1beta1() -> None:
+    value = definition("widgets")
+    stored = LAYOUT.to_etcd(DEFINITION, value)
+    assert b'"apiextensions.k8s.io/v1beta1"' in stored
+    assert stored.endswith(b"}\n")
+    assert KubernetesLayout("/registry", ()).from_etcd(DEFINITION, stored) == value
+
+
+def test_a_definition_is_work_unless_this_server_has_written_it() -> None:
+    layout, value = KubernetesLayout("/registry", ()), definition("widgets")
+    assert layout.weight(DEFINITION, value) == len(value)
+    stored = layout.to_etcd(DEFINITION, value)
+    assert layout.weight(DEFINITION, stored) == 0
+    assert layout.from_etcd(DEFINITION, stored) is value
+    assert LAYOUT.weight(Key("/pods", "default/", "a"), b"{}" * 1000) == 0
+
+
+def test_values_are_remembered_up_to_a_limit() -> None:
+    written = Written(limit=10)
+    written.remember(b"ab", b"123")
+    written.remember(b"ab", b"123")
+    written.remember(b"cd", b"456")
+    assert (written.get(b"ab"), written.get(b"cd")) == (b"123", b"456")
+    written.remember(b"e", b"")
+    assert (written.get(b"ab"), written.get(b"cd"), written.get(b"e")) == (None, b"456", b"")
+    written.remember(b"long", b"x" * 10)
+    assert [written.get(stored) for stored in (b"cd", b"e", b"long")] == [None, None, None]

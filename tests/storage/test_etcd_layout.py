@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from threading import get_ident
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.storage.etcd_layout import PlainLayout, end_of, is_regular
+from noxu.storage.etcd_layout import LOOP_LIMIT, PlainLayout, end_of, is_regular, stored, values_of
 from noxu.storage.types import Key, Prefix
 
 LAYOUT = PlainLayout("/p/")
@@ -66,3 +69,34 @@ def test_the_end_of_a_prefix(prefix: bytes, end: bytes) -> None:
 )
 def test_other_keys_are_not_of_the_store(key: bytes) -> None:
     assert LAYOUT.key_of(key) is None
+
+
+class Shouting(PlainLayout):
+    """Values are in upper case in etcd. `threads` are those that have changed values."""
+
+    def __init__(self) -> None:
+        super().__init__("/p/")
+        self.threads: list[int] = []
+
+    def to_etcd(self, key: Key, value: bytes) -> bytes:
+        self.threads.append(get_ident())
+        return value.upper()
+
+    def from_etcd(self, key: Key, value: bytes) -> bytes:
+        self.threads.append(get_ident())
+        return value.lower()
+
+    def weight(self, key: Key, value: bytes) -> int:
+        return len(value)
+
+
+KEY = Key("g/things", "", "a")
+
+
+@pytest.mark.parametrize("size", [10, LOOP_LIMIT + 1])
+async def test_large_values_are_changed_in_a_thread(size: int) -> None:
+    layout = Shouting()
+    assert await stored(layout, KEY, b"a" * size) == b"A" * size
+    items = [SimpleNamespace(key=b"/p/g/things/a", value=b"A" * size), SimpleNamespace(key=b"/p/other", value=b"B")]
+    assert await values_of(layout, items) == [(KEY, b"a" * size), None]
+    assert [thread == get_ident() for thread in layout.threads] == [size <= LOOP_LIMIT] * 2
