@@ -53,7 +53,9 @@ class Both:
         self.group = f"{uuid4().hex[:8]}.example.com"
         self.path = f"/apis/{self.group}/v1/namespaces/default/widgets"
 
-    async def ask(self, which: str, method: str, path: str, body: Any = None, media_type: str = "application/json") -> tuple[int, Any]:
+    async def ask(
+        self, which: str, method: str, path: str, body: Any = None, media_type: str = "application/json"
+    ) -> tuple[int, Any]:
         async with self.open(which, method, path, body, media_type) as answer:
             return answer.status, json.loads(await answer.text())
 
@@ -79,7 +81,13 @@ class Both:
             },
         }
         column = {"name": "Text", "type": "string", "jsonPath": ".spec.text"}
-        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+        version = {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": schema},
+            "subresources": {"status": {}},
+        }
         return {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -174,14 +182,14 @@ async def test_the_bytes_of_definitions_are_equal(both: Both, stored: Callable[[
         letter = plural[0].encode()
         value = TIMES.sub(b"", value).replace(letter * 4, b"name").replace(letter.upper() + letter * 3, b"Name")
         head, managed, tail = MANAGED.split(value.replace(b'"%b"' % (letter * 2), b'"na"'))
-        found.append((head, sorted(MANAGER.sub(b"", managed).split(b'},{')), tail))
+        found.append((head, sorted(MANAGER.sub(b"", managed).split(b"},{")), tail))
     assert found[0] == found[1]
     assert b'"preserveUnknownFields":false' in found[0][2]
 
 
 WIDGETS: dict[str, dict[str, Any]] = {
     "nothing": {},
-    "texts": {"text": "\u2028 é \" \\ \x7f </script>", "any": {"ключ": "\ud7ff", "": "", "a": None}},
+    "texts": {"text": '\u2028 é " \\ \x7f </script>', "any": {"ключ": "\ud7ff", "": "", "a": None}},
     "numbers": {"number": 1.0, "any": {"list": [1e3, 1e21, 1e-7, 0.1, -0.0, 9223372036854775807, 1.5e300]}},
     "the order of keys": {"any": {"b": 1, "a": {"z": 1, "Z": 2, "é": 3}, "B": [{}, []]}},
 }  # fmt: skip
@@ -197,7 +205,9 @@ async def test_the_bytes_of_objects_are_equal(both: Both, stored: Callable[[str]
             assert code == 201, str(created)
             at = f"{both.group}/widgets/default/{letter * 4}"
             found.append(TIMES.sub(b"", (await stored(at)).replace(letter.encode() * 4, b"name")))
-            await both.ask(which, "PUT", f"{both.path}/{letter * 4}/status?fieldManager=s", created | {"status": {"phase": "<P>"}})
+            await both.ask(
+                which, "PUT", f"{both.path}/{letter * 4}/status?fieldManager=s", created | {"status": {"phase": "<P>"}}
+            )
             found[-1] += TIMES.sub(b"", (await stored(at)).replace(letter.encode() * 4, b"name"))
             assert (await both.ask(which, "DELETE", f"{both.path}/{letter * 4}"))[0] == 200
         assert found[0] == found[1], name
@@ -222,9 +232,13 @@ async def test_each_reads_updates_and_patches_the_object_of_the_other(both: Both
         assert code == 200, answer
     answers = [await both.ask(name, "GET", f"{both.path}/a") for name in NAMES]
     assert json.dumps(answers[0]) == json.dumps(answers[1])
-    managers = {entry["manager"] for entry in answers[0][1]["metadata"]["managedFields"] if entry["operation"] == "Apply"}
+    managers = {
+        entry["manager"] for entry in answers[0][1]["metadata"]["managedFields"] if entry["operation"] == "Apply"
+    }
     assert managers == {*NAMES}
-    code, conflict = await both.ask(which, "PATCH", f"{both.path}/a?fieldManager=third", both.widget("a", text="y"), APPLY)
+    code, conflict = await both.ask(
+        which, "PATCH", f"{both.path}/a?fieldManager=third", both.widget("a", text="y"), APPLY
+    )
     assert (code, conflict["reason"]) == (409, "Conflict")
     assert (await both.ask(other_one, "DELETE", f"{both.path}/a"))[0] == 200
     assert (await both.ask(which, "GET", f"{both.path}/a"))[0] == 404
@@ -239,7 +253,12 @@ async def test_each_watches_the_writes_of_the_other(both: Both, which: str) -> N
         expected = []
         for kind, method, path, body in (
             ("ADDED", "POST", both.path, both.widget("a")),
-            ("MODIFIED", "PATCH", f"{both.path}/a", {"metadata": {"labels": {"a": "b"}, "finalizers": ["example.com/f"]}}),
+            (
+                "MODIFIED",
+                "PATCH",
+                f"{both.path}/a",
+                {"metadata": {"labels": {"a": "b"}, "finalizers": ["example.com/f"]}},
+            ),
             ("MODIFIED", "DELETE", f"{both.path}/a", None),
             ("DELETED", "PATCH", f"{both.path}/a", {"metadata": {"finalizers": None}}),
         ):

@@ -22,6 +22,8 @@ from typing import Final, NamedTuple
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.names import path_segment_name
+from noxu.apiserver.go.fmt import go_type
+from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.registry import reading, storage_form
 from noxu.apiserver.registry.resource import Resource, Versions
@@ -225,10 +227,19 @@ def render(entry: Entry, versions: Versions) -> Rendering:
 def _stored_value(entry: Entry) -> Object:
     """The stored object. Raises ApiError: other programs that use the same etcd may store anything."""
     try:
-        value: Object = codec.decode_stored(entry.stored)
+        value = codec.decode_stored(entry.stored)
     except ValueError as error:
         raise errors.plain_error(str(error)) from None
-    return value
+    if isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"]:
+        metadata = value.get("metadata")
+        if isinstance(metadata, dict):
+            return value
+        if metadata is None:
+            return {**value, "metadata": {}}
+        raise errors.plain_error(f"invalid metadata: expected object, got {go_type(metadata)}")
+    if value is None or isinstance(value, dict):
+        raise errors.plain_error(f"Object 'Kind' is missing in '{entry.stored.decode(errors='replace')}'")
+    raise errors.plain_error(f"json: cannot unmarshal {json_type(value)} into Go value of type {go_type({})}")
 
 
 _UID: Final = re.compile(rb'"uid":"[^"\\]*"')
