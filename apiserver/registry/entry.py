@@ -28,7 +28,7 @@ from noxu.apiserver.go.text import quote
 from noxu.apiserver.registry import reading, storage_form
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.registry.storage_form import as_json, is_cbor
-from noxu.apiserver.values import Object
+from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key, Revision
 
 
@@ -224,12 +224,17 @@ def render(entry: Entry, versions: Versions) -> Rendering:
     return rendering
 
 
-def _stored_value(entry: Entry) -> Object:
-    """The stored object. Raises ApiError: other programs that use the same etcd may store anything."""
+def _stored_json(entry: Entry) -> Json:
+    """What is stored. Raises ApiError."""
     try:
-        value = codec.decode_stored(entry.stored)
+        return codec.decode_stored(entry.stored)
     except ValueError as error:
         raise errors.plain_error(str(error)) from None
+
+
+def _stored_value(entry: Entry) -> Object:
+    """The stored object. Raises ApiError: other programs that use the same etcd may store anything."""
+    value = _stored_json(entry)
     if isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"]:
         metadata = value.get("metadata")
         if isinstance(metadata, dict):
@@ -275,9 +280,10 @@ def _is_of(value: Object, resource: Resource) -> bool:
 
 
 def labels_of(entry: Entry) -> dict[str, str]:
-    """The labels of an object, {} if it has none or they are malformed."""
+    """The labels of an object, {} if it has none or they are malformed. Raises ApiError if it is not JSON."""
     if entry.labels is None:
-        metadata = _stored_value(entry).get("metadata")
+        value = _stored_json(entry)
+        metadata = value.get("metadata") if isinstance(value, dict) else None
         labels = metadata.get("labels") if isinstance(metadata, dict) else None
         entry.labels = labels if isinstance(labels, dict) else {}
     return entry.labels

@@ -264,6 +264,7 @@ LABELS: Final[dict[str, tuple[bytes, Object]]] = {
     "a list": (b'{"metadata":{"labels":["a"]}}', {}),
     "no metadata": (b"{}", {}),
     "malformed metadata": (b'{"metadata":5}', {}),
+    "no object": (b"[1]", {}),
 }
 
 
