@@ -142,7 +142,10 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Etcd:
-    """Objects are in etcd instead of a file. `servers` are URLs; the files are in PEM."""
+    """Objects are in etcd instead of a file. `servers` are URLs; the files are in PEM.
+
+    `media_type` is the form of built-in kinds: application/json or application/vnd.kubernetes.protobuf.
+    """
 
     servers: tuple[str, ...]
     prefix: str = "/registry/noxu"
@@ -151,6 +154,7 @@ class Etcd:
     key_file: Path | None = None
     username: str = ""
     password_file: Path | None = None
+    media_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,16 @@ here. The barrier's key is no key of the store.
 **Compaction.** If etcd compacts what an interrupted watch has not seen, all states are read again, and watches end with
 Compacted. What etcd still has is not reconstructed from them: a deleted and recreated key would look like a changed one.
 
-See etcd_client.py for connections, etcd_layout.py for keys, log.py for watches.
+**Lifetimes.** Objects of some collections have a lease: etcd deletes them some time after their last write.
+
+See etcd_client.py for connections, etcd_layout.py for keys, etcd_leases.py for leases, log.py for watches.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from heapq import heappop, heappush
 from itertools import count
@@ -35,6 +37,7 @@ from typing import Any, Final, Self
 
 from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused, Tls, User, WatchStream
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
+from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import COMPACT, DELETED, PUT, RANGE, STATUS, TARGET_MOD, TARGET_VERSION, TXN, Message
 from noxu.storage.etcd_past import BARRIER, COMPACTED, PAGE, Gone, Past
 from noxu.storage.log import Log
@@ -70,6 +73,7 @@ EVENTS_WITHIN: Final = 0.02  # seconds in which events usually arrive; then prog
 PROGRESS_WITHIN: Final = 0.1  # seconds between requests for progress, as upstream
 FIRST_DELAY, LAST_DELAY = 0.05, 1.0  # seconds before another attempt
 TRUSTED: Final = ((3, 4, 31), (3, 5, 13), (3, 6, 0))  # the first version of each line with correct progress
+_NO_LIFETIMES: Final[Mapping[str, int]] = {}
 COMPACTION_KEY: Final = b"compact_rev_key"  # outside of all prefixes: etcd is compacted as a whole
 
 logger = logging.getLogger("noxu")
@@ -111,9 +115,11 @@ class EtcdStore:
 
     shared = True
 
-    def __init__(self, client: Client, layout: Layout) -> None:
+    def __init__(self, client: Client, layout: Layout, lifetimes: Mapping[str, int]) -> None:
         self._client = client
         self._layout = layout
+        self._lifetimes = lifetimes
+        self._leases = Leases(client)
         self._first, self._end = layout.prefix, end_of(layout.prefix)
         self._past = Past(client, layout)
         self._log = Log(history=self._history)
@@ -135,13 +141,23 @@ class EtcdStore:
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, servers: Sequence[str], layout: Layout, tls: Tls = NO_TLS, user: User | None = None) -> Self:
-        """Connect, and read all states. Raises OpenError."""
+    async def open(
+        cls,
+        servers: Sequence[str],
+        layout: Layout,
+        tls: Tls = NO_TLS,
+        user: User | None = None,
+        lifetimes: Mapping[str, int] = _NO_LIFETIMES,
+    ) -> Self:
+        """Connect, and read all states. Raises OpenError.
+
+        `lifetimes`: the seconds after their last write when the objects of a collection are deleted.
+        """
         try:
             client = Client(servers, tls, user)
         except (OSError, ValueError) as error:
             raise OpenError(f"etcd: {error}") from None
-        store = cls(client, layout)
+        store = cls(client, layout, lifetimes)
         try:
             await store._start()
         except (Lost, Refused, TimeoutError) as error:
@@ -229,8 +245,23 @@ class EtcdStore:
 
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
         self._require_open()
-        put = Message["PutRequest"](key=self._layout.key(key), value=await stored(self._layout, key, value))
-        return await self._write(key, value, expected, Message["RequestOp"](request_put=put))
+        at, content = self._layout.key(key), await stored(self._layout, key, value)
+        put = Message["PutRequest"](key=at, value=content, lease=await self._lease_for(key))
+        try:
+            return await self._write(key, value, expected, Message["RequestOp"](request_put=put))
+        except Unavailable:
+            self._leases.forget()  # one that no longer exists may be the reason
+            raise
+
+    async def _lease_for(self, key: Key) -> int:
+        """0: the key does not expire. Raises Unavailable."""
+        lifetime = self._lifetimes.get(key.collection)
+        if not lifetime:
+            return 0
+        try:
+            return await self._leases.lease(lifetime)
+        except (Lost, Refused) as error:
+            raise Unavailable(f"etcd: {_reason(error)}") from None
 
     async def delete(self, key: Key, *, expected: Revision) -> Revision:
         self._require_open()

@@ -56,6 +56,10 @@ MESSAGES: Final[dict[str, str]] = {
     "cancel_reason 6 string, fragment 7 bool, events 11 Event*",
     "AuthenticateRequest": "name 1 string, password 2 string",
     "AuthenticateResponse": "header 1 Header, token 2 string",
+    "LeaseGrantRequest": "TTL 1 int64, ID 2 int64",
+    "LeaseGrantResponse": "header 1 Header, ID 2 int64, TTL 3 int64, error 4 string",
+    "LeaseRevokeRequest": "ID 1 int64",
+    "LeaseRevokeResponse": "header 1 Header",
     "StatusRequest": "",
     "StatusResponse": "header 1 Header, version 2 string, dbSize 3 int64, leader 4 uint64",
     "HashKVRequest": "revision 1 int64",
@@ -79,6 +83,8 @@ PUT: Final = Call("/etcdserverpb.KV/Put", "PutRequest", "PutResponse")
 TXN: Final = Call("/etcdserverpb.KV/Txn", "TxnRequest", "TxnResponse")
 COMPACT: Final = Call("/etcdserverpb.KV/Compact", "CompactionRequest", "CompactionResponse")
 WATCH: Final = Call("/etcdserverpb.Watch/Watch", "WatchRequest", "WatchResponse")
+LEASE_GRANT: Final = Call("/etcdserverpb.Lease/LeaseGrant", "LeaseGrantRequest", "LeaseGrantResponse")
+LEASE_REVOKE: Final = Call("/etcdserverpb.Lease/LeaseRevoke", "LeaseRevokeRequest", "LeaseRevokeResponse")
 AUTHENTICATE: Final = Call("/etcdserverpb.Auth/Authenticate", "AuthenticateRequest", "AuthenticateResponse")
 STATUS: Final = Call("/etcdserverpb.Maintenance/Status", "StatusRequest", "StatusResponse")
 HASH_KV: Final = Call("/etcdserverpb.Maintenance/HashKV", "HashKVRequest", "HashKVResponse")

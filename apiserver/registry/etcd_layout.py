@@ -5,7 +5,7 @@
 
 The standalone apiextensions-apiserver has the same keys under /registry/apiextensions.kubernetes.io. Values are JSON that
 ends with a newline, which Go's encoder writes; what others stored may lack it. CustomResourceDefinitions are stored in
-v1beta1, see etcd_definitions.py.
+v1beta1, see etcd_definitions.py; built-in kinds may be stored as protobuf, see etcd_built_in.py.
 
 The watch brings every write back: a value that was changed to be stored is remembered, so that it need not be changed back.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import Final
 
-from noxu.apiserver.registry import etcd_definitions
+from noxu.apiserver.registry import etcd_built_in, etcd_definitions
 from noxu.apiserver.registry.corrupt_objects import BUILT_IN_PATHS
 from noxu.storage.etcd_layout import PlainLayout, apart, end_of, from_apart
 from noxu.storage.types import Key, Prefix
@@ -30,12 +30,15 @@ _WITH_GROUP: Final = frozenset({"apiregistration.k8s.io/apiservices", "apiextens
 class KubernetesLayout(PlainLayout):
     """The keys of kube-apiserver under a prefix, like `/registry`."""
 
-    def __init__(self, prefix: str, built_in: Iterable[str]) -> None:
-        """`built_in` are the collections of the built-in kinds, like "/pods" and "apps/deployments"."""
+    def __init__(self, prefix: str, built_in: Iterable[str], media_type: str = etcd_built_in.JSON) -> None:
+        """`built_in` are the collections of the built-in kinds, like "/pods" and "apps/deployments"; `media_type` is the
+        form in which they are written, one of `etcd_built_in.MEDIA_TYPES`."""
         super().__init__(f"/{prefix.strip('/')}/")
+        self._built_in = frozenset(built_in) - {etcd_definitions.COLLECTION}
         self._paths = {
-            name: BUILT_IN_PATHS.get(name, name.rpartition("/")[2]) for name in built_in if name not in _WITH_GROUP
+            name: BUILT_IN_PATHS.get(name, name.rpartition("/")[2]) for name in self._built_in - _WITH_GROUP
         }
+        self._as_protobuf = media_type == etcd_built_in.PROTOBUF
         self._collections = {path: name for name, path in self._paths.items()}
         self._written = Written()
 
@@ -71,9 +74,14 @@ class KubernetesLayout(PlainLayout):
     def to_etcd(self, key: Key, value: bytes) -> bytes:
         if not value.startswith(b"{"):
             return value
-        if key.collection != etcd_definitions.COLLECTION:
+        if key.collection == etcd_definitions.COLLECTION:
+            stored = etcd_definitions.to_etcd(value) + b"\n"
+        elif key.collection not in self._built_in:
             return value + b"\n"
-        stored = etcd_definitions.to_etcd(value) + b"\n"
+        elif self._as_protobuf:
+            stored = etcd_built_in.to_protobuf(key.collection, value)
+        else:
+            return etcd_built_in.to_json(key.collection, value) + b"\n"
         self._written.remember(stored, value)
         return stored
 
@@ -81,12 +89,16 @@ class KubernetesLayout(PlainLayout):
         if key.collection == etcd_definitions.COLLECTION:
             known = self._written.get(value)
             return etcd_definitions.from_etcd(value) if known is None else known
+        if key.collection in self._built_in:
+            known = self._written.get(value) if etcd_built_in.is_protobuf(value) else None
+            return etcd_built_in.from_etcd(key.collection, value) if known is None else known
         return value[:-1] if value.startswith(b"{") and value.endswith(b"\n") else value
 
     def weight(self, key: Key, value: bytes) -> int:
-        if key.collection != etcd_definitions.COLLECTION or self._written.get(value) is not None:
-            return 0
-        return len(value)
+        is_changed = key.collection == etcd_definitions.COLLECTION or (
+            key.collection in self._built_in and (self._as_protobuf or etcd_built_in.is_protobuf(value))
+        )
+        return len(value) if is_changed and self._written.get(value) is None else 0
 
 
 class Written:

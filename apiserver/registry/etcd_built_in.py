@@ -1,0 +1,120 @@
+"""Built-in kinds in etcd: JSON or protobuf, as kube-apiserver's --storage-media-type says. Both are read, whatever it says.
+
+The server itself works on JSON, so objects in protobuf are converted where they enter and leave etcd. They begin with
+`k8s\\0`, which no JSON does; see `noxu.apiserver.api.protobuf` for their envelope.
+
+A kind is stored in the version in which it is served, with two exceptions: as long as servers of the release before have to
+read them, upstream stores them in the version before, which has the same fields (OLDER; StorageVersions of the groups).
+
+    the server    {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1",…}
+    etcd          {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1beta1",…}
+
+Reading what was written gives the same bytes. A value that cannot be converted is not changed: it fails when it is read.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from noxu.apiserver.api import codec, protobuf
+from noxu.apiserver.go.structs import Struct, decode
+from noxu.apiserver.kinds import scheme
+from noxu.apiserver.values import Json
+
+JSON: Final = "application/json"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+MEDIA_TYPES: Final = (JSON, PROTOBUF)
+
+
+class Older(NamedTuple):
+    """A kind that is stored in the version before the one in which it is served."""
+
+    kind: str
+    served: str
+    stored: str
+
+    def head(self, api_version: str) -> bytes:
+        """The first bytes of an object as JSON."""
+        return b'{"kind":"%b","apiVersion":"%b"' % (self.kind.encode(), api_version.encode())
+
+
+OLDER: Final = {
+    "certificates.k8s.io/clustertrustbundles": Older(
+        "ClusterTrustBundle", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1"
+    ),
+    "storagemigration.k8s.io/storageversionmigrations": Older(
+        "StorageVersionMigration", "storagemigration.k8s.io/v1", "storagemigration.k8s.io/v1beta1"
+    ),
+}
+"""By collection."""
+_SERVED: Final = {(older.stored, older.kind): older.served for older in OLDER.values()}
+
+
+def is_protobuf(stored: bytes) -> bool:
+    return stored.startswith(protobuf.MAGIC)
+
+
+def to_json(collection: str, value: bytes) -> bytes:
+    """A built-in object as it is stored as JSON, without the newline."""
+    older = OLDER.get(collection)
+    return value if older is None else _with_head(value, older.head(older.served), older.head(older.stored))
+
+
+def to_protobuf(collection: str, value: bytes) -> bytes:
+    """A built-in object as JSON, in an envelope."""
+    literal = codec.has_minus_zero(value)  # of a float64
+    try:
+        found = codec.decode_literals(value) if literal else codec.decode_stored(value)
+    except ValueError:
+        return value
+    struct = _struct_of(found)
+    if struct is None:
+        return value
+    if literal:
+        found = decode(struct, found).value
+    older = OLDER.get(collection)
+    return protobuf.encode(struct, found if older is None else {**found, "apiVersion": older.stored})
+
+
+def from_etcd(collection: str, stored: bytes) -> bytes:
+    """A built-in object as JSON."""
+    older = OLDER.get(collection)
+    if is_protobuf(stored):
+        try:
+            (version, kind), found = protobuf.decode(stored, _lookup)
+        except ValueError:
+            return stored
+        return codec.encode({**found, "apiVersion": _SERVED.get((version, kind), version)}, sort_keys=False)
+    value = stored.removesuffix(b"\n") if stored.startswith(b"{") else stored
+    if older is None or value.startswith(older.head(older.served)):
+        return value
+    if value.startswith(older.head(older.stored)):
+        return _with_head(value, older.head(older.stored), older.head(older.served))
+    return _served(value)
+
+
+def _with_head(value: bytes, head: bytes, other: bytes) -> bytes:
+    return other + value[len(head) :] if value.startswith(head) else value
+
+
+def _served(value: bytes) -> bytes:
+    """An object whose fields are in another order, in the version in which it is served."""
+    try:
+        found: Json = codec.decode_stored(value)
+    except ValueError:
+        return value
+    if not isinstance(found, dict):
+        return value
+    version = _SERVED.get((str(found.get("apiVersion")), str(found.get("kind"))))
+    return value if version is None else codec.encode({**found, "apiVersion": version}, sort_keys=False)
+
+
+def _lookup(api_version: str, kind: str) -> Struct | None:
+    return scheme.struct_of(_SERVED.get((api_version, kind), api_version), kind)
+
+
+def _struct_of(found: Json) -> Struct | None:
+    if not isinstance(found, dict):
+        return None
+    version, kind = found.get("apiVersion"), found.get("kind")
+    return scheme.struct_of(version, kind) if isinstance(version, str) and isinstance(kind, str) else None
