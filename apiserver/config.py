@@ -140,11 +140,14 @@ class Tls:
     own_clients: bool = True
 
 
+STORAGE_MEDIA_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf")
+
+
 @dataclass(frozen=True, slots=True)
 class Etcd:
     """Objects are in etcd instead of a file. `servers` are URLs; the files are in PEM.
 
-    `media_type` is the form of built-in kinds: application/json or application/vnd.kubernetes.protobuf.
+    `media_type` is the form of built-in kinds, one of STORAGE_MEDIA_TYPES.
     """
 
     servers: tuple[str, ...]
@@ -154,7 +157,7 @@ class Etcd:
     key_file: Path | None = None
     username: str = ""
     password_file: Path | None = None
-    media_type: str = "application/json"
+    media_type: str = STORAGE_MEDIA_TYPES[0]
 
 
 @dataclass(frozen=True, slots=True)

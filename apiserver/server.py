@@ -153,7 +153,7 @@ class Server:
             identifiers=self.identifiers,
             features=self.config.features,
             caller=outgoing,
-            event_ttl=self.config.event_ttl,
+            event_ttl=self.config.event_ttl if self.config.etcd is None else 0,  # etcd deletes Events itself
             controllers=controllers,
             facts=self._facts(),
             root_ca="" if self.secured is None else self.secured.certificate_authority.decode(),

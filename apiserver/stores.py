@@ -33,7 +33,7 @@ async def open_store(config: Config) -> Store:
         from noxu.storage.etcd import EtcdStore
 
         try:
-            return await EtcdStore.open(*access)
+            return await EtcdStore.open(*access, lifetimes=_lifetimes(config.event_ttl))
         except OpenError as error:
             raise StartError(str(error)) from None
     if config.data is None:
@@ -52,6 +52,12 @@ async def open_store(config: Config) -> Store:
         raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
 
 
+def _lifetimes(event_ttl: float) -> dict[str, int]:
+    """The seconds after which etcd deletes objects, by collection; as upstream, whole ones."""
+    tables = {versions.collection: versions.storage.table for versions in built_in_versions()}
+    return {name: max(int(event_ttl), 1) for name, table in tables.items() if table and table.lifetime and event_ttl}
+
+
 def etcd_access(options: Etcd) -> EtcdAccess:
     """Raises StartError: a package is missing, or the file with the password cannot be read."""
     try:
@@ -62,7 +68,8 @@ def etcd_access(options: Etcd) -> EtcdAccess:
         ) from None
     from noxu.apiserver.registry.etcd_layout import KubernetesLayout
 
-    layout = KubernetesLayout(options.prefix, [versions.collection for versions in built_in_versions()])
+    collections = [versions.collection for versions in built_in_versions()]
+    layout = KubernetesLayout(options.prefix, collections, options.media_type)
     tls = Tls(options.ca_file, options.certificate_file, options.key_file)
     try:
         password = options.password_file.read_text().rstrip("\n") if options.password_file is not None else ""

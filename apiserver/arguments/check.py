@@ -11,7 +11,7 @@ from noxu.apiserver.arguments import etcd, shared
 def add(command: argparse.ArgumentParser) -> None:
     command.description = "Verify everything that a data file or etcd has. Exit status 1 if there are problems."
     shared.quiet(command)
-    etcd.add(command, "Verify what etcd has under a prefix, instead of a file.")
+    etcd.add(command, "Verify what etcd has under a prefix, instead of a file.", writes=False)
     command.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the .db file, or the data directory")
 
 

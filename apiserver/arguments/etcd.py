@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from noxu.apiserver.config import Etcd
+from noxu.apiserver.config import STORAGE_MEDIA_TYPES, Etcd
 
 
 def add(
     command: argparse.ArgumentParser,
     purpose: str = "Keep objects in etcd, which several servers may share: see docs/etcd.md.",
+    *,
+    writes: bool = True,
 ) -> None:
+    """`writes`: the command may write built-in kinds."""
     group = command.add_argument_group("etcd", purpose)
     group.add_argument(
         "--etcd-servers",
@@ -26,12 +29,13 @@ def add(
         metavar="PREFIX",
         help="the beginning of all keys (default: %(default)s)",
     )
-    group.add_argument(
-        "--storage-media-type",
-        default=Etcd(()).media_type,
-        choices=("application/json", "application/vnd.kubernetes.protobuf"),
-        help="the form in which built-in kinds are written to etcd; both are read (default: %(default)s)",
-    )
+    if writes:
+        group.add_argument(
+            "--storage-media-type",
+            default=Etcd(()).media_type,
+            choices=STORAGE_MEDIA_TYPES,
+            help="the form in which built-in kinds are written to etcd; all are read (default: %(default)s)",
+        )
     group.add_argument("--etcd-username", default="", metavar="NAME", help="the user of etcd")
     group.add_argument("--etcd-password-file", type=Path, metavar="FILE", help="the file with the user's password")
     for name, what in (
@@ -51,7 +55,8 @@ def etcd(options: argparse.Namespace) -> Etcd | None:
         raise ValueError("--etcd-username and --etcd-password-file need each other")
     if (options.etcd_certfile is None) != (options.etcd_keyfile is None):
         raise ValueError("--etcd-certfile and --etcd-keyfile need each other")
-    if not servers and options.storage_media_type != Etcd(()).media_type:
+    media_type = getattr(options, "storage_media_type", Etcd(()).media_type)
+    if not servers and media_type != Etcd(()).media_type:
         raise ValueError("--storage-media-type needs --etcd-servers: other stores have JSON")
     if not servers:
         return None
@@ -65,5 +70,5 @@ def etcd(options: argparse.Namespace) -> Etcd | None:
         options.etcd_keyfile,
         options.etcd_username,
         options.etcd_password_file,
-        options.storage_media_type,
+        media_type,
     )

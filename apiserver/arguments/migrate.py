@@ -20,7 +20,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
     )
-    etcd.add(command, "The objects are in etcd. Servers that use it may run.")
+    etcd.add(command, "The objects are in etcd. Servers that use it may run.", writes=False)
     shared.output(command)
     shared.quiet(command)
     command.add_argument(

@@ -38,7 +38,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
     )
-    etcd.add(command, "With --stored: the objects are in etcd. Servers that use it may run.")
+    etcd.add(command, "With --stored: the objects are in etcd. Servers that use it may run.", writes=False)
 
 
 def complete(options: argparse.Namespace) -> None:

@@ -1,9 +1,10 @@
 """Deletes expired objects: Events are retained for some time after their last write (`--event-ttl`).
 
-Upstream gives them a lease in etcd: they are deleted without admission and finalizers, and watches get DELETED. The time
-of the last write is recorded when the write is observed. For objects that were written before the start of the server, it
-is the newest time in the object, compared once with the time of day. From then on lifetimes do not depend on the time of
-day, which may be set: like leases, they count the time that passes.
+Upstream gives them a lease in etcd: they are deleted without admission and finalizers, and watches get DELETED. So does a
+server with etcd, where this controller does not run. The time of the last write is recorded when the write is observed. For
+objects that were written before the start of the server, it is the newest time in the object, compared once with the time
+of day. From then on lifetimes do not depend on the time of day, which may be set: like leases, they count the time that
+passes.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api import codec, protobuf
-from noxu.apiserver.go.structs import Struct, decode
+from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.values import Json
 
@@ -62,16 +62,13 @@ def to_json(collection: str, value: bytes) -> bytes:
 
 def to_protobuf(collection: str, value: bytes) -> bytes:
     """A built-in object as JSON, in an envelope."""
-    literal = codec.has_minus_zero(value)  # of a float64
     try:
-        found = codec.decode_literals(value) if literal else codec.decode_stored(value)
+        found = codec.decode_stored(value)
     except ValueError:
         return value
     struct = _struct_of(found)
     if struct is None:
         return value
-    if literal:
-        found = decode(struct, found).value
     older = OLDER.get(collection)
     return protobuf.encode(struct, found if older is None else {**found, "apiVersion": older.stored})
 

@@ -12,14 +12,14 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.registry.storage_form import as_json
 from noxu.storage.types import KeyValue
 
-PROTOBUF = b"k8s\0"  # the first bytes of what kube-apiserver stores by default
+PROTOBUF = b"k8s\0"  # the first bytes of what was not decoded when it was read from etcd
 
 
 def problem(state: KeyValue) -> str:
     """What is wrong; empty if nothing is."""
     key, stored, _ = state
     if stored.startswith(PROTOBUF):
-        return "is stored in protobuf, which is not read"
+        return "is in protobuf, which cannot be decoded as this kind"
     try:
         value = codec.decode_stored(as_json(stored))
     except ValueError as error:

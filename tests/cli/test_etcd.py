@@ -12,12 +12,14 @@ from noxu.apiserver import cli, server
 from noxu.apiserver.config import Config, Etcd
 from tests.etcd_server import free_ports
 
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 URL = "http://127.0.0.1:2379"
 VALID: list[tuple[str, list[str], Etcd | None]] = [
     ("none", [], None),
     ("one server", [f"--etcd-servers={URL}"], Etcd((URL,))),
     ("several servers", [f"--etcd-servers={URL},http://b:1", "--etcd-servers=http://c:2"], Etcd((URL, "http://b:1", "http://c:2"))),
     ("a prefix", [f"--etcd-servers={URL}", "--etcd-prefix=/registry"], Etcd((URL,), "/registry")),
+    ("protobuf", [f"--etcd-servers={URL}", f"--storage-media-type={PROTOBUF}"], Etcd((URL,), media_type=PROTOBUF)),
     (
         "a user",
         [f"--etcd-servers={URL}", "--etcd-username=a", "--etcd-password-file=b"],
@@ -40,6 +42,11 @@ INVALID: list[tuple[str, list[str], str]] = [
         "no password",
         [f"--etcd-servers={URL}", "--etcd-username=a"],
         "--etcd-username and --etcd-password-file need each other",
+    ),
+    (
+        "protobuf without etcd",
+        [f"--storage-media-type={PROTOBUF}"],
+        "--storage-media-type needs --etcd-servers: other stores have JSON",
     ),
     ("no key", [f"--etcd-servers={URL}", "--etcd-certfile=a"], "--etcd-certfile and --etcd-keyfile need each other"),
 ]

@@ -120,3 +120,30 @@ def test_values_are_remembered_up_to_a_limit() -> None:
     assert (written.get(b"ab"), written.get(b"cd"), written.get(b"e")) == (None, b"456", b"")
     written.remember(b"long", b"x" * 10)
     assert [written.get(stored) for stored in (b"cd", b"e", b"long")] == [None, None, None]
+
+
+SECRET = Key("/secrets", "default/", "s")
+STORED_SECRET = b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","uid":"u"},"type":"Opaque"}'
+
+
+def test_built_in_kinds_are_written_in_the_form_of_the_layout() -> None:
+    as_json = KubernetesLayout("/registry", COLLECTIONS)
+    as_protobuf = KubernetesLayout("/registry", COLLECTIONS, "application/vnd.kubernetes.protobuf")
+    assert as_json.to_etcd(SECRET, STORED_SECRET) == STORED_SECRET + b"\n"
+    stored = as_protobuf.to_etcd(SECRET, STORED_SECRET)
+    assert stored.startswith(b"k8s\0")
+    for layout in (as_json, as_protobuf):
+        assert layout.from_etcd(SECRET, stored) == STORED_SECRET
+        assert layout.from_etcd(SECRET, STORED_SECRET + b"\n") == STORED_SECRET
+    assert as_json.weight(SECRET, STORED_SECRET) == 0
+    assert as_json.weight(SECRET, stored) == len(stored)
+    assert as_protobuf.weight(SECRET, STORED_SECRET) == len(STORED_SECRET)
+    assert as_protobuf.weight(SECRET, stored) == 0, "it is remembered"
+
+
+@pytest.mark.parametrize("collection", ["example.com/widgets", "apiextensions.k8s.io/customresourcedefinitions"])
+def test_custom_resources_and_definitions_are_always_json(collection: str) -> None:
+    layout = KubernetesLayout("/registry", [*COLLECTIONS, DEFINITION.collection], "application/vnd.kubernetes.protobuf")
+    value = definition("widgets")
+    assert layout.to_etcd(Key(collection, "", "a"), value).endswith(b"}\n")
+    assert layout.from_etcd(Key(collection, "", "a"), b"k8s\0") == b"k8s\0"

@@ -33,7 +33,7 @@ ROWS: list[tuple[str, Key, Any, str]] = [
     ("white space", NAMESPACED, json.dumps(WIDGET, indent=1).encode(), ""),
     ("no JSON", NAMESPACED, b"not", "cannot be decoded: invalid character 'o' in literal null (expecting 'u')"),
     ("broken CBOR", NAMESPACED, as_cbor(WIDGET)[:-1], "cannot be decoded: invalid character 'Ù' looking for beginning of value"),
-    ("protobuf", NAMESPACED, b"k8s\0\n", "is stored in protobuf, which is not read"),
+    ("protobuf", NAMESPACED, b"k8s\0\n", "is in protobuf, which cannot be decoded as this kind"),
     ("a list", NAMESPACED, [], "is not an object"),
     ("no metadata", NAMESPACED, {"kind": "Widget"}, "has no metadata"),
     ("metadata of another type", NAMESPACED, {**WIDGET, "metadata": "a"}, "has no metadata"),
