@@ -3,8 +3,9 @@
 The server itself works on JSON, so objects in protobuf are converted where they enter and leave etcd. They begin with
 `k8s\\0`, which no JSON does; see `noxu.apiserver.api.protobuf` for their envelope.
 
-A kind is stored in the version in which it is served, with two exceptions: as long as servers of the release before have to
-read them, upstream stores them in the version before, which has the same fields (OLDER; StorageVersions of the groups).
+A kind is stored in the version in which it is served, with exceptions: as long as servers of the release before have to read
+it, upstream stores it in the version before (OLDER; upstream's default storage factory). If that has the same fields, this
+server does so, too; else it only reads it.
 
     the server    {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1",…}
     etcd          {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1beta1",…}
@@ -17,7 +18,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api import codec, protobuf
-from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.values import Json
 
@@ -27,11 +28,12 @@ MEDIA_TYPES: Final = (JSON, PROTOBUF)
 
 
 class Older(NamedTuple):
-    """A kind that is stored in the version before the one in which it is served."""
+    """A kind that upstream stores in the version before the one in which it is served. `same`: it has the same fields."""
 
     kind: str
     served: str
     stored: str
+    same: bool
 
     def head(self, api_version: str) -> bytes:
         """The first bytes of an object as JSON."""
@@ -40,10 +42,13 @@ class Older(NamedTuple):
 
 OLDER: Final = {
     "certificates.k8s.io/clustertrustbundles": Older(
-        "ClusterTrustBundle", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1"
+        "ClusterTrustBundle", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1", same=True
+    ),
+    "certificates.k8s.io/podcertificaterequests": Older(
+        "PodCertificateRequest", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1", same=False
     ),
     "storagemigration.k8s.io/storageversionmigrations": Older(
-        "StorageVersionMigration", "storagemigration.k8s.io/v1", "storagemigration.k8s.io/v1beta1"
+        "StorageVersionMigration", "storagemigration.k8s.io/v1", "storagemigration.k8s.io/v1beta1", same=True
     ),
 }
 """By collection."""
@@ -57,7 +62,9 @@ def is_protobuf(stored: bytes) -> bool:
 def to_json(collection: str, value: bytes) -> bytes:
     """A built-in object as it is stored as JSON, without the newline."""
     older = OLDER.get(collection)
-    return value if older is None else _with_head(value, older.head(older.served), older.head(older.stored))
+    if older is None or not older.same:
+        return value
+    return _with_head(value, older.head(older.served), older.head(older.stored))
 
 
 def to_protobuf(collection: str, value: bytes) -> bytes:
@@ -70,7 +77,7 @@ def to_protobuf(collection: str, value: bytes) -> bytes:
     if struct is None:
         return value
     older = OLDER.get(collection)
-    return protobuf.encode(struct, found if older is None else {**found, "apiVersion": older.stored})
+    return protobuf.encode(struct, {**found, "apiVersion": older.stored} if older is not None and older.same else found)
 
 
 def from_etcd(collection: str, stored: bytes) -> bytes:
@@ -85,7 +92,7 @@ def from_etcd(collection: str, stored: bytes) -> bytes:
     value = stored.removesuffix(b"\n") if stored.startswith(b"{") else stored
     if older is None or value.startswith(older.head(older.served)):
         return value
-    if value.startswith(older.head(older.stored)):
+    if older.same and value.startswith(older.head(older.stored)):
         return _with_head(value, older.head(older.stored), older.head(older.served))
     return _served(value)
 
@@ -95,15 +102,17 @@ def _with_head(value: bytes, head: bytes, other: bytes) -> bytes:
 
 
 def _served(value: bytes) -> bytes:
-    """An object whose fields are in another order, in the version in which it is served."""
+    """An object as Go reads it in the version in which it is served: in the order of declaration, without other fields."""
     try:
         found: Json = codec.decode_stored(value)
     except ValueError:
         return value
-    if not isinstance(found, dict):
+    struct = _struct_of(found)
+    decoded = None if struct is None else decode(struct, found)
+    if decoded is None or decoded.error:
         return value
-    version = _SERVED.get((str(found.get("apiVersion")), str(found.get("kind"))))
-    return value if version is None else codec.encode({**found, "apiVersion": version}, sort_keys=False)
+    version = _SERVED.get((found["apiVersion"], found["kind"]), found["apiVersion"])
+    return codec.encode({**decoded.value, "apiVersion": version}, sort_keys=False)
 
 
 def _lookup(api_version: str, kind: str) -> Struct | None:
@@ -114,4 +123,4 @@ def _struct_of(found: Json) -> Struct | None:
     if not isinstance(found, dict):
         return None
     version, kind = found.get("apiVersion"), found.get("kind")
-    return scheme.struct_of(version, kind) if isinstance(version, str) and isinstance(kind, str) else None
+    return _lookup(version, kind) if isinstance(version, str) and isinstance(kind, str) else None

@@ -35,9 +35,7 @@ class KubernetesLayout(PlainLayout):
         form in which they are written, one of `etcd_built_in.MEDIA_TYPES`."""
         super().__init__(f"/{prefix.strip('/')}/")
         self._built_in = frozenset(built_in) - {etcd_definitions.COLLECTION}
-        self._paths = {
-            name: BUILT_IN_PATHS.get(name, name.rpartition("/")[2]) for name in self._built_in - _WITH_GROUP
-        }
+        self._paths = {name: BUILT_IN_PATHS.get(name, name.rpartition("/")[2]) for name in self._built_in - _WITH_GROUP}
         self._as_protobuf = media_type == etcd_built_in.PROTOBUF
         self._collections = {path: name for name, path in self._paths.items()}
         self._written = Written()

@@ -54,9 +54,8 @@ def test_reading_what_was_written_gives_the_same_bytes(kind: Kind) -> None:
         assert from_etcd(collection(kind), stored) == value
 
 
-SECRET = (
-    b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","uid":"u"},"data":{"k":"AP8="},"type":"Opaque"}'
-)
+SECRET = b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","uid":"u"},"data":{"k":"AP8="},"type":"Opaque"}'
+
 
 def test_a_value_in_protobuf_has_the_envelope_of_kubernetes() -> None:
     stored = to_protobuf(SECRETS, SECRET)
@@ -89,6 +88,28 @@ def test_bundles_are_stored_as_v1beta1(convert: object) -> None:
     if convert is to_json:
         other_order = json.dumps(dict(sorted(json.loads(stored).items()))).encode()
         assert json.loads(from_etcd(BUNDLES, other_order)) == json.loads(value)
+
+
+REQUESTS: Final = "certificates.k8s.io/podcertificaterequests"
+
+
+def test_requests_are_read_in_v1beta1_and_stored_in_v1() -> None:
+    value = as_written(
+        scheme.by_group_kind()["certificates.k8s.io/v1", "PodCertificateRequest"],
+        {
+            "kind": "PodCertificateRequest",
+            "apiVersion": "certificates.k8s.io/v1",
+            "metadata": {"name": "a", "uid": "u"},
+        },
+    )
+    assert b"v1beta1" not in to_json(REQUESTS, value) + to_protobuf(REQUESTS, value)
+    older = value.replace(b"certificates.k8s.io/v1", b"certificates.k8s.io/v1beta1")
+    assert from_etcd(REQUESTS, older.replace(b'"spec":{', b'"spec":{"pkixPublicKey":"YQ==",')) == value
+    in_protobuf = to_protobuf(REQUESTS, value).replace(
+        b"\x0a\x16certificates.k8s.io/v1", b"\x0a\x1bcertificates.k8s.io/v1beta1"
+    )
+    in_protobuf = in_protobuf.replace(b"k8s\0\x0a" + in_protobuf[5:6], b"k8s\0\x0a" + bytes([in_protobuf[5] + 5]))
+    assert from_etcd(REQUESTS, in_protobuf) == value
 
 
 UNCHANGED: list[tuple[str, bytes]] = [
