@@ -75,7 +75,7 @@ def as_v1(document: Document) -> tuple[Document, list[Note]]:
         return document, []
     from noxu.apiserver.crd.lint import fix  # old CRDs are rare
 
-    fixed = fix(document.value)
+    fixed = fix(document.value, drop_unknown=True)
     if fixed.crd is None:
         violations = "".join(f"\n  {violation}" for violation in fixed.violations)
         raise LoadError(

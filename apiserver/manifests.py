@@ -173,13 +173,14 @@ def read_file(path: Path, *, skip: bool = False) -> Iterator[Document]:
     except LoadError as error:
         yield Document({}, str(path), 0, error=str(error))
         return
-    if skip and (reason := _no_manifest(parts)):
+    if skip and (reason := no_manifest(parts)):
         log.warning("%s", Skipped(path, reason))
     else:
-        yield from _read(parts, str(path))
+        for _, documents in documents_of(parts, str(path)):
+            yield from documents
 
 
-def _no_manifest(parts: Sequence[Part]) -> str:
+def no_manifest(parts: Sequence[Part]) -> str:
     """Why the content of a file in a directory is not to be created, "" if it is."""
     documents = [part for part in parts if part.is_document]
     values = [part.decoded.value for part in documents if part.decoded is not None and part.decoded.value is not None]
@@ -200,19 +201,21 @@ def _is_patch(spec: Json) -> bool:
 
 def read(body: bytes, file: str) -> Iterator[Document]:
     """The documents of a file with this text."""
-    return _read(split(body), file)
+    for _, documents in documents_of(split(body), file):
+        yield from documents
 
 
-def _read(parts: Sequence[Part], file: str) -> Iterator[Document]:
+def documents_of(parts: Iterable[Part], file: str) -> Iterator[tuple[int, list[Document]]]:
+    """(the index of a part of a file, the documents in it), for each part that is a document."""
     number, line = 0, 1
-    for part in parts:
+    for n, part in enumerate(parts):
         if part.is_document:
             number += 1
             text = Text(part.text, line)
             if part.decoded is None:
-                yield Document({}, file, number, error=part.error, text=text)
+                yield n, [Document({}, file, number, error=part.error, text=text)]
             else:
-                yield from flatten(part.decoded, file, number, text)
+                yield n, list(flatten(part.decoded, file, number, text))
         line += part.text.count(b"\n")
 
 

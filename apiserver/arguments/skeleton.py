@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from noxu.apiserver.arguments import checks
 
 
 def add(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Print the skeleton of every schema in a file, which determines what pruning keeps. Exit status 1 if a value "
-        "would be a struct and a map at the same time."
+        "Print the skeletons of schemas, which determine what pruning keeps. Exit status 1 if a value would be a struct "
+        "and a map at the same time, 2 if an input cannot be read."
     )
-    command.add_argument(
-        "--output", choices=("yaml", "json"), default="yaml", help="the output format (default: %(default)s)"
-    )
-    command.add_argument("file", type=Path, metavar="FILE", help="CRDs or an OpenAPI v3 schema; - for stdin")
+    checks.add(command, "CRDs or OpenAPI v3 schemas")
+
+
+def complete(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    checks.complete(options)
+    checks.require_files(options)

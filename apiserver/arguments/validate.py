@@ -5,31 +5,24 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from noxu.apiserver.arguments import etcd, shared
+from noxu.apiserver.arguments import checks, etcd, shared
 from noxu.apiserver.config import DEFAULT_DATA
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    command.description = "Validate objects without a server, as a server would. Exit status 1 if an object is refused."
-    command.add_argument(
-        "-f",
-        dest="files",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="PATH",
-        help="CRDs and objects: YAML or JSON files, directories, - for stdin; can be repeated",
+    command.description = (
+        "Validate objects without a server, as a server would. Exit status 1 if an object is refused, 2 if an input "
+        "cannot be read."
     )
-    command.add_argument("--strict", action="store_true", help="refuse unknown and duplicate fields")
+    checks.add(command, "CRDs and objects")
     command.add_argument(
         "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that no CRD in the files defines"
     )
     shared.feature_gates(command)
-    shared.output(command)
     shared.quiet(command)
     stored = command.add_argument_group(
         "stored objects",
-        "Find stored objects that their CRDs refuse. CRDs given with -f replace the stored ones.",
+        "Find stored objects that their CRDs refuse. CRDs in files replace the stored ones.",
     )
     stored.add_argument("--stored", action="store_true", help="validate stored objects")
     shared.server(stored).add_argument(
@@ -44,6 +37,7 @@ def add(command: argparse.ArgumentParser) -> None:
 def complete(options: argparse.Namespace) -> None:
     """Raises ValueError for a combination of options that is invalid."""
     shared.set_features(options)
+    checks.complete(options)
     if not options.stored and any(
         (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)
     ):
@@ -52,5 +46,7 @@ def complete(options: argparse.Namespace) -> None:
     if not options.stored and options.etcd is not None:
         raise ValueError("--etcd-servers needs --stored")
     shared.check_location(options)
-    if not options.stored and not options.files:
-        raise ValueError("nothing to validate: give -f or --stored")
+    if options.stored and options.output not in shared.OUTPUTS:
+        raise ValueError(f"--stored has no output format {options.output}")
+    if not options.stored:
+        checks.require_files(options)

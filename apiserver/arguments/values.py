@@ -48,6 +48,14 @@ def address(text: str) -> str:
     return "" if found.is_unspecified else str(found)
 
 
+def kinds(text: str) -> list[str]:
+    """Kinds, each alone or with its version: `Pod,apps/v1/Deployment`."""
+    found = text.split(",")
+    if not all(re.fullmatch(r"(?:[^/\s]+/){0,2}[A-Za-z0-9]+", kind) for kind in found):
+        raise argparse.ArgumentTypeError("must be KIND, VERSION/KIND or GROUP/VERSION/KIND, such as apps/v1/Deployment")
+    return found
+
+
 def place(text: str) -> str:
     from noxu.apiserver.listeners import parse  # rarely given
 

@@ -12,7 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -21,11 +21,17 @@ from noxu.apiserver import loading
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import field_path, steps
 from noxu.apiserver.api.errors import ApiError, bad_request
+from noxu.apiserver.api.field import NIL
+from noxu.apiserver.commands import findings, inputs, reports
 from noxu.apiserver.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
+from noxu.apiserver.commands.findings import Checked
+from noxu.apiserver.commands.former import restore_definitions, restore_objects
+from noxu.apiserver.commands.validate import STRICT, WARN
+from noxu.apiserver.commands.wording import plain
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
-from noxu.apiserver.manifests import Document, in_order, is_crd, read_paths
+from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.trace import Trace, as_json
 from noxu.apiserver.values import Json, Object
@@ -38,76 +44,112 @@ MAX_VALUE_LENGTH: Final = 120  # characters
 
 @dataclass
 class Explanation:
-    """The outcome of a write: the steps of its trace, and the Status if it was refused."""
+    """The outcome of a write: the steps of its trace, and the Status if it was refused. `certain`: it was not written."""
 
     document: Document
     steps: Sequence[Object] = ()
     error: Object | None = None
+    certain: Checked | None = None
+
+    @property
+    def checked(self) -> Checked:
+        if self.certain is not None:
+            return self.certain
+        errors = findings.of_status(self.document, self.error) if self.error else []
+        return Checked(self.document, inputs.title(self.document), "refused" if errors else "valid", errors)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0: every object is accepted; 1: an object is refused, or a server gives no trace."""
-    documents = list(in_order(read_paths(options.files)))
+    """Exit status 0: every object is accepted; 1: one is refused; 2: an input cannot be read, or a server gives no trace."""
+    documents = inputs.read(options)
+    certain = [Explanation(document, certain=inputs.decided(options, document)) for document in documents]
+    accepted = [each.document for each in certain if each.certain is None]
+    rules = STRICT if options.strict else WARN
     try:
         if options.server or options.kubeconfig:
             with contextlib.closing(ApiClient(endpoint_from_options(options))) as client:
-                explanations = [_explain_on_server(client, document, write=options.write) for document in documents]
+                written = [
+                    _explain_on_server(client, document, rules, write=options.write) for document in in_order(accepted)
+                ]
         else:
-            explanations = asyncio.run(_explain_in_memory(documents, options.features))
+            written = _explain_in_rounds(options, accepted, rules)
     except RequestError as error:
         print(f"noxu: {error}", file=sys.stderr)
-        return 1
-    if options.output == "json":
+        return findings.UNREADABLE
+    explanations = [each for each in certain if each.certain is not None] + written
+    checked = [each.checked for each in explanations]
+    if options.output in reports.FORMATS:
+        print(reports.FORMATS[options.output](checked, "explain-write"))
+    elif options.output == "json":
         print(codec.pretty([_as_json(each) for each in explanations], sort_keys=False).decode())
     else:
         print("\n\n".join("\n".join(_as_text(each)) for each in explanations))
-    return 1 if any(each.error for each in explanations) else 0
+    return findings.exit_status(checked)
 
 
 # -- in memory --------------------------------------------------------------------------------------------------------
 
 
-async def _explain_in_memory(documents: Iterable[Document], features: Features) -> list[Explanation]:
-    """The explanations of all documents, except for accepted CRDs."""
+def _explain_in_rounds(options: argparse.Namespace, documents: Sequence[Document], rules: Options) -> list[Explanation]:
+    old, explanations = inputs.former(options.old), []
+    for members in inputs.rounds(documents) if options.independent else [documents]:
+        shared = inputs.shared_with(members, documents) if options.independent else []
+        explanations += asyncio.run(_explain_in_memory(members, rules, options.features, old=old, shared=shared))
+    return explanations
+
+
+async def _explain_in_memory(
+    documents: Sequence[Document],
+    rules: Options,
+    features: Features,
+    *,
+    old: Sequence[Document],
+    shared: Sequence[Document],
+) -> list[Explanation]:
+    """The explanations of all documents, except for accepted CRDs. For `old` and `shared` see `validate.validate`."""
     explanations = []
+    reported = {id(document) for document in documents}
     async with running(assemble(MemoryStore(), features=features)) as plane:
-        for document in documents:
-            explanation = await _write_in_memory(plane, document)
-            if explanation.error or not is_crd(document.value):
+        await restore_definitions(plane, old)
+        ordered = in_order([*shared, *documents])
+        definitions = sum(is_crd(document.value) for document in ordered)
+        for n, document in enumerate(ordered):
+            if n == definitions:
+                await restore_objects(plane, old)
+            explanation = await _write_in_memory(plane, document, rules)
+            if id(document) in reported and (explanation.error or not is_crd(document.value)):
                 explanations.append(explanation)
     return explanations
 
 
-async def _write_in_memory(plane: ControlPlane, document: Document) -> Explanation:
+async def _write_in_memory(plane: ControlPlane, document: Document, rules: Options) -> Explanation:
     trace: Trace = []
     error: Object | None = None
     try:
-        if document.error:
-            raise bad_request(document.error)
         current, _ = loading.as_v1(document)
         resource = loading.resource_of(plane, current.value)
         if resource is not None:
             await loading.ensure_namespace(plane, loading.namespace_of(resource, current.value))
-        options = Options(field_manager=loading.MANAGER, field_validation="Warn")
-        await loading.apply(plane, current.value, options, duplicates=current.duplicates, trace=trace)
+        duplicates = current.strict if rules is STRICT else current.duplicates
+        await loading.apply(plane, current.value, rules, duplicates=duplicates, trace=trace)
     except ApiError as refused:
         error = refused.status
+    except LoadError as refused:
+        error = bad_request(str(refused)).status
     return Explanation(document, as_json(trace), error)
 
 
 # -- on a server ------------------------------------------------------------------------------------------------------
 
 
-def _explain_on_server(client: ApiClient, document: Document, *, write: bool) -> Explanation:
+def _explain_on_server(client: ApiClient, document: Document, rules: Options, *, write: bool) -> Explanation:
     """Raises RequestError."""
-    if document.error:
-        return Explanation(document, error=bad_request(document.error).status)
     value, name = document.value, loading.name_of(document.value)
     collection = _collection_path(client, document)
     if collection is None:
         text = f"{loading.no_matches(value)}: the server does not serve it; apply its CRD first"
         return Explanation(document, error=bad_request(text).status)
-    query = {"fieldValidation": "Warn", "fieldManager": loading.MANAGER}
+    query = {"fieldValidation": rules.field_validation, "fieldManager": loading.MANAGER}
     if not write:
         query["dryRun"] = "All"
     old = client.send("GET", f"{collection}/{quote(name)}") if name else None
@@ -159,18 +201,17 @@ _OMIT_CHANGES: Final = ("own", "keep_times")
 
 def _as_text(explanation: Explanation) -> Iterator[str]:
     """The lines of an explanation."""
-    document = explanation.document
-    namespace = f"{document.namespace}/" if document.namespace else ""
-    title = f"{document.kind} {namespace}{document.name}: " if not document.error else ""
-    yield f"{document.source}: {title}{'refused' if explanation.error else 'accepted'}"
+    document, checked = explanation.document, explanation.checked
+    title = f"{checked.title}: " if checked.title else ""
+    yield f"{document.source}: {title}{'accepted' if checked.result == 'valid' else checked.result}"
     for step in explanation.steps:
         lines = list(_step_lines(step))
         if lines:
             stage = step["stage"]
             yield f"  {_TITLES.get(stage, stage)} ({step['milliseconds']:g} ms)"
             yield from (f"    {line}" for line in lines)
-    if explanation.error:
-        yield f"  {explanation.error['message']}"
+    for found in checked.findings:
+        yield from reports.finding_lines(checked, found)
 
 
 def _step_lines(step: Object) -> Iterator[str]:
@@ -183,10 +224,16 @@ def _step_lines(step: Object) -> Iterator[str]:
             yield f"{change['op']} {path}{_value_text(change)}"
     for note in notes:
         hint = f" ({note['hint']})" if note.get("hint") else ""
-        yield f"{note['path'] + ': ' if note.get('path') else ''}{note['message']}{hint}"
+        yield f"{note['path'] + ': ' if note.get('path') else ''}{_in_plain_words(note['message'])}{hint}"
         if note.get("rule"):
             yield f"  rule: {note['rule']}"
         yield from (f"  {name} = {value}" for name, value in (note.get("values") or {}).items())
+
+
+def _in_plain_words(message: str) -> str:
+    if "json: " not in message and NIL not in message:
+        return message
+    return "; ".join(f"{said.field}: {said.text}" if said.field else said.text for said in plain(message))
 
 
 def _value_text(change: Object) -> str:
@@ -197,15 +244,19 @@ def _value_text(change: Object) -> str:
 
 
 def _as_json(explanation: Explanation) -> Json:
-    document = explanation.document
+    document, checked = explanation.document, explanation.checked
+    line, column = document.position() or (None, None)
     return {
         "file": document.file,
         "document": document.number,
+        "line": line,
+        "column": column,
         "apiVersion": document.value.get("apiVersion", ""),
         "kind": document.kind,
         "namespace": document.namespace,
         "name": document.name,
-        "result": "refused" if explanation.error else "accepted",
+        "result": "accepted" if checked.result == "valid" else checked.result,
+        "findings": findings.as_json(checked.findings),
         "steps": list(explanation.steps),
         "status": explanation.error,
     }

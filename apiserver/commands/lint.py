@@ -1,77 +1,79 @@
 """`noxu lint`: find out whether servers accept CRDs, and fix them.
 
-The violations are those that a server reports when the CRD is created; for a v1beta1 CRD, those of its v1 form. `--fix`
-writes the structural v1 form where it is unambiguous (see `schema.completion`), to stdout or into the files. Other
-documents in a file do not change by a byte, nor do CRDs without violations. A CRD that is rewritten loses its comments,
-except for those at its top.
+The violations are those that a server reports when the CRD is created or, if there is a former one, updated; for a
+v1beta1 CRD, those of its v1 form. `--fix` writes the structural v1 form where it is unambiguous (see
+`schema.completion`), to stdout or into the files (see `rewriting`). A CRD in which something is not understood, such as
+an unknown field or a key that occurs twice, is reported and not changed.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import sys
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 from noxu.apiserver.api import codec
-from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.cel import SchemaRules
+from noxu.apiserver.commands import findings, inputs, reports, rewriting
+from noxu.apiserver.commands.findings import Checked, Finding
 from noxu.apiserver.crd import lint, v1beta1
-from noxu.apiserver.manifests import (
-    Document,
-    LoadError,
-    Part,
-    files,
-    is_crd,
-    is_list,
-    looks_like_json,
-    read_paths,
-    split,
-)
+from noxu.apiserver.manifests import Document, is_crd
 from noxu.apiserver.schema.lint import explain
-from noxu.apiserver.values import Json, Object, copy
+from noxu.apiserver.values import Json, Object
 
-SHARED_SCHEMA: Final = "(servers report a schema that all versions share as spec.validation)"
+DUPLICATE: Final = "Keep one of them: the fix of a file would lose the other."
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0: all CRDs are structural, or have been fixed; 1: some are not, or a file cannot be read."""
-    if options.in_place:
-        return max([_rewrite(path) for path in options.files], default=0)
-    report = Report.of(read_paths(options.files))
-    for document in report.unreadable if options.output == "text" else ():
-        print(f"{document.source}: {document.error}", file=sys.stderr)
-    if options.output == "json":
-        print(codec.pretty(report.as_json(fix=options.fix), sort_keys=False).decode())
+    """Exit status 0: all CRDs are structural, or have been fixed; 1: some are not; 2: an input cannot be read."""
+    old = {each.name: each.value for each in inputs.former(options.old) if is_crd(each.value)}
+    if options.in_place or options.diff:
+        return rewriting.rewrite(options, lambda document: Linted(document, old.get(document.name)))
+    report = Report.of(options, inputs.read(options), old)
+    if options.output in reports.FORMATS:
+        print(reports.FORMATS[options.output](report.checked, "lint"))
+    elif options.output == "json":
+        print(codec.pretty(report.as_json(), sort_keys=False).decode())
     elif options.fix:
         _write_fixed(report)
     else:
         _print_report(report)
-    return 1 if report.unreadable or any(not finding.is_structural(options.fix) for finding in report.findings) else 0
+    return findings.exit_status(report.checked)
 
 
 # -- findings ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Finding:
-    """One CRD: its violations, and its fixed form."""
+class Linted:
+    """One CRD: its violations, and its fixed form. `old` is the former CRD of the same name."""
 
     document: Document
+    old: Object | None = None
 
     @cached_property
-    def violations(self) -> list[FieldError]:
-        return lint.lint_crd(self.document.value, checkers=SchemaRules)
+    def findings(self) -> list[Finding]:
+        """The violations of the CRD as it is."""
+        violations = lint.lint_crd(self.document.value, checkers=SchemaRules, old=self.old)
+        return self.repeated + findings.of_errors(self.document, violations, explain)
+
+    @cached_property
+    def repeated(self) -> list[Finding]:
+        """Keys that occur twice."""
+        found = findings.of_warnings(self.document, self.document.duplicates)
+        return [each._replace(level="error", advice=DUPLICATE) for each in found]
 
     @cached_property
     def fixed(self) -> lint.Fixed:
         return lint.fix(self.document.value, checkers=SchemaRules)
+
+    @property
+    def unfixed(self) -> list[Finding]:
+        """What `--fix` cannot fix; nothing if it can fix everything."""
+        return self.repeated + findings.of_errors(self.document, self.fixed.violations, explain)
 
     @property
     def api_version(self) -> str:
@@ -79,124 +81,18 @@ class Finding:
 
     @property
     def title(self) -> str:
-        return f"{self.document.source}: {self.document.name} ({self.api_version.rpartition('/')[2]})"
+        return f"{self.document.name} ({self.api_version.rpartition('/')[2]})".strip()
 
-    def is_structural(self, fix: bool) -> bool:
-        return self.fixed.crd is not None if fix else not self.violations
-
-    @property
+    @cached_property
     def written(self) -> Object | None:
         """The CRD to write: the given one if nothing is to be fixed. None if it has no structural form."""
-        if self.fixed.crd is None:
+        if self.fixed.crd is None or self.repeated:
             return None
         return presentable(self.fixed.crd, self.document.value) if self.fixed.notes else self.document.value
 
-
-@dataclass
-class Report:
-    findings: list[Finding]
-    skipped: list[Document]
-    unreadable: list[Document]
-
-    @classmethod
-    def of(cls, documents: Iterable[Document]) -> Report:
-        report = cls([], [], [])
-        for document in documents:
-            if document.error:
-                report.unreadable.append(document)
-            elif is_crd(document.value):
-                report.findings.append(Finding(document))
-            else:
-                report.skipped.append(document)
-        return report
-
-    def as_json(self, *, fix: bool) -> Json:
-        return {
-            "crds": [_finding_as_json(finding, fix) for finding in self.findings],
-            "skipped": [{**where(each), "kind": each.kind, "name": each.name} for each in self.skipped],
-            "unreadable": [{**where(each), "message": each.error} for each in self.unreadable],
-        }
-
-
-def where(document: Document) -> Object:
-    return {"file": document.file, "document": document.number}
-
-
-def _finding_as_json(finding: Finding, fix: bool) -> Object:
-    result: Object = {
-        **where(finding.document),
-        "name": finding.document.name,
-        "apiVersion": finding.api_version,
-        "structural": not finding.violations,
-        "violations": [
-            {
-                "field": violation.field,
-                "reason": violation.reason,
-                "message": violation.body,
-                "advice": explain(violation),
-            }
-            for violation in finding.violations
-        ],
-        "fixable": finding.fixed.crd is not None,
-    }
-    if fix:
-        result["changes"] = [note._asdict() for note in finding.fixed.notes]
-        result["fixed"] = finding.written
-    return result
-
-
-# -- text -------------------------------------------------------------------------------------------------------------
-
-
-def _print_report(report: Report) -> None:
-    for document in report.skipped:
-        print(f"{document.source}: skipped: {document.kind} {document.name} is not a CustomResourceDefinition")
-    for finding in report.findings:
-        _print_finding(finding)
-    if not report.findings and not report.unreadable:
-        print("noxu: no CustomResourceDefinition found", file=sys.stderr)
-
-
-def _print_finding(finding: Finding) -> None:
-    count = len(finding.violations)
-    if not count:
-        old = "; `noxu lint --fix` writes it as v1, the only version that servers accept"
-        print(f"{finding.title}: structural{old if v1beta1.is_v1beta1(finding.document.value) else ''}")
-        return
-    print(f"{finding.title}: {count} violation{'s' if count > 1 else ''}")
-    _print_violations(finding.violations, sys.stdout)
-    if not v1beta1.is_v1beta1(finding.document.value) and any(
-        violation.field.startswith("spec.validation") for violation in finding.violations
-    ):
-        print(f"  {SHARED_SCHEMA}")
-    if finding.fixed.crd is not None:
-        print("  `noxu lint --fix` fixes all of this")
-
-
-def _print_violations(violations: Iterable[FieldError], out: TextIO) -> None:
-    for violation in violations:
-        print(f"  {violation}\n    {explain(violation)}", file=out)
-
-
-# -- fixing -----------------------------------------------------------------------------------------------------------
-
-
-def _write_fixed(report: Report) -> None:
-    written = []
-    for finding in report.findings:
-        _print_fixed(finding)
-        if finding.written is not None:
-            written.append(codec.to_yaml(finding.written).decode())
-    print("---\n".join(written), end="")
-
-
-def _print_fixed(finding: Finding) -> None:
-    fixed = finding.fixed
-    if fixed.crd is None:
-        print(f"{finding.title}: has no structural form, not changed", file=sys.stderr)
-        _print_violations(fixed.violations, sys.stderr)
-    for note in fixed.notes if fixed.crd is not None else ():
-        print(f"{finding.title}: {note}", file=sys.stderr)
+    def checked(self, *, fix: bool) -> Checked:
+        found = self.unfixed if fix else self.findings
+        return Checked(self.document, self.title, "refused" if found else "valid", found)
 
 
 def presentable(fixed: Object, given: Object) -> Object:
@@ -211,84 +107,112 @@ def presentable(fixed: Object, given: Object) -> Object:
     return {"apiVersion": fixed["apiVersion"], "kind": fixed["kind"], "metadata": fixed["metadata"], "spec": spec}
 
 
-def _rewrite(path: Path) -> int:
-    """Fix a file, or the files of a directory, in place. Returns the exit status."""
-    try:
-        return max([_rewrite_file(file) for file in files(path)], default=0)
-    except LoadError as error:
-        print(f"noxu: {error}", file=sys.stderr)
-    except OSError as error:
-        print(f"noxu: {error.filename or path}: {error.strerror or error}", file=sys.stderr)
-    return 1
+@dataclass
+class Report:
+    """What is known about the documents. `checked` has all of them, in their order."""
+
+    fix: bool
+    checked: list[Checked]
+    linted: list[tuple[Linted, Checked]]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, documents: Iterable[Document], old: Mapping[str, Object]) -> Report:
+        report = cls(options.fix, [], [])
+        for document in documents:
+            checked = inputs.decided(options, document)
+            if checked is None and is_crd(document.value):
+                linted = Linted(document, old.get(document.name))
+                checked = linted.checked(fix=options.fix)
+                report.linted.append((linted, checked))
+            report.checked.append(checked or Checked(document, inputs.title(document), "skipped"))
+        if not report.linted and not any(each.findings for each in report.checked) and not options.allow_empty:
+            report.checked.append(inputs.nothing(options, "no CustomResourceDefinition found"))
+        return report
+
+    def with_result(self, result: findings.Result) -> list[Checked]:
+        linted = {id(checked) for _, checked in self.linted}
+        return [each for each in self.checked if each.result == result and id(each) not in linted]
+
+    def as_json(self) -> Json:
+        return {
+            "crds": [_as_json(linted, checked, self.fix) for linted, checked in self.linted],
+            "skipped": [
+                {**where(each.document), "kind": each.document.kind, "name": each.document.name}
+                for each in self.with_result("skipped")
+            ],
+            "rejected": [
+                {**where(each.document), "findings": findings.as_json(each.findings)}
+                for each in self.with_result("refused")
+            ],
+            "unreadable": [
+                {**where(each.document), "message": each.document.error} for each in self.with_result("unreadable")
+            ],
+        }
 
 
-def _rewrite_file(path: Path) -> int:
-    """Fix a file in place. Returns the exit status. Raises OSError."""
-    body = path.read_bytes()
-    parts, number, status = split(body), 0, 0
-    for n, part in enumerate(parts):
-        if not part.is_document:
-            continue
-        number += 1
-        if part.decoded is None:
-            print(f"{Document({}, str(path), number).source}: {part.error}", file=sys.stderr)
-            status = 1
-            continue
-        fixed, structural = _fix(Document(part.decoded.value, str(path), number))
-        status = status if structural else 1
-        if fixed is not None:
-            parts[n] = Part(_replacement(part.text, fixed, json=looks_like_json(body) and len(parts) == 1))
-    rewritten = b"".join(part.text for part in parts)
-    if rewritten != body:
-        _replace(path.resolve(), rewritten)
-        print(f"{path}: rewritten", file=sys.stderr)
-    return status
+def where(document: Document) -> Object:
+    line, column = document.position() or (None, None)
+    return {"file": document.file, "document": document.number, "line": line, "column": column}
 
 
-def _fix(document: Document) -> tuple[Json, bool]:
-    """The fixed document, None if it does not change; and whether all CRDs in it are structural."""
-    changed, structural = False, True
-    top: list[Json] = [copy(document.value)]
-    todo: list[tuple[list[Json], int]] = [(top, 0)]
-    while todo:
-        holder, n = todo.pop()
-        value = holder[n]
-        if is_list(value):
-            todo += [(value["items"], n) for n in reversed(range(len(value["items"])))]
-        elif is_crd(value):
-            finding = Finding(document._replace(value=value))
-            _print_fixed(finding)
-            if finding.written is None:
-                structural = False
-            elif finding.fixed.notes:
-                holder[n], changed = finding.written, True
-    return (top[0] if changed else None), structural
+def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
+    result: Object = {
+        **where(linted.document),
+        "name": linted.document.name,
+        "apiVersion": linted.api_version,
+        "structural": not any(finding.level == "error" for finding in linted.findings),
+        "findings": findings.as_json(checked.findings),
+        "fixable": linted.written is not None,
+    }
+    if fix:
+        result["changes"] = [note._asdict() for note in linted.fixed.notes]
+        result["fixed"] = linted.written
+    return result
 
 
-def _replacement(text: bytes, value: Json, *, json: bool) -> bytes:
-    """The text of a document that replaces `text`: with the same comments at its top, and the same end.
-
-    >>> _replacement(b"# a CRD\\n\\nkind: x", {"kind": "y"}, json=False)
-    b'# a CRD\\n\\nkind: y'
-    """
-    if json:
-        return codec.pretty(value, sort_keys=False).rstrip(b"\n") + b"\n"
-    head = _HEAD.match(text)
-    end = b"\n" if text.endswith(b"\n") else b""
-    return (head[0] if head else b"") + codec.to_yaml(value).rstrip(b"\n") + end
+# -- text -------------------------------------------------------------------------------------------------------------
 
 
-_HEAD: Final = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")  # empty lines and comments
+def _print_report(report: Report) -> None:
+    for each in report.with_result("skipped"):
+        why = "is of a kind to skip" if is_crd(each.document.value) else "is not a CustomResourceDefinition"
+        print(f"{each.document.source}: skipped: {each.title} {why}")
+    for linted, checked in report.linted:
+        _print_linted(linted, checked)
+    reports.print_findings(report.with_result("refused") + report.with_result("unreadable"))
 
 
-def _replace(path: Path, body: bytes) -> None:
-    """Replace a file atomically, with the same permissions."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(body)
-        os.chmod(temporary, path.stat().st_mode)  # noqa: PTH101
-        os.replace(temporary, path)  # noqa: PTH105 - atomic on every platform
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def _print_linted(linted: Linted, checked: Checked) -> None:
+    errors = sum(finding.level == "error" for finding in checked.findings)
+    old = v1beta1.is_v1beta1(linted.document.value)
+    state = f"{errors} violation{'s' if errors > 1 else ''}" if errors else "structural"
+    hint = "; `noxu lint --fix` writes it as v1, the only version that servers accept" if old and not errors else ""
+    print(f"{linted.document.source}: {linted.title}: {state}{hint}")
+    for finding in checked.findings:
+        for line in reports.finding_lines(checked, finding):
+            print(line)
+    if errors and linted.written is not None:
+        print("  `noxu lint --fix` fixes all of this")
+
+
+def _write_fixed(report: Report) -> None:
+    written = []
+    for linted, checked in report.linted:
+        print_fixed(linted, checked)
+        if linted.written is not None:
+            written.append(codec.to_yaml(linted.written).decode())
+    reports.print_findings(report.with_result("refused") + report.with_result("unreadable"))
+    print("---\n".join(written), end="")
+
+
+def print_fixed(linted: Linted, checked: Checked) -> None:
+    """Print to stderr what was fixed, or why nothing was."""
+    about = f"{linted.document.source}: {linted.title}"
+    if linted.written is None:
+        print(f"{about}: cannot be fixed, not changed", file=sys.stderr)
+        for finding in checked.findings:
+            for line in reports.finding_lines(checked, finding):
+                print(line, file=sys.stderr)
+        return
+    for note in linted.fixed.notes:
+        print(f"{about}: {note}", file=sys.stderr)

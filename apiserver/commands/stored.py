@@ -21,6 +21,7 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.commands import progress
 from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
+from noxu.apiserver.commands.findings import FOUND, UNREADABLE
 from noxu.apiserver.config import DEFAULT_DATA, StartError
 from noxu.apiserver.crd import conditions, defaults, types
 from noxu.apiserver.crd.versions import served_versions, storage_version
@@ -51,6 +52,10 @@ HIDDEN_UNKNOWN: Final = "fields that pruning hides cannot be detected over the A
 
 class ValidationError(Exception):
     """The objects cannot be validated; the message says why and what to do."""
+
+
+class RefusedDefinition(Exception):
+    """Servers would refuse a CRD in the files; the message says why."""
 
 
 class Source(Protocol):
@@ -109,7 +114,7 @@ class Report:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0: all objects are valid; 1: some are invalid, or cannot be validated."""
+    """Exit status 0: all objects are valid; 1: some are invalid; 2: some cannot be validated."""
     report = Report()
     try:
         replacements = _definitions_in(options.files, report)
@@ -117,9 +122,12 @@ def run(options: argparse.Namespace) -> int:
             _validate_all(source, replacements, report, show)
             report.failures += source.unreadable()
             sees_hidden = source.sees_hidden or bool(replacements)
+    except RefusedDefinition as error:
+        print(f"noxu: {error}", file=sys.stderr)
+        return FOUND
     except (ValidationError, RequestError, StartError, OpenError, Corrupt, Unavailable, LoadError) as error:
         print(f"noxu: {error}", file=sys.stderr)
-        return 1
+        return UNREADABLE
     if not sees_hidden:
         report.remarks.append(HIDDEN_UNKNOWN)
     for remark in report.remarks + report.failures:
@@ -128,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
         print(codec.pretty(_as_json(report, sees_hidden), sort_keys=False).decode())
     else:
         _print_report(report)
-    return 1 if report.invalid or report.failures else 0
+    return UNREADABLE if report.failures else FOUND if report.invalid else 0
 
 
 @contextlib.contextmanager
@@ -253,7 +261,7 @@ def _definitions_in(files: list[Path], report: Report) -> dict[str, Object]:
             continue
         if violations := lint_crd(document.value, checkers=SchemaRules):
             listed = "".join(f"\n  {violation}" for violation in violations)
-            raise LoadError(f"{document.source}: servers would refuse {document.name}:{listed}")
+            raise RefusedDefinition(f"{document.source}: servers would refuse {document.name}:{listed}")
         found[document.name] = defaults.default(types.decode(document.value).value)
     return found
 

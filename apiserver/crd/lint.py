@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
-from noxu.apiserver.api.field import OMIT, ROOT, FieldError, forbidden, invalid, not_supported
+from noxu.apiserver.api.field import OMIT, ROOT, FieldError, Path, invalid, not_supported
 from noxu.apiserver.crd import types, v1beta1
 from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.crd.schemas import RuleCheckers
-from noxu.apiserver.crd.update import prepare_for_create
-from noxu.apiserver.crd.validation import validate
+from noxu.apiserver.crd.unknown import unknown_fields
+from noxu.apiserver.crd.update import prepare_for_create, prepare_for_update
+from noxu.apiserver.crd.validation import validate, validate_update
 from noxu.apiserver.go.structs import Decoded
 from noxu.apiserver.schema.completion import Note
 from noxu.apiserver.values import Json, Object
@@ -23,31 +25,92 @@ class Fixed(NamedTuple):
     violations: list[FieldError]
 
 
-def lint_crd(crd: Json, *, checkers: RuleCheckers | None = None) -> list[FieldError]:
-    """The errors in a v1 or v1beta1 CRD as JSON; a v1beta1 CRD is validated as v1."""
+def lint_crd(crd: Json, *, checkers: RuleCheckers | None = None, old: Json = None) -> list[FieldError]:
+    """The errors in a v1 or v1beta1 CRD as JSON; a v1beta1 CRD is validated as v1.
+
+    With `old`, the former CRD, they are those of an update, which may keep some errors.
+    """
     if wrong := _type_errors(crd):
         return wrong
     decoded = _decode(crd)
     if decoded.error:
         return [invalid(ROOT, OMIT, decoded.error)]
-    value = v1beta1.upgrade(decoded.value) if v1beta1.is_v1beta1(crd) else default(decoded.value)
-    unknown = [forbidden(path, "unknown field") for path in decoded.unknown]
-    return unknown + validate(prepare_for_create(value), checkers=checkers)
+    unknown = [found.error for found in unknown_fields(crd)]
+    value, before = _upgraded(crd, decoded), None if old is None else _former(old)
+    if before is None:
+        return unknown + validate(prepare_for_create(value), checkers=checkers)
+    value = {**value, "metadata": {**value["metadata"], "resourceVersion": "1"}}
+    return unknown + validate_update(prepare_for_update(value, before), before, checkers=checkers)
 
 
-def fix(crd: Json, *, checkers: RuleCheckers | None = None) -> Fixed:
-    """Convert a v1 or v1beta1 CRD as JSON to a v1 CRD without violations."""
+def _upgraded(crd: Json, decoded: Decoded) -> Object:
+    return v1beta1.upgrade(decoded.value) if v1beta1.is_v1beta1(crd) else default(decoded.value)
+
+
+def _former(crd: Json) -> Object | None:
+    """A former CRD as it is stored and established, None if it is unreadable."""
+    decoded = _decode(crd)
+    if _type_errors(crd) or decoded.error:
+        return None
+    stored = prepare_for_create(_upgraded(crd, decoded))
+    established = {"type": "Established", "status": "True"}
+    metadata = {**stored["metadata"], "resourceVersion": "1"}
+    return {**stored, "metadata": metadata, "status": {**stored["status"], "conditions": [established]}}
+
+
+_HOISTED: Final = {
+    "validation": "schema",
+    "subresources": "subresources",
+    "additionalPrinterColumns": "additionalPrinterColumns",
+    "selectableFields": "selectableFields",
+}
+"""Fields of the spec that apply to all versions, and their names in a version."""
+
+
+def as_written(crd: Object, path: Path) -> Path:
+    """The path in a CRD of a field that an error is about.
+
+    Errors have the paths of the internal form, where what all versions share is in the spec, or of v1:
+
+        spec.validation.openAPIV3Schema    spec.versions[0].schema.openAPIV3Schema     in v1
+        spec.versions[0].subresources      spec.subresources                           in v1beta1
+    """
+    spec = crd.get("spec")
+    parts = _HOISTABLE.fullmatch(path)
+    if parts is None or not isinstance(spec, dict):
+        return path
+    version, name, rest = parts.groups()
+    rest = rest.replace(".JSONPath", ".jsonPath") if not v1beta1.is_v1beta1(crd) else rest
+    if version is None:
+        return f"spec.{name}{rest}" if name in spec else f"spec.versions[0].{_HOISTED.get(name, name)}{rest}"
+    top = next((top for top, inner in _HOISTED.items() if inner == name), name)
+    return f"spec.{top}{rest}" if top in spec else f"spec.{version}{name}{rest}"
+
+
+_HOISTABLE: Final = re.compile(rf"spec\.(versions\[\d+\]\.)?({'|'.join([*_HOISTED, 'schema'])})\b(.*)", re.DOTALL)
+
+
+def fix(crd: Json, *, checkers: RuleCheckers | None = None, drop_unknown: bool = False) -> Fixed:
+    """Convert a v1 or v1beta1 CRD as JSON to a v1 CRD without violations.
+
+    A CRD with unknown fields has no such form: they may be misspelt, and nothing is dropped that is not understood.
+    `drop_unknown`: drop them, as servers do.
+    """
     decoded = _decode(crd)
     if decoded.error or _type_errors(crd):
         return Fixed(None, [], lint_crd(crd))
+    unknown = unknown_fields(crd)
     if v1beta1.is_v1beta1(crd):
         value, notes = v1beta1.convert(decoded.value)
         notes.insert(0, Note("apiVersion", f"{v1beta1.API_VERSION} became {types.API_VERSION}"))
     else:
         value, notes = v1beta1.complete_schemas(default(decoded.value))
-    notes += [Note(path, "unknown field dropped") for path in decoded.unknown]
     fixed = types.written(types.decode(value).value)
     violations = lint_crd(fixed, checkers=checkers)
+    if drop_unknown:
+        notes += [Note(found.path, "unknown field dropped") for found in unknown]
+    else:
+        violations = [found.error for found in unknown] + violations
     return Fixed(None if violations else fixed, notes, violations)
 
 

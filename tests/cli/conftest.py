@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,11 @@ class Ran(NamedTuple):
     @property
     def json(self) -> Json:
         return json.loads(self.out)
+
+
+def unplaced(text: str) -> str:
+    """The output without the places of findings: `  a.yaml:4:8: spec.size: …` → `  spec.size: …`."""
+    return re.sub(r"^(  )?\S+:\d+:\d+: ", r"\1", text, flags=re.MULTILINE)
 
 
 Run = Callable[..., Ran]

@@ -72,7 +72,7 @@ bad.json: Widget bad: refused
       rule: self.low <= self.high
       self.low = 10
       self.high = 9
-  Widget.example.com "bad" is invalid: spec: Invalid value: low is above high"""
+  bad.json:1:81: spec: Invalid value: low is above high"""
 
 
 @pytest.mark.usefixtures("files")
@@ -142,21 +142,22 @@ def test_a_refused_crd_is_reported(run: Make, write: Make, crd: Make, widget: Ma
 def test_a_file_that_cannot_be_read(run: Make, write: Make) -> None:
     write("a.yaml", "a: [")
     ran = run("explain-write -f a.yaml")
-    assert (ran.status, ran.out.splitlines()[0]) == (1, "a.yaml: refused")
+    assert (ran.status, ran.out.splitlines()[0]) == (2, "a.yaml: unreadable")
 
 
 def test_servers_that_do_not_answer_or_trace(run: Make, write: Make, widget: Make) -> None:
     write("a.json", widget("a"))
     ran = run("explain-write -f a.json --server http://127.0.0.1:1")
-    assert ran.status == 1
+    assert ran.status == 2
     assert ran.err.startswith("noxu: http://127.0.0.1:1 does not answer: ")
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("explain-write", "the following arguments are required: -f"),
+        ("explain-write", "give a PATH: a file, a directory, or - for stdin"),
         ("explain-write -f a --write", "--write needs a server: give --server or --kubeconfig"),
+        ("explain-write a --old b --server x", "--old is for writes in memory"),
         ("explain-write -f a --server x --kubeconfig y", "not allowed with argument"),
     ],
 )

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -25,19 +26,18 @@ def test_a_structural_crd(run: Make, write: Make, crd: Make) -> None:
 
 
 def test_every_violation_is_printed_with_its_path_and_advice(run: Make, write: Make, crd: Make) -> None:
-    write("crd.json", crd(size={}, colour={"type": "string", "pattern": "("}))
-    ran = run("lint crd.json")
+    write("crd.yaml", codec.to_yaml(crd(size={}, colour={"type": "string", "pattern": "("})).decode())
+    ran = run("lint crd.yaml")
     assert ran.status == 1
     assert ran.out.splitlines() == [
-        "crd.json: widgets.example.com (v1): 2 violations",
-        '  spec.validation.openAPIV3Schema.properties[spec].properties[colour].pattern: Invalid value: "(": must be a '
+        "crd.yaml: widgets.example.com (v1): 2 violations",
+        '  crd.yaml:19:17: spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[colour].pattern: Invalid value: "(": must be a '
         "valid regular expression, but isn't: error parsing regexp: missing closing ): `(`",
         "    Patterns are Go regular expressions (RE2): they have no lookaround and no backreferences.",
-        "  spec.validation.openAPIV3Schema.properties[spec].properties[size].type: Required value: must not be empty for "
+        "  crd.yaml:21:15: spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size].type: Required value: must not be empty for "
         "specified object fields",
         "    Give it a `type`. If it may be anything, write `x-kubernetes-preserve-unknown-fields: true`; for an integer "
         "or a string write `x-kubernetes-int-or-string: true`.",
-        "  (servers report a schema that all versions share as spec.validation)",
     ]
 
 
@@ -64,7 +64,7 @@ def test_files_directories_and_stdin(run: Make, write: Make, crd: Make) -> None:
     assert ran.status == 1
     lines = [line for line in ran.out.splitlines() if not line.startswith(" ")]
     assert lines == [
-        "d/two.json: skipped: Pod  is not a CustomResourceDefinition",
+        "d/two.json: skipped: Pod is not a CustomResourceDefinition",
         "d/one.json: widgets.example.com (v1): structural",
         "d/two.json: widgets.example.com (v1): structural",
         "stdin: widgets.example.com (v1): 1 violation",
@@ -75,23 +75,27 @@ def test_unreadable_files_do_not_prevent_linting_the_others(run: Make, write: Ma
     write("good.json", crd(size=GOOD))
     write("bad.yaml", "a: [")
     ran = run("lint bad.yaml none.yaml good.json")
-    assert ran.status == 1
+    assert ran.status == 2
     assert ran.out == "good.json: widgets.example.com (v1): structural\n"
     assert ran.err == (
-        "bad.yaml: yaml: line 1: did not find expected node content\nnone.yaml: no such file or directory\n"
+        "bad.yaml:2:1: not valid YAML: did not find expected node content\nnone.yaml: no such file or directory\n"
     )
 
 
 def test_files_without_a_crd_are_reported(run: Make, write: Make) -> None:
     write("pod.yaml", "kind: Pod")
     ran = run("lint pod.yaml")
-    assert (ran.status, ran.err) == (0, "noxu: no CustomResourceDefinition found\n")
+    assert (ran.status, ran.err) == (
+        2,
+        "pod.yaml: no CustomResourceDefinition found; --allow-empty allows that\n",
+    )
+    assert run("lint --allow-empty pod.yaml")[::2] == (0, "")
 
 
 INVALID: list[tuple[str, Object, str]] = [
     ("without a version", {"kind": "CustomResourceDefinition"}, 'apiVersion: Unsupported value: ""'),
     ("of another version", {"apiVersion": "apiextensions.k8s.io/v2", "kind": "CustomResourceDefinition"}, 'apiVersion: Unsupported value: "apiextensions.k8s.io/v2"'),
-    ("with a spec that is not an object", {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": 3}, "json: cannot unmarshal number into Go struct field"),
+    ("with a spec that is not an object", {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": 3}, "spec: must not be a number"),
 ]  # fmt: skip
 
 
@@ -103,9 +107,7 @@ def test_an_invalid_crd_is_reported(run: Make, write: Make, value: Object, why: 
     assert ran.status == 1
     output = ran.out + ran.err
     if "json" in options:
-        output = "\n".join(
-            f"{violation['field']}: {violation['message']}" for violation in ran.json["crds"][0]["violations"]
-        )
+        output = "\n".join(f"{finding['field']}: {finding['message']}" for finding in ran.json["crds"][0]["findings"])
     assert why in output
 
 
@@ -115,25 +117,32 @@ def test_json_output_contains_all_documents(run: Make, write: Make, crd: Make) -
     )
     write("bad.json", "{")
     ran = run("lint --output json a.json bad.json")
-    assert ran.status == 1
+    assert ran.status == 2
     assert ran.err == ""
     good, wrong = ran.json["crds"]
     assert good == {
-        "file": "a.json", "document": 1, "name": "widgets.example.com", "apiVersion": "apiextensions.k8s.io/v1",
-        "structural": True, "violations": [], "fixable": True,
+        "file": "a.json", "document": 1, "line": 1, "column": 28, "name": "widgets.example.com",
+        "apiVersion": "apiextensions.k8s.io/v1", "structural": True, "findings": [], "fixable": True,
     }  # fmt: skip
     assert (wrong["structural"], wrong["fixable"]) == (False, True)
-    assert wrong["violations"] == [
+    assert wrong["findings"] == [
         {
-            "field": "spec.validation.openAPIV3Schema.properties[spec].properties[size].type",
-            "reason": "FieldValueRequired",
+            "level": "error",
+            "rule": "required",
+            "line": 1,
+            "column": ANY,
+            "field": "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size].type",
             "message": "Required value: must not be empty for specified object fields",
             "advice": "Give it a `type`. If it may be anything, write `x-kubernetes-preserve-unknown-fields: true`; for an "
             "integer or a string write `x-kubernetes-int-or-string: true`.",
         }
     ]
-    assert ran.json["skipped"] == [{"file": "a.json", "document": 1, "kind": "Pod", "name": "p"}]
-    assert ran.json["unreadable"] == [{"file": "bad.json", "document": 1, "message": "unexpected end of JSON input"}]
+    assert ran.json["skipped"] == [
+        {"file": "a.json", "document": 1, "line": 1, "column": ANY, "kind": "Pod", "name": "p"}
+    ]
+    assert ran.json["unreadable"] == [
+        {"file": "bad.json", "document": 1, "line": 1, "column": 2, "message": "unexpected end of JSON input"}
+    ]
 
 
 def test_json_output_contains_the_fixed_crd_and_the_changes(run: Make, write: Make, crd: Make) -> None:
@@ -184,7 +193,7 @@ def test_a_crd_without_a_structural_form_is_reported_and_not_written(run: Make, 
     ran = run("lint --fix a.json")
     assert ran.status == 1
     assert documents(ran.out) == [crd(size=GOOD)]
-    assert ran.err.startswith("a.json: widgets.example.com (v1): has no structural form, not changed\n  spec.")
+    assert ran.err.startswith("a.json: widgets.example.com (v1): cannot be fixed, not changed\n  a.json:1:")
     assert "Give it a `type`." in ran.err
 
 
@@ -225,10 +234,14 @@ IN_PLACE = """
 
 def test_rewriting_a_file_does_not_change_other_documents(run: Make, write: Make, here: Path) -> None:
     path = write("old.yaml", IN_PLACE)
+    before = path.read_text()
     path.chmod(0o640)
     ran = run("lint --fix --in-place old.yaml")
-    assert (ran.status, ran.out) == (0, "")
-    assert ran.err.endswith("old.yaml: rewritten\n")
+    assert ran.status == 0
+    assert ran.out.startswith("--- a/old.yaml\n+++ b/old.yaml\n@@ -1,14 +1,24 @@\n # Copyright: none\n")
+    assert ran.err.endswith("old.yaml: rewritten; the former content is in old.yaml.bak\n")
+    assert (here / "old.yaml.bak").read_text() == before
+    assert (here / "old.yaml.bak").stat().st_mode & 0o777 == 0o640
     assert path.read_text() == (
         "# Copyright: none\n\n# More about it.\n"
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: widgets.example.com\n"
@@ -238,7 +251,7 @@ def test_rewriting_a_file_does_not_change_other_documents(run: Make, write: Make
         "--- # the next one\n# not   reformatted\nkind:   Pod\n---\n"
     )
     assert path.stat().st_mode & 0o777 == 0o640
-    assert [path.name for path in here.iterdir()] == ["old.yaml"]
+    assert sorted(path.name for path in here.iterdir()) == ["old.yaml", "old.yaml.bak"]
     assert run("lint --fix --in-place old.yaml") == (0, "", "")
 
 
@@ -260,11 +273,74 @@ def test_a_crd_without_a_structural_form_is_not_changed_in_the_file(run: Make, w
     bad, fixable = json.dumps(crd(size=UNTYPED)), json.dumps(crd(size={"minimum": 1}))
     path = write("a.yaml", f"{bad}\n---\n{fixable}\n---\na: [\n")
     ran = run("lint --fix --in-place a.yaml")
-    assert ran.status == 1
+    assert ran.status == 2
     before, fixed, after = path.read_text().split("---\n")
     assert (before, after) == (f"{bad}\n", "a: [\n")
     assert codec.decode_yaml(fixed.encode()).value == crd(size={"type": "number", "minimum": 1})
-    assert "a.yaml, document 3: yaml: line 2: did not find expected node content" in ran.err
+    assert "a.yaml:6:1: not valid YAML: did not find expected node content" in ran.err
+
+
+def test_a_difference_is_shown_without_writing(run: Make, write: Make, crd: Make, here: Path) -> None:
+    path = write("a.yaml", codec.to_yaml(crd(size={"minimum": 1})).decode())
+    before = path.read_text()
+    ran = run("lint --fix --diff a.yaml")
+    assert ran.status == 0
+    assert "+                type: number\n" in ran.out
+    assert [path.name for path in here.iterdir()] == ["a.yaml"]
+    assert path.read_text() == before
+
+
+def test_a_kept_file_is_never_replaced(run: Make, write: Make, crd: Make, here: Path) -> None:
+    write("a.json.bak", "precious")
+    write("a.json", crd(size={"minimum": 1}))
+    assert run("lint --fix --in-place a.json").err.endswith("the former content is in a.json.bak1\n")
+    assert (here / "a.json.bak").read_text() == "precious"
+
+
+LOSSES: list[tuple[str, Callable[[Object], object], str]] = [
+    ("a misspelt schema", lambda crd: crd["spec"]["versions"][0].update(schema={"openApiV3Schema": GOOD}), 'did you mean "openAPIV3Schema"?'),
+    ("a keyword that is unknown", lambda crd: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].update(mutable=True), "unknown field"),
+    ("a field of v1beta1", lambda crd: crd["spec"].update(validation={}), "unknown field"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "why"), [row[1:] for row in LOSSES], ids=[row[0] for row in LOSSES])
+@pytest.mark.parametrize("options", ["--fix", "--fix --diff", "--fix --in-place"])
+def test_nothing_is_lost_that_is_not_understood(
+    run: Make, write: Make, crd: Make, here: Path, change: Any, why: str, options: str
+) -> None:
+    value = crd(size={"minimum": 1})
+    change(value)
+    path = write("a.json", value)
+    ran = run(f"lint {options} a.json")
+    assert (ran.status, ran.out) == (1, "")
+    assert why in ran.err
+    assert json.loads(path.read_text()) == value
+    assert [path.name for path in here.iterdir()] == ["a.json"]
+
+
+def test_a_misspelt_schema_of_v1beta1_is_not_lost(run: Make, write: Make, old_crd: Make) -> None:
+    write("a.json", old_crd({}, validation={"jsonSchema": GOOD}))
+    ran = run("lint --fix a.json")
+    assert (ran.status, ran.out) == (1, "")
+    assert 'spec.validation.jsonSchema: Forbidden: unknown field: did you mean "openAPIV3Schema"?' in ran.err
+
+
+def test_a_repeated_key_is_a_violation_and_not_lost(run: Make, write: Make, crd: Make) -> None:
+    text = f"{codec.to_yaml(crd(size={'minimum': 1})).decode()}kind: CustomResourceDefinition\n"
+    path = write("a.yaml", text)
+    ran = run("lint --fix --in-place a.yaml")
+    assert (ran.status, ran.out, path.read_text()) == (1, "", text)
+    assert '  a.yaml:24:1: the key "kind" is repeated; its last value counts\n    Keep one of them' in ran.err
+
+
+def test_with_former_crds_the_violations_are_those_of_an_update(run: Make, write: Make, crd: Make) -> None:
+    write("old/crd.json", crd(size=GOOD))
+    write("crd.json", crd(size=GOOD, scope="Cluster"))
+    assert run("lint crd.json").status == 0
+    ran = run("lint crd.json --old old")
+    assert ran.status == 1
+    assert 'spec.scope: Invalid value: "Cluster": field is immutable' in ran.out
 
 
 def test_files_without_violations_are_not_written(run: Make, write: Make, crd: Make) -> None:
@@ -283,16 +359,16 @@ def test_the_target_of_a_link_is_rewritten(run: Make, write: Make, crd: Make, he
 
 
 def test_missing_files(run: Make) -> None:
-    assert run("lint --fix --in-place none.yaml") == (1, "", "noxu: none.yaml: no such file or directory\n")
+    assert run("lint --fix --in-place none.yaml") == (2, "", "noxu: none.yaml: no such file or directory\n")
 
 
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("lint", "the following arguments are required: FILE"),
-        ("lint --in-place a.yaml", "--in-place needs --fix"),
-        ("lint --fix --in-place -", "--in-place cannot be combined with --output json or stdin"),
-        ("lint --fix --in-place --output json a", "--in-place cannot be combined with --output json or stdin"),
+        ("lint", "give a PATH: a file, a directory, or - for stdin"),
+        ("lint --in-place a.yaml", "--in-place and --diff need --fix"),
+        ("lint --fix --in-place -", "--in-place and --diff cannot be combined with --output or stdin"),
+        ("lint --fix --in-place --output json a", "--in-place and --diff cannot be combined with --output or stdin"),
     ],
 )
 def test_invalid_combinations_of_arguments(run: Make, line: str, why: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from noxu.apiserver.api import codec
+from tests.cli.conftest import unplaced
 
 Make = Callable[..., Any]
 
@@ -38,7 +39,7 @@ def test_the_sixth_example_violates_restriction_1(run: Make) -> None:
     ran = run("skeleton -", stdin=SIXTH)
     assert ran.status == 1
     assert ran.out == "additionalProperties:\n  type: integer\nproperties:\n  a:\n    type: string\n"
-    assert ran.err == f"-: the root: {RESTRICTION}\n"
+    assert ran.err == f"stdin:1:1: the root: {RESTRICTION}\n"
 
 
 def test_the_skeletons_of_every_version_of_every_crd(run: Make, write: Make, crd: Make) -> None:
@@ -60,7 +61,7 @@ def test_the_skeletons_of_every_version_of_every_crd(run: Make, write: Make, crd
         "    properties:\n      a:\n        type: string\ntype: object\n"
     )
     path = "spec.versions[1].schema.openAPIV3Schema.properties[a]"
-    assert ran.err == f"crds.json: widgets.example.com v2: {path}: {RESTRICTION}\n"
+    assert unplaced(ran.err) == f"CustomResourceDefinition widgets.example.com: {path}: {RESTRICTION}\n"
 
 
 def test_a_v1beta1_crd_has_one_schema_for_all_versions(run: Make, write: Make, old_crd: Make) -> None:
@@ -68,7 +69,11 @@ def test_a_v1beta1_crd_has_one_schema_for_all_versions(run: Make, write: Make, o
     ran = run("skeleton --output json old.json")
     assert ran.status == 1
     [skeleton] = ran.json
+    [finding] = skeleton.pop("findings")
+    assert (finding["level"], finding["rule"], finding["line"]) == ("error", "restriction-1", 1)
     assert skeleton == {
+        "file": "old.json",
+        "document": 1,
         "crd": "widgets.example.com",
         "version": "",
         "skeleton": {"properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
@@ -90,23 +95,49 @@ def test_json_output_is_a_list(run: Make, write: Make, crd: Make) -> None:
     assert ran.json[1]["skeleton"] == {"type": "array", "items": {"type": "string"}}
 
 
-REFUSED: list[tuple[str, str, str]] = [
-    ("broken", "{", "unexpected end of JSON input"),
-    ("not an object", "- a", "a schema is a JSON object"),
-    ("nothing", "", "no schema found"),
-    ("another kind", "apiVersion: v1\nkind: Pod", "no schema found"),
-    ("a schema of wrong types", "properties: 3", "json: cannot unmarshal number into Go struct field JSONSchemaProps.properties of type map[string]v1.JSONSchemaProps"),
-    ("a CRD of wrong types", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: 3", "json: cannot unmarshal number into Go struct field CustomResourceDefinition.spec of type v1.CustomResourceDefinitionSpec"),
+REFUSED: list[tuple[str, str, int, str]] = [
+    ("broken", "{", 2, "stdin:1:2: not valid JSON: unexpected end of JSON input"),
+    ("not an object", "- a", 2, "stdin:1:1: not a Kubernetes object: it has no kind"),
+    ("nothing", "", 2, "stdin: contains no object; --allow-empty allows that"),
+    ("another kind", "apiVersion: v1\nkind: Pod", 2, "-: no schema found; --allow-empty allows that"),
+    ("a schema of wrong types", "type: object\nproperties: 3", 1, "stdin:2:1: properties: must be an object, not a number"),
+    ("a CRD of wrong types", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: 3", 1, "stdin:3:1: CustomResourceDefinition: spec: must not be a number"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_input_without_a_schema(run: Make, text: str, why: str) -> None:
-    assert run("skeleton -", stdin=text) == (1, "", f"-: {why}\n")
+@pytest.mark.parametrize(("text", "status", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_input_without_a_schema(run: Make, text: str, status: int, why: str) -> None:
+    assert run("skeleton -", stdin=text) == (status, "", f"{why}\n")
+
+
+def test_empty_input_can_be_allowed(run: Make) -> None:
+    assert run("skeleton --allow-empty -", stdin="") == (0, "", "")
 
 
 def test_missing_files(run: Make) -> None:
-    assert run("skeleton none") == (1, "", "none: No such file or directory\n")
+    assert run("skeleton none") == (2, "", "none: no such file or directory\n")
+
+
+def test_unknown_fields_are_warnings_and_with_strict_errors(run: Make) -> None:
+    schema = "type: object\nmutable: true\n"
+    assert run("skeleton -", stdin=schema) == (0, "type: object\n", "stdin:2:1: warning: mutable: unknown field\n")
+    assert run("skeleton --strict -", stdin=schema) == (1, "type: object\n", "stdin:2:1: mutable: unknown field\n")
+
+
+def test_fields_that_former_schemas_kept_are_warnings(run: Make, write: Make, crd: Make) -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+    write("old/crd.json", crd(size={"type": "integer"}, one=inner, many={"type": "array", "items": inner}, any=inner))
+    fewer = {"type": "object", "properties": {"a": {"type": "string"}}}
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    write("new/crd.json", crd(one=fewer, many={"type": "array", "items": fewer}, any=anything))
+    ran = run("skeleton --old old new")
+    path = "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties"
+    assert ran.status == 0
+    assert unplaced(ran.err).splitlines() == [
+        f"warning: CustomResourceDefinition widgets.example.com: {path}{field}: the former schema keeps this field; now it "
+        "is pruned"
+        for field in ("[many].items.properties[b]", "[one].properties[b]", "[size]")
+    ]
 
 
 def test_a_schema_that_is_too_deep_is_refused(run: Make) -> None:

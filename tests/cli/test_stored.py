@@ -93,7 +93,7 @@ def test_a_directory_that_a_server_uses_is_refused(run: Make, here: Path, crd: M
             return await asyncio.to_thread(run, "validate --stored --data d")
 
     ran = asyncio.run(validate())
-    assert (ran.status, ran.out) == (1, "")
+    assert (ran.status, ran.out) == (2, "")
     assert ran.err.endswith(
         "is in use: a server is running on it; validate in it with --kubeconfig d/kubeconfig, or stop it\n"
     )
@@ -104,7 +104,7 @@ def test_a_corrupt_object_is_reported_and_the_others_are_validated(run: Make, di
         changed = """replace(CAST(value AS TEXT), '"size":0', '"size":7')"""
         file.execute(f"UPDATE log SET value = CAST({changed} AS BLOB) WHERE name = 'b'")
     ran = run("validate --stored")
-    assert ran.status == 1
+    assert ran.status == 2
     assert "corrupt at revision" in ran.err
     assert "default/b" not in ran.out
     assert "default/c" in ran.out
@@ -195,7 +195,7 @@ def test_unusable_locations(run: Make, write: Make, arguments: str, why: str) ->
     )
     write("exec", {**config, "users": [{"name": "noxu", "user": {"exec": {"command": "x"}}}]})
     ran = run(f"validate --stored {arguments}")
-    assert (ran.status, ran.out) == (1, "")
+    assert (ran.status, ran.out) == (2, "")
     assert why in ran.err
     assert ran.err.startswith("noxu: ")
     assert len(ran.err.splitlines()) == 1
@@ -203,7 +203,7 @@ def test_unusable_locations(run: Make, write: Make, arguments: str, why: str) ->
 
 def test_a_server_that_refuses_requests(run: Make, noxu: Noxu) -> None:
     ran = run(f"validate --stored --server {noxu.url}/elsewhere")
-    assert ran.status == 1
+    assert ran.status == 2
     assert "/apis/apiextensions.k8s.io/v1/customresourcedefinitions: 404" in ran.err
 
 

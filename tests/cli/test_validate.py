@@ -13,6 +13,7 @@ from noxu.apiserver.api.codec import MAX_BODY
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.values import Json, Object
+from tests.cli.conftest import unplaced
 
 Make = Callable[..., Any]
 
@@ -31,7 +32,7 @@ def test_the_outcomes_are_in_the_order_of_the_files(run: Make, write: Make, crd:
     write("more.yaml", f"# nothing\n---\n{json.dumps(widget('c', size='x', title=3))}")
     ran = run("validate -f objects.json -f crd.json -f more.yaml")
     assert (ran.status, ran.err) == (1, "")
-    assert ran.out.splitlines() == [
+    assert unplaced(ran.out).splitlines() == [
         "objects.json: Widget default/a: valid",
         "objects.json: Widget attic/b: refused",
         f"  {TOO_SMALL}",
@@ -59,10 +60,13 @@ def test_json_output_contains_the_status_with_which_a_server_answers(
     write("a.json", widget("a", size=0))
     ran = run("validate --output json -f crd.json -f a.json")
     assert ran.status == 1
-    assert ran.json["summary"] == {"objects": 2, "valid": 1, "refused": 1, "skipped": 0}
+    assert ran.json["summary"] == {"objects": 2, "valid": 1, "refused": 1, "skipped": 0, "unreadable": 0}
     assert ran.json["objects"][1] == {
-        "file": "a.json", "document": 1, "apiVersion": "example.com/v1", "kind": "Widget", "namespace": "default",
-        "name": "a", "result": "refused", "warnings": [], "status": refusal.value.status,
+        "file": "a.json", "document": 1, "line": 1, "column": 1, "apiVersion": "example.com/v1", "kind": "Widget",
+        "namespace": "default", "name": "a", "result": "refused", "warnings": [], "status": refusal.value.status,
+        "findings": [
+            {"level": "error", "rule": "invalid", "field": "spec.size", "message": TOO_SMALL.removeprefix("spec.size: "), "advice": "", "line": 1, "column": 88}
+        ],
     }  # fmt: skip
     assert ran.json["objects"][0]["status"] is None
 
@@ -73,8 +77,8 @@ OBJECTS: list[tuple[str, Json, str, list[str]]] = [
     ("with an invalid name", {"metadata": {"name": "A"}}, "refused", ["a lowercase RFC 1123 subdomain must consist of"]),
     ("with generateName", {"metadata": {"generateName": "a-"}}, "valid", []),
     ("with an invalid namespace", {"metadata": {"name": "a", "namespace": "A"}}, "refused", ['namespaces "A" not found']),
-    ("with metadata that is not an object", {"metadata": 3}, "refused", ["cannot be handled as a Widget"]),
-    ("with an unknown field", {"spec": {"size": 1, "color": 1}}, "valid", ['warning: unknown field "spec.color"']),
+    ("with metadata that is not an object", {"metadata": 3}, "refused", ["metadata: must be an object, not a number"]),
+    ("with an unknown field", {"spec": {"size": 1, "color": 1}}, "valid", ["warning: spec.color: unknown field"]),
     ("with an invalid label", {"metadata": {"name": "a", "labels": {"a": "b c"}}}, "refused", ["metadata.labels: Invalid value"]),
     ("without changes", {}, "valid", []),
     ("exported from a cluster", {"metadata": {"name": "a", "resourceVersion": "7", "uid": "u", "generation": 4}}, "valid", ["warning: metadata.resourceVersion is removed"]),
@@ -92,7 +96,7 @@ def test_an_object(
     write("crd.json", crd(size=SIZE))
     write("a.json", {**widget("a", size=1), **changes})
     ran = run("validate -f crd.json -f a.json")
-    printed = ran.out.splitlines()[1:-1]
+    printed = unplaced(ran.out).splitlines()[1:-1]
     assert printed[0].endswith(f": {result}")
     assert len(printed) == 1 + len(lines)
     assert all(text in line for text, line in zip(lines, printed[1:], strict=True))
@@ -123,7 +127,11 @@ def test_strict_turns_warnings_into_errors(run: Make, write: Make, crd: Make) ->
         '  line 6: key "size" already set in map, unknown field "spec.color"'
     )
     text = run("validate --strict -f crd.json -f a.yaml").out
-    assert '\n    line 6: key "size" already set in map, unknown' in text, "all lines of a message are indented"
+    assert text.splitlines()[1:-1] == [
+        "a.yaml: Widget default/a: refused",
+        '  a.yaml:6:3: the key "size" is repeated; its last value counts',
+        "  a.yaml:7:3: spec.color: unknown field",
+    ]
 
 
 def test_kinds_without_a_crd(run: Make, write: Make) -> None:
@@ -132,7 +140,7 @@ def test_kinds_without_a_crd(run: Make, write: Make) -> None:
     assert ran.status == 1
     assert ran.out == (
         "a.yaml: Gadget b/a: refused\n"
-        '  no matches for kind "Gadget" in version "example.com/v1": load its CRD, too\n'
+        '  a.yaml:1:1: no matches for kind "Gadget" in version "example.com/v1": load its CRD, too\n'
         "1 object: 0 valid, 1 refused, 0 skipped\n"
     )
     ran = run("validate -f a.yaml --ignore-unknown-kinds")
@@ -144,7 +152,10 @@ def test_kinds_without_a_crd(run: Make, write: Make) -> None:
 
 def test_built_in_kinds_need_no_crd(run: Make, write: Make) -> None:
     write("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 3}")
-    assert "cannot unmarshal number into Go struct field ConfigMap.data of type string" in run("validate -f a.yaml").out
+    ran = run("validate -f a.yaml --output json")
+    assert "  a.yaml:4:1: data: must be a string, not a number\n" in run("validate -f a.yaml").out
+    message = ran.json["objects"][0]["status"]["message"]
+    assert "cannot unmarshal number into Go struct field ConfigMap.data of type string" in message
 
 
 def test_namespaces_need_not_be_in_the_files(run: Make, write: Make, crd: Make, widget: Make) -> None:
@@ -158,7 +169,7 @@ def test_namespaces_need_not_be_in_the_files(run: Make, write: Make, crd: Make, 
 def test_cluster_scoped_objects_have_no_namespace(run: Make, write: Make, crd: Make, widget: Make) -> None:
     write("crd.json", crd(scope="Cluster", size=SIZE))
     write("a.json", widget("a", "attic", size=1))
-    assert "a.json: Widget a: valid\n" in run("validate -f crd.json -f a.json").out
+    assert "a.json: Widget a: valid\n" in unplaced(run("validate -f crd.json -f a.json").out)
 
 
 def test_unreadable_documents_are_refused_and_the_others_validated(
@@ -167,17 +178,17 @@ def test_unreadable_documents_are_refused_and_the_others_validated(
     write("crd.json", crd(size=SIZE))
     write("a.yaml", f"a: [\n---\nb: 1\n---\n{json.dumps(widget('a', size=1))}\n")
     ran = run("validate -f none -f a.yaml -f crd.json")
-    assert ran.status == 1
+    assert ran.status == 2
     assert ran.out.splitlines() == [
-        "none: refused",
-        "  no such file or directory",
-        "a.yaml: refused",
-        "  yaml: line 1: did not find expected node content",
-        "a.yaml, document 2: refused",
-        "  not a Kubernetes object: it has no kind",
+        "none: unreadable",
+        "  none: no such file or directory",
+        "a.yaml: unreadable",
+        "  a.yaml:2:1: not valid YAML: did not find expected node content",
+        "a.yaml, document 2: unreadable",
+        "  a.yaml:3:1: not a Kubernetes object: it has no kind",
         "a.yaml, document 3: Widget default/a: valid",
         "crd.json: CustomResourceDefinition widgets.example.com: valid",
-        "5 objects: 2 valid, 3 refused, 0 skipped",
+        "2 objects: 2 valid, 0 refused, 0 skipped, 3 unreadable",
     ]
 
 
@@ -185,7 +196,133 @@ def test_an_object_that_is_too_large_for_a_request(run: Make, write: Make, crd: 
     write("crd.json", crd(text={"type": "string"}))
     write("a.json", widget("a", text="x" * MAX_BODY))
     ran = run("validate -f crd.json -f a.json")
-    assert f"  Request entity too large: limit is {MAX_BODY}\n" in ran.out
+    assert f": Request entity too large: limit is {MAX_BODY}\n" in ran.out
+
+
+# -- places and formats
+
+
+PLACES = """
+    # A comment.
+    apiVersion: example.com/v1
+    kind: Widget
+    metadata:
+      name: a
+    spec:
+      size: 0
+    --- # another
+    apiVersion: v1
+    kind: List
+    items:
+    - apiVersion: example.com/v1
+      kind: Widget
+      metadata: {name: b, labels: {"a b": c}}
+      spec:
+        size: 1
+        sizes:
+        - 1
+        - x
+        color: red
+"""
+
+
+def test_every_finding_has_a_line_and_a_column(run: Make, write: Make, crd: Make) -> None:
+    write("crd.json", crd(size=SIZE, sizes={"type": "array", "items": {"type": "integer"}}))
+    write("a.yaml", PLACES)
+    ran = run("validate crd.json a.yaml")
+    assert [":".join(line.split(":")[:4]) for line in ran.out.splitlines() if line.startswith("  ")] == [
+        "  a.yaml:7:3: spec.size",
+        "  a.yaml:14:23: metadata.labels",
+        "  a.yaml:19:7: spec.sizes[1]",
+        "  a.yaml:20:5: warning",
+    ]
+
+
+def test_paths_are_arguments_or_options(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd(size=SIZE))
+    write("a.json", widget("a", size=1))
+    for line in ("crd.json a.json", "-f crd.json a.json", "crd.json -f a.json", "-f a.json -f crd.json"):
+        ran = run(f"validate {line}")
+        assert (ran.status, ran.out.splitlines()[-1]) == (0, "2 objects: 2 valid, 0 refused, 0 skipped")
+
+
+# -- former objects
+
+
+def test_former_objects_are_updated_and_keep_errors_in_what_does_not_change(
+    run: Make, write: Make, crd: Make, widget: Make
+) -> None:
+    write("crd.json", crd(size=SIZE, color={"type": "string"}))
+    write("old/objects.json", {"kind": "List", "items": [widget("a", size=0), widget("b", size=2)]})
+    write("new/objects.json", {"kind": "List", "items": [widget("a", size=0, color="red"), widget("b", size=0), widget("c", size=0)]})  # fmt: skip
+    assert results(run("validate crd.json new --output json")) == ["valid", "refused", "refused", "refused"]
+    ran = run("validate crd.json new --old old --output json")
+    assert results(ran) == ["valid", "valid", "refused", "refused"], "only what was invalid before is ignored"
+
+
+def test_former_crds_are_updated(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    rules = [{"rule": "self.size >= oldSelf.size", "message": "it never shrinks"}]
+    spec = {"type": "object", "properties": {"size": SIZE}, "x-kubernetes-validations": rules}
+    write("old/1.json", crd(size={"type": "integer"}))
+    write("old/2.json", widget("a", size=0))
+    write("old/3.yaml", "a: [")
+    write("old/4.json", {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}})
+    write("new/1.json", crd({"type": "object", "properties": {"spec": spec}}))
+    write("new/2.json", widget("a", size=-1))
+    ran = run("validate new --old old")
+    assert unplaced(ran.out).splitlines()[1:-1] == [
+        "new/2.json: Widget default/a: refused",
+        "  spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 1",
+        "  spec: Invalid value: it never shrinks",
+    ]
+    write("cluster.json", crd(size=SIZE, scope="Cluster"))
+    assert "spec.scope: Invalid value" in run("validate cluster.json --old old").out
+
+
+def test_former_built_in_objects_are_updated(run: Make, write: Make) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "type": "Opaque"}
+    write("old.json", secret)
+    write("new.json", {**secret, "type": "other"})
+    ran = run("validate new.json --old old.json")
+    assert 'type: Invalid value: "other": field is immutable' in ran.out
+
+
+# -- independent files
+
+
+def test_independent_files_do_not_update_each_other(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    rules = [{"rule": "self.size >= oldSelf.size"}]
+    spec = {"type": "object", "properties": {"size": SIZE}, "x-kubernetes-validations": rules}
+    write("crd.json", crd({"type": "object", "properties": {"spec": spec}}))
+    write("staging/a.json", widget("a", size=3))
+    write("production/a.json", {"kind": "List", "items": [widget("a", size=2), widget("a", size=1)]})
+    paths = "crd.json staging production --output json"
+    assert results(run(f"validate {paths}")) == ["valid", "valid", "refused", "refused"]
+    assert results(run(f"validate --independent {paths}")) == ["valid", "valid", "valid", "refused"]
+
+
+def test_independent_files_may_have_their_own_crds(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    for name, minimum in (("a", 1), ("b", 7)):
+        text = "\n---\n".join(map(json.dumps, (crd(size={"type": "integer", "minimum": minimum}), widget("x", size=3))))
+        write(f"{name}.yaml", text)
+    assert results(run("validate --independent a.yaml b.yaml --output json")) == ["valid", "valid", "valid", "refused"]
+
+
+# -- kinds
+
+
+def test_kinds_are_skipped_and_rejected(run: Make, write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd(size=SIZE))
+    write("a.json", widget("a", size=0))
+    write("pod.json", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
+    ran = run("validate crd.json a.json pod.json --skip Gadget,example.com/v1/Widget --reject v1/Pod")
+    assert ran.status == 1
+    assert ran.out.splitlines()[1:] == [
+        "a.json: Widget a: skipped",
+        "pod.json: Pod p: refused",
+        "  pod.json:1:22: kind: the kind Pod is rejected, as --reject says",
+        "3 objects: 1 valid, 1 refused, 1 skipped",
+    ]
 
 
 # -- objects that occur twice
@@ -199,7 +336,7 @@ def test_an_object_that_occurs_twice_is_an_update(run: Make, write: Make, crd: M
     write("a.json", {"kind": "List", "items": sizes})
     ran = run("validate -f crd.json -f a.json")
     assert ran.status == 1
-    assert ran.out.splitlines()[1:] == [
+    assert unplaced(ran.out).splitlines()[1:] == [
         "a.json: Widget default/a: valid",
         "a.json: Widget default/a: valid",
         "a.json: Widget default/b: valid",
@@ -216,7 +353,7 @@ def test_cel_rules_are_evaluated(run: Make, write: Make, crd: Make, widget: Make
     write("a.json", {"kind": "List", "items": [widget("a", size=2), widget("b", size=3)]})
     ran = run("validate -f crd.json -f a.json")
     assert ran.status == 1
-    assert ran.out.splitlines()[1:-1] == [
+    assert unplaced(ran.out).splitlines()[1:-1] == [
         "a.json: Widget default/a: valid",
         "a.json: Widget default/b: refused",
         "  spec: Invalid value: odd, and small",
@@ -227,7 +364,7 @@ def test_immutable_fields_cannot_be_changed(run: Make, write: Make) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "type": "Opaque"}
     write("a.json", {"kind": "List", "items": [secret, {**secret, "type": "other"}]})
     ran = run("validate -f a.json")
-    assert '  type: Invalid value: "other": field is immutable' in ran.out
+    assert '  type: Invalid value: "other": field is immutable' in unplaced(ran.out)
 
 
 def test_crds_that_occur_twice_are_updates_of_crds(run: Make, write: Make, crd: Make, widget: Make) -> None:
@@ -237,11 +374,11 @@ def test_crds_that_occur_twice_are_updates_of_crds(run: Make, write: Make, crd: 
     write("d/3.json", crd(size={"type": "integer"}))
     write("d/4.json", cluster)
     ran = run("validate -f d")
-    assert [line for line in ran.out.splitlines() if "refused" in line] == [
+    assert [line for line in unplaced(ran.out).splitlines() if "refused" in line] == [
         "d/4.json: CustomResourceDefinition widgets.example.com: refused",
         "4 objects: 3 valid, 1 refused, 0 skipped",
     ]
-    assert '  spec.scope: Invalid value: "Cluster": field is immutable' in ran.out
+    assert '  spec.scope: Invalid value: "Cluster": field is immutable' in unplaced(ran.out)
 
 
 # -- CRDs
@@ -252,8 +389,11 @@ def test_the_objects_of_a_refused_crd_are_refused(run: Make, write: Make, crd: M
     write("a.json", widget("a", size=1))
     ran = run("validate -f crd.json -f a.json")
     assert ran.status == 1
-    assert "CustomResourceDefinition widgets.example.com: refused\n  spec.validation.openAPIV3Schema" in ran.out
-    assert '  no matches for kind "Widget" in version "example.com/v1": load its CRD, too\n' in ran.out
+    assert (
+        "CustomResourceDefinition widgets.example.com: refused\n  spec.versions[0].schema.openAPIV3Schema"
+        in unplaced(ran.out)
+    )
+    assert '  no matches for kind "Widget" in version "example.com/v1": load its CRD, too\n' in unplaced(ran.out)
 
 
 def test_a_crd_with_conflicting_names_is_accepted_and_not_served(run: Make, write: Make, crd: Make) -> None:
@@ -274,14 +414,14 @@ def test_deprecated_versions_cause_warnings(run: Make, write: Make, crd: Make, w
     deprecated["spec"]["versions"][0] |= {"deprecated": True, "deprecationWarning": "use gears"}
     write("crd.json", deprecated)
     write("a.json", widget("a", size=0))
-    assert f"  {TOO_SMALL}\n  warning: use gears\n" in run("validate -f crd.json -f a.json").out
+    assert f"  {TOO_SMALL}\n  warning: use gears\n" in unplaced(run("validate -f crd.json -f a.json").out)
 
 
 def test_a_crd_of_v1beta1_is_read_as_v1(run: Make, write: Make, old_crd: Make, widget: Make) -> None:
     write("crd.json", old_crd({"properties": {"spec": {"type": "object", "properties": {"size": SIZE}}}}))
     write("a.json", widget("a", size=0))
     ran = run("validate -f crd.json -f a.json")
-    assert ran.out.splitlines()[:4] == [
+    assert unplaced(ran.out).splitlines()[:4] == [
         "crd.json: CustomResourceDefinition widgets.example.com: valid",
         "  warning: apiVersion: apiextensions.k8s.io/v1beta1 became apiextensions.k8s.io/v1",
         "  warning: spec.versions[0].schema.openAPIV3Schema: type: object added",
@@ -296,7 +436,7 @@ def test_a_crd_of_v1beta1_without_a_structural_form_is_refused(run: Make, write:
     )
     ran = run("validate -f crd.json")
     assert ran.status == 1
-    lines = ran.out.splitlines()
+    lines = unplaced(ran.out).splitlines()
     assert lines[:2] == [
         "crd.json: CustomResourceDefinition widgets.example.com: refused",
         "  this v1beta1 CRD has no structural v1 form, which servers require:",
@@ -309,7 +449,7 @@ def test_a_crd_of_v1beta1_without_a_structural_form_is_refused(run: Make, write:
 
 
 ARGUMENTS: list[tuple[str, str]] = [
-    ("validate", "nothing to validate: give -f or --stored"),
+    ("validate", "give a PATH: a file, a directory, or - for stdin"),
     (
         "validate -f a --data b",
         "--data, --server, --kubeconfig, --context and --insecure-skip-tls-verify need --stored",
@@ -323,7 +463,11 @@ ARGUMENTS: list[tuple[str, str]] = [
         "--data, --server, --kubeconfig, --context and --insecure-skip-tls-verify need --stored",
     ),
     ("validate --stored --data a --server b", "argument --server: not allowed with argument --data"),
-    ("validate a", "unrecognized arguments: a"),
+    (
+        "validate a --skip a/b/c/D",
+        "argument --skip: must be KIND, VERSION/KIND or GROUP/VERSION/KIND, such as apps/v1/Deployment",
+    ),
+    ("validate --stored --output junit", "--stored has no output format junit"),
 ]
 
 
@@ -350,5 +494,5 @@ def test_conversion_webhooks_are_not_called(run: Make, write: Make, crd: Make, w
     write("good.json", {**widget("good", size=1), "apiVersion": "example.com/v2"})
     write("bad.json", {**widget("bad", size="large"), "apiVersion": "example.com/v2"})
     ran = run("validate -f crd.json -f good.json -f bad.json")
-    assert ran.out.splitlines()[-1] == "3 objects: 2 valid, 1 refused, 0 skipped"
-    assert "conversion webhook" not in ran.out
+    assert unplaced(ran.out).splitlines()[-1] == "3 objects: 2 valid, 1 refused, 0 skipped"
+    assert "conversion webhook" not in unplaced(ran.out)

@@ -43,18 +43,48 @@ def test_violations_are_those_of_the_server(build: Build) -> None:
     ]
 
 
-def test_unknown_fields_are_violations(build: Build) -> None:
+def test_unknown_fields_are_violations_and_nothing_is_fixed(build: Build) -> None:
     crd = build(of(a={"type": "string", "mutable": True}), foo=1)
-    assert lint(crd) == [
-        "spec.versions[0].schema.openAPIV3Schema.properties.a.mutable: Forbidden: unknown field",
+    violations = [
         "spec.foo: Forbidden: unknown field",
+        "spec.versions[0].schema.openAPIV3Schema.properties[a].mutable: Forbidden: unknown field",
     ]
+    assert lint(crd) == violations
     fixed = fix(crd)
+    assert (fixed.crd, [str(violation) for violation in fixed.violations]) == (None, violations)
+
+
+def test_unknown_fields_are_dropped_as_servers_do_if_that_is_wanted(build: Build) -> None:
+    fixed = fix(build(of(a={"type": "string", "mutable": True}), foo=1), drop_unknown=True)
     assert [str(note) for note in fixed.notes] == [
-        "spec.versions[0].schema.openAPIV3Schema.properties.a.mutable: unknown field dropped",
         "spec.foo: unknown field dropped",
+        "spec.versions[0].schema.openAPIV3Schema.properties[a].mutable: unknown field dropped",
     ]
     assert lint(fixed.crd) == []
+
+
+def test_a_misspelt_schema_is_not_replaced_by_one_that_allows_everything(build: Build) -> None:
+    crd = build(of())
+    crd["spec"]["versions"][0]["schema"] = {"openApiV3Schema": of(a={"type": "string"})}
+    error = 'spec.versions[0].schema.openApiV3Schema: Forbidden: unknown field: did you mean "openAPIV3Schema"?'
+    assert error in lint(crd)
+    assert fix(crd).crd is None
+
+
+def test_with_a_former_crd_the_errors_are_those_of_an_update(build: Build) -> None:
+    before, now = (
+        build(of(), preserveUnknownFields=True),
+        build(of(a={}), preserveUnknownFields=True, scope="Namespaced"),
+    )
+    assert [error.split(":")[0] for error in lint(now)] == [
+        f"{ROOT}.properties[a].type",
+        "spec.preserveUnknownFields",
+    ]
+    old: Object = {**before, "spec": {**before["spec"], "versions": [{**before["spec"]["versions"][0], "schema": {"openAPIV3Schema": of(b={})}}]}}  # fmt: skip
+    assert [str(error) for error in lint_crd(now, old=old)] == [
+        'spec.scope: Invalid value: "Namespaced": field is immutable'
+    ]
+    assert lint_crd(now, old={"kind": "Pod"}) == lint_crd(now), "what is no CRD counts as none"
 
 
 NOT_CRDS: list[tuple[str, Json, list[str]]] = [

@@ -1,0 +1,68 @@
+"""The arguments that the commands without a server have in common: validate, explain-write, lint and skeleton."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from noxu.apiserver.arguments import values
+
+OUTPUTS: Final = ("text", "json", "junit", "sarif", "github")
+
+
+def add(command: argparse.ArgumentParser, what: str) -> None:
+    """`what` is in the files."""
+    command.add_argument(
+        "paths", nargs="*", type=Path, metavar="PATH", help=f"{what}: YAML or JSON files, directories, - for stdin"
+    )
+    command.add_argument(
+        "-f",
+        dest="named",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="the same; can be repeated",
+    )
+    command.add_argument(
+        "--old",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="the former objects, which those in the files update; can be repeated",
+    )
+    command.add_argument(
+        "--independent", action="store_true", help="objects of the same name in different files are no updates"
+    )
+    for option, what_happens in (
+        ("--skip", "skip objects of these kinds"),
+        ("--reject", "refuse objects of these kinds"),
+    ):
+        command.add_argument(
+            option,
+            action="append",
+            default=[],
+            type=values.kinds,
+            metavar="KIND,...",
+            help=f"{what_happens}: Pod, or apps/v1/Deployment; can be repeated",
+        )
+    command.add_argument("--allow-empty", action="store_true", help="a path without objects is not an error")
+    command.add_argument(
+        "--strict", action="store_true", help="unknown and duplicate fields, and what lint warns about, are errors"
+    )
+    command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
+
+
+def complete(options: argparse.Namespace) -> None:
+    """Set `options.files` to all paths, and `options.skip` and `options.reject` to all kinds."""
+    options.files = [*options.paths, *options.named]
+    options.skip = frozenset(kind for kinds in options.skip for kind in kinds)
+    options.reject = frozenset(kind for kinds in options.reject for kind in kinds)
+
+
+def require_files(options: argparse.Namespace) -> None:
+    """Raises ValueError if there is no path."""
+    if not options.files:
+        raise ValueError("give a PATH: a file, a directory, or - for stdin")

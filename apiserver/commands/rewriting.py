@@ -1,0 +1,158 @@
+"""`noxu lint --fix --in-place`: rewrite CRDs in files, so that nothing is lost.
+
+The difference is printed before a file is written, and the former content is kept in a file beside it. Other documents in
+a file do not change by a byte, nor do CRDs without violations. A CRD that is rewritten loses its comments, except for those
+at its top; the kept file has them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from noxu.apiserver.api import codec
+from noxu.apiserver.commands import findings, inputs, reports
+from noxu.apiserver.commands.findings import Checked
+from noxu.apiserver.files import write_whole
+from noxu.apiserver.manifests import (
+    Document,
+    LoadError,
+    Part,
+    documents_of,
+    files,
+    is_crd,
+    is_list,
+    looks_like_json,
+    no_manifest,
+    split,
+)
+from noxu.apiserver.values import Json, copy
+
+if TYPE_CHECKING:
+    from noxu.apiserver.commands.lint import Linted
+
+Lint = Callable[[Document], "Linted"]
+BACKUP: Final = ".bak"
+
+
+def rewrite(options: argparse.Namespace, lint: Lint) -> int:
+    """Show the difference that fixing makes to all files and, with `--in-place`, rewrite them. Returns the exit status."""
+    status = 0
+    for path in options.files:
+        try:
+            found = files(path)
+        except LoadError as error:
+            print(f"noxu: {error}", file=sys.stderr)
+            status = findings.UNREADABLE
+            continue
+        if not found and not options.allow_empty:
+            print(f"{path}: {inputs.EMPTY}", file=sys.stderr)
+            status = findings.UNREADABLE
+        for file in found:
+            try:
+                status = max(status, _rewrite_file(options, file, lint, named=file == path))
+            except OSError as error:
+                print(f"noxu: {error.filename or file}: {error.strerror or error}", file=sys.stderr)
+                status = findings.UNREADABLE
+    return status
+
+
+def _rewrite_file(options: argparse.Namespace, path: Path, lint: Lint, *, named: bool) -> int:
+    """Fix a file; if only its directory is `named`, not one that is no manifest. Returns the exit status. Raises OSError."""
+    body = path.read_bytes()
+    parts = split(body)
+    if not named and no_manifest(parts):
+        return 0
+    checked: list[Checked] = []
+    for n, documents in documents_of(parts, str(path)):
+        if (fixed := _fix(options, documents, parts[n], lint, checked)) is not None:
+            parts[n] = Part(_replacement(parts[n].text, fixed, json=looks_like_json(body) and len(parts) == 1))
+    rewritten = b"".join(part.text for part in parts)
+    if rewritten != body:
+        print("".join(_difference(path, body, rewritten)), end="", flush=True)
+        if options.in_place:
+            target = path.resolve()
+            kept = _keep(target, body)
+            write_whole(target, rewritten, target.stat().st_mode & 0o7777)
+            print(f"{path}: rewritten; the former content is in {path.with_name(kept.name)}", file=sys.stderr)
+    return findings.exit_status(checked)
+
+
+def _fix(
+    options: argparse.Namespace, documents: list[Document], part: Part, lint: Lint, checked: list[Checked]
+) -> Json:
+    """The fixed value of a part of a file, None if it does not change."""
+    from noxu.apiserver.commands.lint import print_fixed
+
+    replaced: dict[int, Json] = {}
+    for document in documents:
+        certain = inputs.decided(options, document)
+        if certain is not None:
+            checked.append(certain)
+            reports.print_findings([certain])
+        elif is_crd(document.value):
+            linted = lint(document)
+            checked.append(linted.checked(fix=True))
+            print_fixed(linted, checked[-1])
+            if linted.written is not None and linted.fixed.notes:
+                replaced[id(document.value)] = linted.written
+    return _replace_in(part.decoded.value, replaced) if part.decoded is not None and replaced else None
+
+
+def _replace_in(value: Json, replaced: dict[int, Json]) -> Json:
+    """The value with CRDs replaced: it is one, or a List of Lists of them."""
+    top: list[Json] = [value]
+    todo: list[tuple[list[Json], int]] = [(top, 0)]
+    while todo:
+        holder, n = todo.pop()
+        value = holder[n]
+        if id(value) in replaced:
+            holder[n] = replaced[id(value)]
+        elif is_list(value):
+            holder[n] = {**value, "items": list(value["items"])}
+            todo += [(holder[n]["items"], at) for at in range(len(value["items"]))]
+    result: Json = copy(top[0])
+    return result
+
+
+def _replacement(text: bytes, value: Json, *, json: bool) -> bytes:
+    """The text of a document that replaces `text`: with the same comments at its top, and the same end.
+
+    >>> _replacement(b"# a CRD\\n\\nkind: x", {"kind": "y"}, json=False)
+    b'# a CRD\\n\\nkind: y'
+    """
+    if json:
+        return codec.pretty(value, sort_keys=False).rstrip(b"\n") + b"\n"
+    head = _HEAD.match(text)
+    end = b"\n" if text.endswith(b"\n") else b""
+    return (head[0] if head else b"") + codec.to_yaml(value).rstrip(b"\n") + end
+
+
+_HEAD: Final = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")  # empty lines and comments
+
+
+def _difference(path: Path, before: bytes, after: bytes) -> Iterator[str]:
+    """A unified diff, as `patch` reads it."""
+    old, new = (body.decode("utf-8", "replace").splitlines(keepends=True) for body in (before, after))
+    for line in difflib.unified_diff(old, new, f"a/{path.as_posix()}", f"b/{path.as_posix()}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _keep(path: Path, body: bytes) -> Path:
+    """Write the content of a file to a new file beside it. Raises OSError."""
+    n = 0
+    while True:
+        kept = path.with_name(f"{path.name}{BACKUP}{n or ''}")
+        try:
+            with kept.open("xb") as file:
+                file.write(body)
+        except FileExistsError:
+            n += 1
+        else:
+            kept.chmod(path.stat().st_mode & 0o7777)
+            return kept
