@@ -5,7 +5,7 @@
     with Noxu() as noxu:
         noxu.apply("crds/")
 
-What this module names is the public API; everything below `noxu.apiserver` and `noxu.storage` is private and may change.
+What this module names is the public API (docs/api.md); everything below `noxu.apiserver` and `noxu.storage` is private and may change.
 A name is imported when it is first used: `import noxu` alone costs nothing.
 """
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.testing.calls import WaitTimeout as WaitTimeout
     from noxu.apiserver.testing.client import ApiWarning as ApiWarning
     from noxu.apiserver.testing.client import UnknownFieldWarning as UnknownFieldWarning
+    from noxu.apiserver.testing.factory import MakeNoxu as MakeNoxu
     from noxu.apiserver.testing.functions import Denied as Denied
     from noxu.apiserver.testing.handle import Noxu as Noxu
     from noxu.apiserver.testing.users import TestUser as TestUser
@@ -33,6 +34,7 @@ _HOMES = {
     "ApiWarning": "noxu.apiserver.testing.client",
     "Denied": "noxu.apiserver.testing.functions",
     "LoadError": "noxu.apiserver.manifests",
+    "MakeNoxu": "noxu.apiserver.testing.factory",
     "Noxu": "noxu.apiserver.testing.handle",
     "RecordedRequest": "noxu.apiserver.http.recent_requests",
     "StartError": "noxu.apiserver.server",
@@ -48,6 +50,7 @@ __all__ = [
     "ApiWarning",
     "Denied",
     "LoadError",
+    "MakeNoxu",
     "Noxu",
     "RecordedRequest",
     "StartError",

@@ -31,8 +31,7 @@ class ApiError(Exception):
 
     `code` is the HTTP code, `reason` a word such as NotFound, `message` a sentence, `causes` the errors of an invalid object,
     `status` the whole metav1.Status. If a function in the place of a webhook has raised an exception, that is `__cause__`.
-    Where upstream answers in plain text, `text` is the body
-    instead. `retry_after` (seconds) becomes a Retry-After header.
+    Where upstream answers in plain text, `text` is the body instead. `retry_after` (seconds) becomes a Retry-After header.
     """
 
     def __init__(

@@ -119,7 +119,9 @@ class Noxu(Verbs):
         return f"<Noxu {self.url}>" if self._runner.is_running else "<Noxu, which does not run>"
 
     def start(self) -> Self:
-        """Return when the server is ready. Raises StartError."""
+        """Return when the server is ready; at once if it runs. Raises StartError."""
+        if self._runner.is_running:
+            return self
         self._runner.start()
         try:
             access = self._server.access()

@@ -55,12 +55,20 @@ def test_the_fixture(noxu):
 
 def test_errors(noxu):
     with pytest.raises(ApiError, match="is invalid"):
-        noxu.apply({**CONFIG_MAP, "data": {"a/b": "c"}})
+        noxu.create({**CONFIG_MAP, "data": {"a/b": "c"}})
 
 
-def test_a_server_without_the_fixture(tmp_path):
-    with Noxu(tmp_path, [CONFIG_MAP]) as server:
+def test_the_verbs(noxu_module, make_noxu):
+    created = noxu_module.create(CONFIG_MAP)
+    assert noxu_module.wait(created, "self.data.k == 'v'") == noxu_module.get("configmaps", "a")
+    with make_noxu(manifests=[CONFIG_MAP]).watch("configmaps", "a") as events:
+        assert next(events).type == "ADDED"
+
+
+def test_a_server_without_the_fixture():
+    with Noxu(manifests=[CONFIG_MAP]) as server:
         assert server.url.startswith("http://127.0.0.1:")
+        assert server.kubeconfig.exists()
 """,
 }
 

@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry import explain
 from noxu.apiserver.registry import trace as traces
-from noxu.apiserver.registry.draft import Draft, Options
+from noxu.apiserver.registry.draft import Action, Body, Draft, Options, Outcome, WriteRequest
 from noxu.apiserver.registry.trace import Note, Step, Trace
 from noxu.apiserver.values import Object
 from tests.registry.world import Hooks, World, error_of, version, widget, widgets, world_of
@@ -103,6 +104,37 @@ async def test_the_notes_of_a_refusal(spec: Object, path: str, rule: str, values
         assert trace[-1].stage == "validate"
         assert (note.path, note.rule) == (path, rule)
         assert values.items() <= note.values.items()
+
+
+async def test_what_is_known_about_a_refusal_without_a_trace() -> None:
+    async with world_of(defined=widgets(version(schema=SCHEMA))) as world:
+        outcome = Outcome()
+        request = WriteRequest(
+            Action.CREATE,
+            world.catalog.current.by_path["example.com", "v1", "widgets"],
+            "default",
+            body=Body(widget(low=5, high=3, noet=1, anything={"a": 1})),
+        )
+        assert await error_of(world.writer.write(request, outcome))
+        pruned, ruled = explain.refusal(request.resource, outcome)
+        assert pruned == Note("spec.noet", "unknown field: pruned", "did you mean spec.note?")
+        assert (ruled.path, ruled.rule) == ("spec", "self.low <= self.high")
+        assert ruled.values == {"self.low": "5", "self.high": "3"}
+        assert next(explain.refusal(None, outcome)) == Note("spec.noet", "unknown field: pruned")  # a built-in kind
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("spec.hihg", "did you mean spec.high?"),
+        ("spec.image.pulPolicy", "did you mean spec.image.pullPolicy?"),
+        ("spec.zzz[0].a", "no field of that name is described below spec.zzz[0]"),
+    ],
+)
+def test_advice_about_a_path(path: str, advice: str) -> None:
+    schema = widgets(version(schema=SCHEMA)).storage.schema
+    assert schema is not None
+    assert explain.meant(schema, path) == advice
 
 
 async def test_errors_that_ratcheting_ignores_are_noted() -> None:

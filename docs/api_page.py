@@ -1,0 +1,188 @@
+"""Writes docs/api.md, the page about the public names of `noxu`, from their docstrings.
+
+    python -m docs.api_page
+
+A name that `noxu.__all__` has and no section below is an error: every public name is documented.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, get_overloads
+
+import noxu
+from noxu.apiserver.testing import plugin
+from noxu.apiserver.testing.verbs import Verbs
+
+PAGE: Final = Path(__file__).with_name("api.md")
+SECTIONS: Final = {
+    "The handle": ("Noxu",),
+    "Users": ("TestUser",),
+    "Watches and requests": ("Watch", "WatchEvent", "RecordedRequest"),
+    "Errors": ("ApiError", "Denied", "LoadError", "StartError", "WaitTimeout"),
+    "Warnings": ("ApiWarning", "UnknownFieldWarning"),
+    "The factory": ("MakeNoxu",),
+}
+_HEAD: Final = """# The Python API
+
+What `noxu` names is public: `from noxu import Noxu, ApiError`. Everything below `noxu.apiserver` and `noxu.storage` is
+private and may change. `python -m docs.api_page` writes this page from the docstrings. [testing.md](testing.md) is the
+introduction.
+
+Methods whose result is marked with *awaited* block where no event loop runs in the thread, and are awaited in a coroutine:
+`noxu.get("widgets", "a")`, `await noxu.get("widgets", "a")`.
+"""
+_RESULTS: Final = {
+    "AwaitableObjects": "list[dict]",
+    "AwaitableObject": "dict",
+    "AwaitableRequests": "list[RecordedRequest]",
+    "AwaitableNoxu": "Noxu",
+}
+_MADE_BY: Final = {
+    "__init__": {"Noxu": "Noxu", "Denied": "Denied", "ApiError": "ApiError"},
+    "__call__": {"MakeNoxu": "make_noxu"},
+}
+"""What a test makes itself: the method that describes its arguments, and the name that is called."""
+_TYPES: Final = {
+    "Object": "`dict[str, Any]`: an object, as JSON",
+    "Source": "an `Object`, the path of a file or a directory (`str` or `Path`), or a text with manifests, which has several lines",
+    "Patch": "`Object`, a merge patch or a configuration, or `list[Object]`, a JSON patch",
+    "PatchType": '`"merge"`, `"json"`, `"strategic"`, `"apply"`',
+    "Condition": "a `str`, or a function of an `Object`, which may be async in a coroutine",
+    "Profile": '`"local"`, `"envtest"`, `"cluster"`',
+    "Users": "names, or a dict of names and their groups",
+}
+_WIDTH: Final = 110
+
+
+def page() -> str:
+    """The text of the page. Raises ValueError for a public name that is in no section."""
+    missing = set(noxu.__all__) - {name for names in SECTIONS.values() for name in names}
+    if missing:
+        raise ValueError(f"in no section: {', '.join(sorted(missing))}")
+    lines = [_HEAD]
+    for title, names in SECTIONS.items():
+        lines.append(f"## {title}\n")
+        for name in names:
+            lines += _of_class(name, getattr(noxu, name))
+    lines += [*_types(), *_fixtures(), *_options()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def _of_class(name: str, class_: type) -> Iterator[str]:
+    yield f"### {name}\n"
+    yield f"{_doc(class_)}\n"
+    for method, shown in _MADE_BY.items():
+        if method in vars(class_) and name in shown:
+            yield _code([_signature(shown[name], vars(class_)[method])])
+            yield f"{_doc(vars(class_)[method])}\n" if vars(class_)[method].__doc__ else ""
+    fields = {field: type_ for field, type_ in inspect.get_annotations(class_).items() if not field.startswith("_")}
+    if fields:
+        rows = (f"| `{field}` | {_cell(_annotation(type_))} |" for field, type_ in fields.items())
+        yield "\n".join(["| | |", "|---|---|", *rows]) + "\n"
+    for method, function in _methods(class_):
+        shown_as = [_signature(method, each) for each in get_overloads(function) or [function]]
+        awaited = any(result in str(function.__annotations__.get("return")) for result in _RESULTS)
+        yield f"#### {name}.{method}{' *awaited*' if awaited else ''}\n"
+        yield _code(shown_as)
+        yield f"{_doc(function)}\n"
+    for field, getter in vars(class_).items():
+        if isinstance(getter, property) and not field.startswith("_") and getter.__doc__:
+            yield f"`{name}.{field}`: {_doc(getter)}\n"
+
+
+def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The public methods. Those that a user shares with the handle are shown with the handle."""
+    for each in (Verbs, class_) if class_ is noxu.Noxu else (class_,):
+        for name, function in vars(each).items():
+            if inspect.isfunction(function) and not name.startswith("_") and "In the loop of the" not in _doc(function):
+                yield name, function
+
+
+def _signature(name: str, function: Callable[..., Any]) -> str:
+    """`get(what: str, name: str, /, *, namespace: str | None = None) -> dict`, in several lines if it is long."""
+    signature = inspect.signature(function)
+    parts: list[str] = []
+    previous: Any = None
+    for parameter in list(signature.parameters.values())[1:]:
+        kind = parameter.kind
+        if previous is parameter.POSITIONAL_ONLY and kind is not parameter.POSITIONAL_ONLY:
+            parts.append("/")
+        if kind is parameter.KEYWORD_ONLY and previous not in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL):
+            parts.append("*")
+        parts.append(_parameter(parameter))
+        previous = kind
+    if previous is inspect.Parameter.POSITIONAL_ONLY:
+        parts.append("/")
+    result = "" if name[0].isupper() else _result(signature.return_annotation)
+    line = f"{name}({', '.join(parts)}){result}"
+    if len(line) <= _WIDTH:
+        return line
+    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f"){result}"])
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+    text = f"{star}{parameter.name}: {_annotation(parameter.annotation)}"
+    if parameter.default is parameter.empty:
+        return text
+    known = isinstance(parameter.default, (bool, int, float, str, tuple, type(None)))
+    shown = repr(parameter.default).replace("'", '"') if known and not hasattr(parameter.default, "_fields") else "…"
+    return f"{text} = {shown}"
+
+
+def _annotation(annotation: Any) -> str:
+    """The text of an annotation; a NamedTuple has references."""
+    return str(getattr(annotation, "__forward_arg__", annotation))
+
+
+def _cell(text: str) -> str:
+    return "`" + text.replace("|", "\\|") + "`"
+
+
+def _result(annotation: object) -> str:
+    if annotation in (inspect.Signature.empty, "None"):
+        return ""
+    text = str(annotation)
+    for name, shown in _RESULTS.items():
+        text = re.sub(rf"\b{name}\b", shown, text)
+    return f" -> {text}"
+
+
+def _code(lines: list[str]) -> str:
+    return "\n".join(["```", *lines, "```", ""])
+
+
+def _doc(documented: object) -> str:
+    return inspect.getdoc(documented) or ""
+
+
+def _types() -> Iterator[str]:
+    yield "## Types in signatures\n"
+    yield "| | |\n|---|---|"
+    yield from (f"| `{name}` | {text} |" for name, text in _TYPES.items())
+    yield ""
+
+
+def _fixtures() -> Iterator[str]:
+    yield "## Fixtures of pytest\n"
+    yield "| | |\n|---|---|"
+    for name in ("noxu", "noxu_class", "noxu_module", "noxu_session", "make_noxu"):
+        text = " ".join(_doc(getattr(plugin, name)).split())
+        yield f"| `{name}` | {text} |"
+    yield "\n`@pytest.mark.noxu(*manifests, **arguments)`: what the servers of a test load, and further arguments of `Noxu`.\n"
+
+
+def _options() -> Iterator[str]:
+    yield "## Options of pytest\n"
+    yield "| in the configuration | on the command line | |\n|---|---|---|"
+    for option in plugin.OPTIONS:
+        flag = f"--noxu-{option.name.replace('_', '-')}"
+        yield f"| `noxu_{option.name}` | `{flag}` | {option.help} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

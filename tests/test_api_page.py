@@ -1,0 +1,36 @@
+"""docs/api.md is the page that the docstrings of the public names make."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import noxu
+from docs.api_page import PAGE, SECTIONS, page
+
+
+def test_the_page_is_that_of_the_docstrings() -> None:
+    assert PAGE.read_text() == page(), "python -m docs.api_page"
+
+
+@pytest.mark.parametrize("name", noxu.__all__)
+def test_a_public_name_has_a_docstring_and_its_place_on_the_page(name: str) -> None:
+    public = getattr(noxu, name)
+    assert inspect.getdoc(public)
+    assert f"### {name}\n" in page()
+    for method, function in vars(public).items():
+        if inspect.isfunction(function) and not method.startswith("_"):
+            assert function.__doc__, f"{name}.{method}"
+
+
+def test_names_that_are_not_documented_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(SECTIONS, "Errors")
+    with pytest.raises(ValueError, match="in no section: ApiError, Denied, LoadError"):
+        page()
+
+
+def test_all_public_names_are_imported_lazily() -> None:
+    assert sorted(noxu.__all__) == sorted(noxu._HOMES)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        noxu.nothing  # noqa: B018
