@@ -29,6 +29,7 @@ from noxu.apiserver.controllers.definition_approval import ApprovalController
 from noxu.apiserver.controllers.definition_finalizer import DefinitionFinalizer
 from noxu.apiserver.controllers.definitions import DefinitionController
 from noxu.apiserver.controllers.expiry import ExpiryController
+from noxu.apiserver.controllers.legacy_tokens import LegacyTokenController
 from noxu.apiserver.controllers.service_addresses import ServiceAddressController
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
@@ -252,8 +253,11 @@ def assemble(
             tokens.issue_legacy,
         ),
     )
+    legacy_tokens = LegacyTokenController(reader, writer, resource_of(catalog, "", "secrets"), clock)
+    tokens.used = legacy_tokens.used
     background: list[Reconciler[Any]] = [
         BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
+        legacy_tokens,
         *_api_services(reader, writer, catalog, clock, facts),
         *managed,
     ]

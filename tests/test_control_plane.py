@@ -27,6 +27,7 @@ NAMES = [
     "start-service-ip-repair-controllers",
     "event-ttl-controller",
 ]
+BACKGROUND = ["bootstrap-controller", "legacy-token-tracking-controller"]
 
 
 def names(controllers: Iterable[Reconciler[Any]]) -> list[str]:
@@ -36,8 +37,8 @@ def names(controllers: Iterable[Reconciler[Any]]) -> list[str]:
 async def test_the_controllers_that_are_assembled() -> None:
     plane = assemble(MemoryStore())
     assert names(plane.controllers) == NAMES
-    assert names(plane.background_controllers) == ["bootstrap-controller"]
-    assert names(plane.all_controllers) == [*NAMES, "bootstrap-controller"]
+    assert names(plane.background_controllers) == BACKGROUND
+    assert names(plane.all_controllers) == [*NAMES, *BACKGROUND]
     assert names(assemble(MemoryStore(), event_ttl=0).controllers) == NAMES[:-1]
     assert list(plane.writer.environment.followers.values()) == plane.controllers[:1]
 
@@ -45,7 +46,7 @@ async def test_the_controllers_that_are_assembled() -> None:
 async def test_controllers_of_kube_controller_manager_are_added() -> None:
     plane = assemble(MemoryStore(), controllers=["*", "-namespace-controller"])
     expected = [name for name in manager.AVAILABLE if name != "namespace-controller"]
-    assert names(plane.background_controllers) == ["bootstrap-controller", *expected]
+    assert names(plane.background_controllers) == [*BACKGROUND, *expected]
 
 
 async def test_every_part_has_the_same_clock() -> None:

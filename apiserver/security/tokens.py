@@ -11,7 +11,8 @@ import base64
 import binascii
 import hmac
 import logging
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -36,6 +37,7 @@ LEEWAY: Final = 60.0  # seconds for which clocks may differ; go-jose's DefaultLe
 MAX_CACHED: Final = 2048  # verified tokens
 NO_KEYS: Final = "invalid signature, no keys found"
 INVALIDATED: Final = "service account token has been invalidated"
+_DAY: Final = 86_400.0  # seconds
 INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
 
 log = logging.getLogger("noxu")
@@ -61,6 +63,8 @@ class _Verified:
     needed: tuple[tuple[Resource, Key, Reference], ...]
     """The objects that must exist: first the account."""
     entries: tuple[Entry, ...] = field(default=())
+    until: float = math.inf
+    """When they have to be checked again, although they are the same, in seconds since 1970: a legacy token every day."""
 
 
 class Tokens:
@@ -89,6 +93,8 @@ class Tokens:
         self._reader = reader
         self._clock = clock
         self._lookup = lookup
+        self.used: Callable[[str, str], object] = _untracked
+        """Called with the namespace and name of a Secret when its token, a legacy one, is used: at most once a day."""
         self._verified: dict[bytes, _Verified] = {}
         self._accounts, self._pods, self._secrets, self._nodes = (
             _core(catalog, plural) for plural in ("serviceaccounts", "pods", "secrets", "nodes")
@@ -178,11 +184,12 @@ class Tokens:
     def _check_objects(self, verified: _Verified, token: Token, now: float) -> None:
         """Raises Rejected if the account or the bound object is gone, or is another one; Unloaded."""
         entries = tuple(map(self._find, verified.needed))
-        if entries == verified.entries:
+        if entries == verified.entries and now < verified.until:
             return
         claims = verified.claims
         if claims.is_legacy:
             self._check_legacy(claims, token, entries[0], entries[1])
+            verified.until = now - now % _DAY + _DAY
         else:
             for (resource, _, reference), entry in zip(verified.needed, entries, strict=True):
                 self._check_object(claims, resource, reference, entry, now)
@@ -247,12 +254,17 @@ class Tokens:
             raise Rejected(
                 f"ServiceAccount UID ({metadata.get('uid', '')}) does not match claim ({claims.account.uid})"
             )
+        self.used(claims.namespace, claims.secret.name)
         if (stored["metadata"].get("labels") or {}).get(INVALID_SINCE):
             raise Rejected(
                 f"the token in secret {claims.namespace}/{claims.secret.name} for service account {claims.namespace}/{name} "
                 "has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or "
                 f"remove the '{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
             )
+
+
+def _untracked(namespace: str, name: str) -> None:
+    """The use of legacy tokens is not recorded."""
 
 
 def _check_times(claims: Claims, now: float) -> None:

@@ -88,7 +88,7 @@ def test_the_help_lists_the_controllers(run: Callable[..., Any]) -> None:
     ids=["local", "envtest", "envtest with one", "an empty list"],
 )
 async def test_a_server_runs_them(config: Config, names: list[str]) -> None:
-    of_the_server = ["bootstrap-controller", "kube-apiserver-autoregistration"]
+    of_the_server = ["bootstrap-controller", "legacy-token-tracking-controller", "kube-apiserver-autoregistration"]
     async with server.Server(config) as running:
         assert [found.name for found in running.plane.background_controllers] == [*of_the_server, *names]
 

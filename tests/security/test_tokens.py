@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import uuid
 from collections.abc import AsyncIterator
@@ -266,6 +267,33 @@ async def test_a_legacy_token_that_was_marked_invalid(world: World) -> None:
     assert (await world.refusal(text)).startswith(
         "the token in secret default/s for service account default/robot has been"
     )
+
+
+DAY = 86_400
+
+
+@pytest.mark.parametrize(
+    "labels", [{}, {"kubernetes.io/legacy-token-invalid-since": "2026-01-01"}], ids=["good", "invalid"]
+)
+async def test_the_use_of_a_legacy_token_is_told_once_a_day(world: World, labels: dict[str, str]) -> None:
+    """Also if it is refused because it was marked invalid: then each time, as its label is looked at each time."""
+    used: list[tuple[str, str]] = []
+    world.tokens.used = lambda namespace, name: used.append((namespace, name))
+    text = await legacy(world, **labels)
+    counts = []
+    for _ in range(2):
+        for _ in range(3):
+            with contextlib.suppress(Rejected):
+                await world.check(text)
+        counts.append(len(used))
+        world.clock.advance(DAY)
+    assert set(used) == {("default", "s")}
+    assert counts == ([3, 6] if labels else [1, 2])
+
+
+async def test_tokens_that_are_not_legacy_are_not_tracked(world: World) -> None:
+    world.tokens.used = lambda *_: pytest.fail("tracked")
+    assert await world.check(world.issue(bound=Bound(secret=reference(world.secret)))) is not None
 
 
 async def test_a_legacy_token_ends_with_its_account(world: World) -> None:
