@@ -7,6 +7,7 @@ modules are imported only for the command that is run.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -48,7 +49,12 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     options = options_of(name, given[1:])
     options.own_process = own_process
     try:
+        if own_process:
+            gc.disable()  # modules live until the end: they need not be examined
         module = import_module(f"noxu.apiserver.commands.{name.replace('-', '_')}")
+        if own_process:
+            gc.freeze()
+            gc.enable()
         status: int = module.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # `noxu validate … | head`: the reader has closed the pipe

@@ -21,6 +21,7 @@ from noxu.apiserver.api.field import ROOT, child, index
 from noxu.apiserver.api.field import Path as FieldPath
 from noxu.apiserver.manifest_files import LoadError as LoadError
 from noxu.apiserver.manifest_files import Skipped
+from noxu.apiserver.manifest_files import content as content
 from noxu.apiserver.positions import Position, Text
 from noxu.apiserver.values import Json, Object
 
@@ -169,7 +170,7 @@ def files(path: Path) -> list[Path]:
 def read_file(path: Path, *, skip: bool = False) -> Iterator[Document]:
     """The documents of a file. `skip`: skip a file whose content is no manifest, with a warning."""
     try:
-        parts = split(manifest_files.content(path))
+        parts = split(content(path))
     except LoadError as error:
         yield Document({}, str(path), 0, error=str(error))
         return

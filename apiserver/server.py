@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from aiohttp import web_server
 
-from noxu.apiserver import kustomizations, listeners, loading, manifest_files, manifests, signals
+from noxu.apiserver import listeners, signals
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
@@ -49,7 +49,6 @@ from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.listeners import Listeners
-from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.observability import logs
 from noxu.apiserver.observability.checks import checks_of
 from noxu.apiserver.registry.offload import LargeRequests
@@ -65,6 +64,7 @@ from noxu.storage.types import Revision, Unavailable
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
     from noxu.apiserver.http.tls import Handshakes
+    from noxu.apiserver.manifests import Document
     from noxu.apiserver.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
@@ -169,7 +169,10 @@ class Server:
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
         self.plane = await self._closing.enter_async_context(running(plane))
-        _check_loaded(self.config, await loading.load(plane, self.documents))
+        if self.documents:
+            from noxu.apiserver import loading  # it knows YAML
+
+            _check_loaded(self.config, await loading.load(plane, self.documents))
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
 
@@ -413,9 +416,11 @@ async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> Non
 
 def _definitions_in(file: Path) -> Iterator[Object]:
     """The documents of a file in JSON or YAML. Raises ValueError."""
+    from noxu.apiserver import manifests
+
     try:
-        body = manifest_files.content(file)
-    except LoadError as error:
+        body = manifests.content(file)
+    except manifests.LoadError as error:
         raise ValueError(str(error)) from None
     for part in manifests.split(body):
         if part.error:
@@ -456,6 +461,7 @@ def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
     """The definitions of the kinds in OpenAPI documents. Raises StartError."""
     if not paths:
         return []
+    from noxu.apiserver import manifests
     from noxu.apiserver.crd import openapi_kinds  # few servers need it
 
     file = paths[0]
@@ -467,7 +473,7 @@ def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
 
     try:
         return openapi_kinds.definitions(documents())
-    except LoadError as error:
+    except manifests.LoadError as error:
         raise StartError(f"--kinds {error}") from None
     except ValueError as error:
         raise StartError(f"--kinds {file}: {error}") from None
@@ -490,11 +496,15 @@ def run(
     documents = _documents(config)
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, each(documents), out, parent))
+        return runner.run(_main(config, each(documents) if documents else (), out, parent))
 
 
 def _documents(config: Config) -> list[Document]:
     """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
+    if not config.files and not config.kustomizations:
+        return []
+    from noxu.apiserver import kustomizations, loading, manifests
+
     found = chain(manifests.read_paths(config.files), *map(kustomizations.build, config.kustomizations))
     documents, errors = loading.readable(found)
     if errors and not config.keep_going and _is_new(config):
@@ -510,6 +520,7 @@ def _is_new(config: Config) -> bool:
 
 async def _refusals(config: Config, documents: list[Document]) -> list[str]:
     """The errors with which a new server would refuse objects. Kinds that it does not have may be in unreadable files."""
+    from noxu.apiserver import loading
     from noxu.storage.memory import MemoryStore
 
     plane = assemble(MemoryStore(), features=config.features, admission_plugins=config.admission_plugins)
@@ -583,6 +594,7 @@ async def _until_stopped(server: Server, ready: Callable[[], object], parent: in
         if not is_ready:
             task.cancel()
 
+    gc.freeze()  # modules; their garbage is small
     loop.set_exception_handler(_report)
     watching = asyncio.ensure_future(_stop_with(parent, react)) if parent else None
     signals.on_stop(loop, react)

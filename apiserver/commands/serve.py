@@ -7,26 +7,38 @@ one by one takes seconds.
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from noxu.apiserver import server
 from noxu.apiserver.colours import coloured, shown_on
 from noxu.apiserver.commands import progress
-from noxu.apiserver.config import NotLoadedError
-from noxu.apiserver.manifests import Document
+from noxu.apiserver.config import NotLoadedError, StartError
 from noxu.apiserver.signals import Interrupted
+
+if TYPE_CHECKING:
+    from noxu.apiserver.manifests import Document
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0: stopped; 1: could not start; 130, 143: interrupted before it was ready. If it stops in a process of its own, this does not return."""
+    """Exit status 0: stopped; 1: could not start; 130, 143: interrupted before it was ready.
+
+    If it stops in a process of its own, this does not return.
+    """
+    if options.own_process:
+        from noxu.apiserver.http import lazy_client
+
+        gc.disable()  # until the server has started: nearly everything that the start makes lives until the end
+        lazy_client.install()
+    from noxu.apiserver import server
+
     try:
         _stopped = server.run(options.config, each=partial(_loaded, options))  # kept until the end, see the module
-    except server.StartError as error:
+    except StartError as error:
         head = coloured("noxu:", "red", shown=shown_on(sys.stderr))
         for message in error.args:
             print(f"{head} {message}", file=sys.stderr)

@@ -15,7 +15,7 @@ _SCHEME: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)?:")
 _USERINFO: Final = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*\Z")
 _PORT: Final = re.compile(r"(:[0-9]*)?\Z")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
-_NOT_IN_HOST: Final = re.compile(r"""[^A-Za-z0-9_.~!$&'()*+,;=:\[\]<>"%\x80-\U0010ffff-]""")
+_NOT_IN_HOST: Final = re.compile(r"[\x00-\x20#/?@\\^`{|}\x7f]")
 _ASCII_ESCAPE: Final = re.compile(r"%(?!25)[0-7][0-9a-fA-F]")  # in hosts only bytes outside ASCII are escaped
 # In zones only characters of hosts and the space (for Windows) may be escaped.
 _ZONE_BYTES: Final = (f"{code:02x}" for code in range(0x80) if chr(code) in " %" or not _NOT_IN_HOST.match(chr(code)))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from aiohttp import HttpVersion, HttpVersion10, HttpVersion11, web_request
+from aiohttp import web_request
+from aiohttp.http import HttpVersion, HttpVersion10, HttpVersion11
 from multidict import CIMultiDictProxy
 
 from noxu.apiserver.api.errors import ApiError

@@ -12,7 +12,8 @@ import binascii
 import struct
 from typing import Final
 
-from aiohttp import WSMsgType, web_request, web_ws
+from aiohttp import web_request, web_ws
+from aiohttp.http import WSMsgType
 from multidict import CIMultiDict
 
 from noxu.apiserver.http.answer import Answer
