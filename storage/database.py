@@ -99,13 +99,14 @@ def create_directory(path: Path) -> None:
     missing = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for created in reversed(missing):
-        _sync_directory(created.parent)
+        sync_directory(created.parent)
     if missing:
         with suppress(FileExistsError), (path / ".gitignore").open("x") as file:
             file.write("*\n")
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable, where this is possible."""
     with suppress(OSError):  # not every file system can; this user may not be allowed to read the directory
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -39,7 +39,7 @@ from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused,
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import COMPACT, DELETED, PUT, RANGE, STATUS, TARGET_MOD, TARGET_VERSION, TXN, Message
-from noxu.storage.etcd_past import BARRIER, COMPACTED, PAGE, Gone, Past
+from noxu.storage.etcd_past import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Gone, Past
 from noxu.storage.log import Log
 from noxu.storage.states import States
 from noxu.storage.types import (
@@ -172,6 +172,7 @@ class EtcdStore:
         async with asyncio.timeout(OPEN_WITHIN):
             while True:
                 try:
+                    await self._require_complete()
                     self._states, revision = await self._load()
                     break
                 except Lost as error:
@@ -184,6 +185,12 @@ class EtcdStore:
         following = asyncio.Event()
         self._follower = asyncio.create_task(self._follow(following), name="watch etcd")
         await following.wait()
+
+    async def _require_complete(self) -> None:
+        """Raises OpenError if a copy under the prefix was interrupted, see etcd_copy.py; Lost, Refused."""
+        request = Message["RangeRequest"](key=self._first + COPYING, count_only=True)
+        if (await self._client.call(RANGE, request)).count:
+            raise OpenError(f"etcd: {INCOMPLETE}")
 
     @property
     def revision(self) -> Revision:

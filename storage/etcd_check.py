@@ -18,11 +18,10 @@ from noxu.storage.etcd import COMPACTION_KEY
 from noxu.storage.etcd_client import NO_TLS, Client, Lost, Refused, Tls, User
 from noxu.storage.etcd_layout import Layout
 from noxu.storage.etcd_messages import ALARM, ALARMS, HASH_KV, RANGE, Message
-from noxu.storage.etcd_past import BARRIER, Past
+from noxu.storage.etcd_past import BARRIER, COPYING, INCOMPLETE, Past
 from noxu.storage.types import KeyValue, Progress, Revision, Unavailable, no_progress
 
 ETCD: Final = "etcd"
-OWN: Final = (BARRIER,)  # keys that the store itself writes beside its states
 
 
 class Report(NamedTuple):
@@ -50,7 +49,7 @@ async def check(
     problems: list[Problem] = []
     remarks: list[str] = []
     keys = others = 0
-    async with etcd_state.opened(servers, layout, tls, user) as found:
+    async with etcd_state.opened(servers, layout, tls, user, incomplete=True) as found:
         client = found.client
         async for page in found.pages(progress):
             for item in page:
@@ -60,7 +59,9 @@ async def check(
                     problems += [
                         Problem(text, state.revision, state.key) for text in _wrong(item, state, found, verify)
                     ]
-                elif item.key.removeprefix(layout.prefix) not in OWN:
+                elif item.key == layout.prefix + COPYING:
+                    problems.append(Problem(INCOMPLETE, store=ETCD))
+                elif item.key != layout.prefix + BARRIER:
                     others += 1
         problems += await _compaction_key(client, found.revision)
         problems += await _alarms(client, remarks)

@@ -85,6 +85,8 @@ def target(url: str) -> tuple[str, bool]:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
         raise ValueError(f"{url!r} is not a URL of etcd, like http://127.0.0.1:2379")
+    if parts.username is not None:
+        raise ValueError("a URL of etcd has no user: give --etcd-username and --etcd-password-file")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{host}:{parts.port or 2379}", parts.scheme == "https"
 

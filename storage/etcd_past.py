@@ -13,6 +13,8 @@ from noxu.storage.types import Batch, Event, Key, KeyValue, Page, Prefix, Revisi
 
 PAGE: Final = 500  # keys that are read at a time
 BARRIER: Final = b"\0barrier"  # after the prefix: no key of a store
+COPYING: Final = b"\0copying"  # likewise: what is copied under the prefix is not complete, see etcd_copy.py
+INCOMPLETE: Final = "a copy under the prefix was interrupted; start it again to complete it"
 COMPACTED: Final = "etcdserver: mvcc: required revision has been compacted"
 
 

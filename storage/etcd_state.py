@@ -14,7 +14,7 @@ from typing import Any, Final
 from noxu.storage.etcd_client import NO_TLS, Client, Lost, Refused, Tls, User
 from noxu.storage.etcd_layout import Layout, end_of
 from noxu.storage.etcd_messages import RANGE, Call, Message
-from noxu.storage.etcd_past import COMPACTED, PAGE
+from noxu.storage.etcd_past import COMPACTED, COPYING, INCOMPLETE, PAGE
 from noxu.storage.states import States
 from noxu.storage.types import (
     Key,
@@ -61,9 +61,15 @@ class EtcdState:
 
 @asynccontextmanager
 async def opened(
-    servers: Sequence[str], layout: Layout, tls: Tls = NO_TLS, user: User | None = None, revision: Revision = 0
+    servers: Sequence[str],
+    layout: Layout,
+    tls: Tls = NO_TLS,
+    user: User | None = None,
+    revision: Revision = 0,
+    *,
+    incomplete: bool = False,
 ) -> AsyncIterator[EtcdState]:
-    """The state at a revision (0: now). Raises OpenError."""
+    """The state at a revision (0: now). `incomplete`: also one that is being copied. Raises OpenError."""
     try:
         client = Client(servers, tls, user)
     except (OSError, ValueError) as error:
@@ -74,8 +80,12 @@ async def opened(
         )
         try:
             response = await repeated(client, RANGE, request)
+            marker = await repeated(client, RANGE, Message["RangeRequest"](key=layout.prefix + COPYING))
         except Unavailable as error:
-            raise OpenError(f"cannot read from etcd at {', '.join(servers)}: {error}") from None
+            at = f" at revision {revision}" if revision else ""
+            raise OpenError(f"cannot read from etcd at {', '.join(servers)}{at}: {error}") from None
+        if marker.kvs and not incomplete:
+            raise OpenError(f"etcd at {', '.join(servers)}: {INCOMPLETE}")
         yield EtcdState(client, layout, revision or int(response.header.revision), int(response.count))
     finally:
         await client.close()
@@ -88,7 +98,7 @@ async def repeated(client: Client, call: Call, request: Any) -> Any:
             return await client.call(call, request)
         except Refused as refused:
             if str(refused) == COMPACTED:
-                raise Unavailable("etcd was compacted while it was read; start again") from None
+                raise Unavailable("etcd has been compacted meanwhile; start again") from None
             raise Unavailable(str(refused)) from None
         except Lost as lost:
             if attempt == ATTEMPTS - 1:

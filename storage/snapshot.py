@@ -57,8 +57,8 @@ class Snapshot:
 
 
 @contextmanager
-def snapshot(path: str | PathLike[str]) -> Iterator[Snapshot]:
-    """Open a file. Raises OpenError if it is in use, or is not a store."""
+def snapshot(path: str | PathLike[str], revision: Revision = 0) -> Iterator[Snapshot]:
+    """Open a file at a revision (0: the newest). Raises OpenError if it is in use, is not a store, or has no such revision."""
     file = database.absolute_path(path)
     if not file.is_file():
         raise OpenError(f"{file} is not a file")
@@ -73,4 +73,6 @@ def snapshot(path: str | PathLike[str]) -> Iterator[Snapshot]:
             if database.result_code(error) == sqlite3.SQLITE_BUSY:
                 raise OpenError(f"{file} is in use: a server is running on it") from error
             raise database.open_error(file, error) from error
-        yield Snapshot(connection, watermarks.revision)
+        if revision and not watermarks.compacted <= revision <= watermarks.revision:
+            raise OpenError(f"{file} does not have revision {revision}")
+        yield Snapshot(connection, revision or watermarks.revision)

@@ -51,6 +51,14 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu check .noxu", "a data directory"),
         ("noxu check --etcd-servers http://127.0.0.1:2379", "what is in etcd"),
     ),
+    "copy": (
+        ("noxu copy --from .noxu --to http://127.0.0.1:2379", "from a data directory to etcd"),
+        ("noxu copy --from backup.db --to restored", "from a snapshot to a new data directory"),
+    ),
+    "snapshot": (
+        ("noxu snapshot --etcd-servers http://127.0.0.1:2379 backup.db", "of what is in etcd"),
+        ("noxu snapshot --data .noxu backup.db", "of a data directory that no server uses"),
+    ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),
         ("source <(noxu completion zsh)", "zsh: in this shell, or as a line of ~/.zshrc after compinit"),

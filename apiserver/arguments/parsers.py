@@ -25,6 +25,8 @@ COMMANDS: Final = {
     "skeleton": "print the skeletons of schemas, which determine pruning",
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
+    "copy": "copy stored objects between data directories, files and etcd",
+    "snapshot": "copy stored objects into a file",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",

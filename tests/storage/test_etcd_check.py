@@ -122,7 +122,7 @@ async def test_a_compaction_in_between_is_an_error(prefixed: Prefixed, monkeypat
         pages = found.pages()
         await anext(pages)
         await found.client.call(COMPACT, Message["CompactionRequest"](revision=last))
-        with pytest.raises(Unavailable, match="etcd was compacted while it was read; start again"):
+        with pytest.raises(Unavailable, match="etcd has been compacted meanwhile; start again"):
             await anext(pages)
     assert (await prefixed.check()).compacted == last
 
