@@ -19,7 +19,7 @@ def add(command: argparse.ArgumentParser) -> None:
             f"--{name}",
             dest=name,
             required=True,
-            metavar="PLACE",
+            metavar="STORE",
             help=f"{what}: a data directory, a .db file, or URL[,URL...][/PREFIX] of etcd, like "
             "http://127.0.0.1:2379/registry/noxu",
         )
@@ -29,7 +29,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="copy to a place that has objects: those of the same kind and name are replaced, and all others remain",
     )
     shared.quiet(command)
-    etcd.add_access(command, "How to connect to etcd, wherever a PLACE is one.")
+    etcd.add_access(command, "How to connect to etcd, wherever a STORE is one.")
 
 
 def complete(options: argparse.Namespace) -> None:
@@ -41,7 +41,7 @@ def complete(options: argparse.Namespace) -> None:
         raise ValueError("--storage-media-type needs --to in etcd: other stores have JSON")
     is_given = options.etcd_cafile or options.etcd_certfile or options.etcd_username
     if is_given and not any(isinstance(each, Etcd) for each in (options.source, options.destination)):
-        raise ValueError("--etcd-cafile, --etcd-certfile, --etcd-keyfile and --etcd-username need a PLACE in etcd")
+        raise ValueError("--etcd-cafile, --etcd-certfile, --etcd-keyfile and --etcd-username need a STORE in etcd")
     if options.source == options.destination:
         raise ValueError("--from and --to are the same place")
 

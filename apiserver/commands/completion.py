@@ -20,7 +20,7 @@ from noxu.apiserver.arguments.parsers import COMMANDS, parser_of
 COMPLETE: Final = "__complete"
 """The command that the scripts call."""
 FILES: Final = ":files"
-_OF_FILES: Final = frozenset({"FILE", "DIR", "PATH"})  # what the help calls values that are paths
+_OF_FILES: Final = frozenset({"FILE", "DIR", "PATH", "STORE"})  # what the help calls values that are paths, or may be
 
 
 def run(options: argparse.Namespace) -> int:

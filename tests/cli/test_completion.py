@@ -28,10 +28,11 @@ WORDS: list[tuple[str, list[str], list[str]]] = [
     ("all values, as in bash", ["serve", "--log", "="], ["text", "json"]),
     ("a value of another option", ["serve", "--port", ""], []),
     ("a file", ["serve", "--data", ""], [":files"]),
+    ("a place that may be a file", ["copy", "--from", ""], [":files"]),
     ("a file in the same word", ["serve", "--data=d"], [":files"]),
     ("an argument that is a file", ["serve", "--memory", ""], [":files"]),
     ("an argument that is a word", ["completion", "z"], ["zsh"]),
-    ("an argument that is a command", ["help", "s"], ["serve", "skeleton"]),
+    ("an argument that is a command", ["help", "s"], ["serve", "skeleton", "snapshot"]),
 ]
 
 

@@ -362,7 +362,7 @@ INVALID: Final = [
     ("copy --from data", "the following arguments are required: --to"),
     ("copy --from data --to data", "--from and --to are the same place"),
     ("copy --from http://a:1/x,http://b:1/y --to z", "has several prefixes"),
-    ("copy --from a --to b --etcd-cafile c", "need a PLACE in etcd"),
+    ("copy --from a --to b --etcd-cafile c", "need a STORE in etcd"),
     ("copy --from a --to http://b:1 --etcd-certfile c", "--etcd-certfile and --etcd-keyfile need each other"),
     ("snapshot backup", "FILE has to end with .db"),
     ("snapshot --data a --etcd-servers http://a:1 b.db", "--etcd-servers excludes --data"),
