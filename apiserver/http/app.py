@@ -20,7 +20,7 @@ from noxu.apiserver.config import DEFAULT_REQUESTS, Requests
 from noxu.apiserver.containment import Contained, call_all
 from noxu.apiserver.http import auditing, documents, filters, routing, traces
 from noxu.apiserver.http.access_metrics import AccessMetrics
-from noxu.apiserver.http.answer import Answer, Answered, text_answer
+from noxu.apiserver.http.answer import Answer, Answered
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.http.incoming import Incoming
@@ -193,6 +193,4 @@ class App:
         """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError."""
         if self.traces is not None and exchange.path.startswith(traces.PATH):
             return self.traces.answer(exchange.request.method, exchange.path)
-        if exchange.path == "*" and exchange.request.method == "OPTIONS":
-            return text_answer("")  # as net/http answers it
         return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)

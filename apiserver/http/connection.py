@@ -194,7 +194,8 @@ class Connection(web_protocol.RequestHandler):
         if status != HTTPStatus.BAD_REQUEST:
             return super().handle_error(request, status, exc, message)
         framing.answer_in_http_1_1(request)
-        response = web_response.Response(status=status, text="400 Bad Request", headers={"Server": SERVER})
+        status, text = framing.answer_to_malformed(message or "")
+        response = web_response.Response(status=status, text=text, headers={"Server": SERVER})
         response.force_close()
         return response
 

@@ -78,7 +78,10 @@ class Filter:
 
 
 class Target(Filter):
-    """Refuse ambiguous HTTP. Parse the target: path, query, RequestInfo (upstream's WithRequestInfo)."""
+    """Refuse ambiguous HTTP. Parse the target: path, query, RequestInfo (upstream's WithRequestInfo).
+
+    `OPTIONS *` is about the server as a whole. net/http answers it before kube-apiserver sees it, to any client.
+    """
 
     def enter(self, exchange: Exchange) -> None:
         request = exchange.request
@@ -89,6 +92,9 @@ class Target(Filter):
             raise refusal
         exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
         exchange.host = host or request.headers.get("Host", "")
+        if exchange.path == "*" and request.method == "OPTIONS":
+            exchange.is_judged = True  # nothing is asked for, so the audit policy is not asked either
+            raise Answered(Answer(b"", 200, "", ()))
 
 
 class Origin(Filter):

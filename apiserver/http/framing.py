@@ -6,6 +6,7 @@ does. So it is refused, and the connection closes, because the bytes that follow
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from aiohttp import web_request
@@ -14,15 +15,18 @@ from multidict import CIMultiDictProxy
 
 from noxu.apiserver.api.errors import ApiError
 
+UNSUPPORTED_VERSION: Final = "505 HTTP Version Not Supported: unsupported protocol version"
 _HTTP_2: Final = HttpVersion(2, 0)
+_UNKNOWN_VERSION: Final = re.compile(r"Invalid HTTP version:\s*b'[^\n]* HTTP/([0-9])\.[0-9]'")
+"""The message of aiohttp's parser about a version that it does not know, and the line of the request."""
 
 
 def refusal(version: HttpVersion, headers: CIMultiDictProxy[str]) -> ApiError | None:
     """The error of a request that has to be refused, with net/http's texts; None for any other."""
-    if version < HttpVersion10:
+    if version < HttpVersion10:  # or the line of the request has no version: the parser does not tell which
         return ApiError(400, "", text="400 Bad Request: malformed HTTP version")
     if version >= _HTTP_2:
-        return ApiError(505, "", text="505 HTTP Version Not Supported: unsupported protocol version")
+        return ApiError(505, "", text=UNSUPPORTED_VERSION)
     if "Transfer-Encoding" in headers:
         if version < HttpVersion11:  # Go ignores the header, which RFC 9112, 6.1 calls faulty
             return ApiError(400, "", text="400 Bad Request")
@@ -32,6 +36,16 @@ def refusal(version: HttpVersion, headers: CIMultiDictProxy[str]) -> ApiError | 
     if "Expect" in headers and not _expects_continue(headers["Expect"]):
         return ApiError(417, "", text="")
     return None
+
+
+def answer_to_malformed(message: str) -> tuple[int, str]:
+    """The code and the text of the answer to a head that the parser refuses with this message.
+
+    A well-formed version is not supported if it is none of HTTP/1. Deviation: HTTP/1.2 to HTTP/1.9, which Go serves like
+    HTTP/1.1, are malformed to the parser.
+    """
+    found = _UNKNOWN_VERSION.search(message)
+    return (505, UNSUPPORTED_VERSION) if found is not None and found[1] != "1" else (400, "400 Bad Request")
 
 
 def answer_in_http_1_1(request: web_request.BaseRequest) -> None:

@@ -388,7 +388,7 @@ SMUGGLED = {
     "no host": CREATE.replace(HOST, b"") + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY,
     "two hosts": CREATE + HOST + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY,
     "no version": f"POST {MAPS}\r\n".encode() + HOST + b"\r\n",
-    "an unknown version": CREATE.replace(b"HTTP/1.1", b"HTTP/3.7") + b"Content-Length: 0\r\n\r\n",
+    "an unknown version": CREATE.replace(b"HTTP/1.1", b"HTTP/1.7") + b"Content-Length: 0\r\n\r\n",
     "no protocol": CREATE.replace(b"HTTP/1.1", b"FTP/1.1") + b"Content-Length: 0\r\n\r\n",
     "a space in the path": CREATE.replace(MAPS.encode(), MAPS.encode() + b" /x") + b"Content-Length: 0\r\n\r\n",
     "an invalid method": CREATE.replace(b"POST", b"PO ST") + b"Content-Length: 0\r\n\r\n",
@@ -421,6 +421,9 @@ UNSUPPORTED: list[tuple[str, bytes, int]] = [
     ("chunks in HTTP/1.0", CREATE.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKED, 400),
     ("HTTP/2.0 in the request line", CREATE.replace(b"1.1", b"2.0") + LENGTH + b"\r\n" + BODY, 505),
     ("HTTP/0.9 in the request line", CREATE.replace(b"1.1", b"0.9") + LENGTH + b"\r\n" + BODY, 400),
+    ("HTTP/3.7 in the request line", CREATE.replace(b"1.1", b"3.7") + LENGTH + b"\r\n" + BODY, 505),
+    ("a version in the path, too", b"GET /HTTP/3.7 HTTP/1.2\r\n" + HOST + b"\r\n", 400),
+    ("a longer version", CREATE.replace(b"1.1", b"10.1") + LENGTH + b"\r\n" + BODY, 400),
     ("an unknown expectation", CREATE + LENGTH + b"Expect: x\r\n\r\n" + BODY, 417),
     ("an expectation like a known one", CREATE + LENGTH + b"Expect: 100-continued\r\n\r\n" + BODY, 417),
 ]  # fmt: skip

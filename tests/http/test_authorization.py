@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from noxu.apiserver.config import Authentication
+from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.values import Object
+from tests.hostile.raw_http import Target
+from tests.hostile.raw_http import status_of as code_of
 from tests.http.exchanges import Reply, ServedApp, serving_app
 
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
@@ -338,3 +343,16 @@ async def test_expressions_ask_about(app: ServedApp, expression: str) -> None:
     assert (await send(app, "root", "POST", f"{RBAC}/clusterrolebindings", also)).code == 201
     assert (await send(app, "dev", "POST", MAPS, config_map("a"))).code == 201
     assert (await send(app, "root", "POST", MAPS, config_map("b"), **impersonated)).code == 201
+
+
+def test_options_of_the_server_as_a_whole_are_answered_to_anyone(tmp_path: Path) -> None:
+    """net/http does so before kube-apiserver sees the request."""
+    with Noxu(
+        tmp_path, authorization_modes=["AlwaysDeny"], authentication=Authentication(anonymous_auth=False)
+    ) as noxu:
+        target = Target(noxu.url)
+        received = target.send_raw(b"OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        assert code_of(received) == 200
+        assert b"\r\nContent-Length: 0\r\n" in received
+        assert b"Content-Type" not in received
+        assert code_of(target.send_raw(b"OPTIONS / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")) == 401

@@ -151,7 +151,6 @@ def test_the_target_is_parsed(target: str, path: str, resource: str, host: str) 
     [
         ("CONNECT", "a:1", "", "a:1"),
         ("CONNECT", "/version", "/version", "h"),
-        ("OPTIONS", "*", "*", "h"),
         ("FOO", "/version", "/version", "h"),
     ],
 )
@@ -175,6 +174,14 @@ MALFORMED: list[tuple[str, str, HttpVersion, tuple[int, str] | None]] = [
 )
 def test_a_malformed_target(target: str, version: HttpVersion, expected: tuple[int, str] | None) -> None:
     assert refusal(Target(), exchange_of(target=target, version=version)) == expected
+
+
+def test_options_of_the_server_as_a_whole_is_answered_to_anyone() -> None:
+    exchange = exchange_of("OPTIONS", "*", Host="evil.example")
+    with pytest.raises(Answered) as answered:
+        Target().enter(exchange)
+    answer = answered.value.answer
+    assert (answer.status, answer.body, answer.headers, exchange.is_judged) == (200, b"", (), True)
 
 
 # -- Origin -----------------------------------------------------------------------------------------------------------

@@ -101,7 +101,9 @@ def things(noxu: Noxu) -> Noxu:
 
 @pytest.mark.parametrize("query", ["", "?includeObject=None", "?includeObject=Object"])
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-@pytest.mark.parametrize("path", [THINGS, "/api/v1/namespaces", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"])
+@pytest.mark.parametrize(
+    "path", [THINGS, "/api/v1/namespaces", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"]
+)
 def test_a_table_is_the_same_twice_and_when_it_is_pretty(
     things: Noxu, client: Client, path: str, version: str, query: str
 ) -> None:
