@@ -19,16 +19,15 @@ OFFLINE = {"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local"}
 BUILD_TIMEOUT = 1200  # seconds: the first build on a machine compiles all of client-go
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(folder: Path, package: str) -> Path:
+    """The program of a package of the module, built in a folder that does not exist."""
     if not shutil.which("go"):
         skip_without_program("go")
-    directory = tmp_path_factory.mktemp("go") / "informer"
-    shutil.copytree(SOURCES, directory)
+    shutil.copytree(SOURCES, folder)
     built = subprocess.run(
-        ["go", "build", "-o", "program", "."],
+        ["go", "build", "-o", "program", package],
         check=False,
-        cwd=directory,
+        cwd=folder,
         env={**os.environ, **OFFLINE},
         capture_output=True,
         text=True,
@@ -37,7 +36,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if "GOPROXY=off" in built.stderr or "requires go >=" in built.stderr:
         skip_without_program("go with client-go in its module cache")
     assert built.returncode == 0, built.stderr
-    return directory / "program"
+    return folder / "program"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("go") / "informer", ".")
 
 
 @pytest.mark.timeout(BUILD_TIMEOUT + 600)

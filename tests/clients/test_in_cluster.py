@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+import pytest
+
 from noxu.apiserver.testing.handle import Noxu
-from tests.optional import require_package
+from tests.clients.test_client_go import BUILD_TIMEOUT, build
+from tests.optional import require_package, skip_without_platform
 from tests.timing import HANGS_AFTER
 
 OBJECTS: Final = """
@@ -69,6 +74,43 @@ def test_a_client_in_a_pod_has_the_rights_of_its_service_account(tmp_path: Path)
         authority.write_text(_printed(AUTHORITY, server.kubeconfig))
         address = urlsplit(server.url)
         assert _printed(POD, token, authority, address.hostname, address.port) == "['kube-root-ca.crt']\n403\n"
+
+
+MOUNTED: Final = """
+set -e
+mount -t tmpfs none /run
+[ -e /var/run/secrets ] || mkdir -p /var/run/secrets
+mkdir -p /var/run/secrets/kubernetes.io/serviceaccount
+mount --bind "$1" /var/run/secrets/kubernetes.io/serviceaccount
+[ -z "$2" ] || exec "$2"
+"""
+"""The path is fixed in client-go, so it exists in a mount namespace of the program only. /var/run is /run on most machines."""
+
+
+def in_a_pod(folder: Path, program: Path | None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program whose service account is in the folder; without one, only mount it."""
+    unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", folder, program or ""]
+    return subprocess.run(
+        unshare, check=False, env=os.environ | environment, capture_output=True, text=True, timeout=HANGS_AFTER
+    )
+
+
+@pytest.mark.timeout(BUILD_TIMEOUT + 600)
+def test_client_go_in_a_pod_has_the_rights_of_its_service_account(tmp_path: Path) -> None:
+    require_package("kubernetes")
+    folder = tmp_path / "serviceaccount"
+    folder.mkdir()
+    if not shutil.which("unshare") or in_a_pod(folder, None).returncode != 0:
+        skip_without_platform("mounts in a namespace of a user")
+    program = build(tmp_path / "go", "./pod")
+    with Noxu(tmp_path, [OBJECTS], profile="cluster", tls=True) as server:
+        (folder / "token").write_text(_printed(TOKEN, server.kubeconfig))
+        (folder / "ca.crt").write_text(_printed(AUTHORITY, server.kubeconfig))
+        (folder / "namespace").write_text("default")
+        address = urlsplit(server.url)
+        host, port = str(address.hostname), str(address.port)
+        ran = in_a_pod(folder, program, KUBERNETES_SERVICE_HOST=host, KUBERNETES_SERVICE_PORT=port)
+    assert (ran.returncode, ran.stdout) == (0, "kube-root-ca.crt\nForbidden\n"), ran.stdout + ran.stderr
 
 
 def _printed(program: str, *arguments: object) -> str:
