@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu.apiserver import values
-from noxu.apiserver.values import ABSENT, NotAMap, copy, equal, nested_field, sorted_copy
+from noxu.apiserver.values import ABSENT, NotAMap, copy, equal, has_equal_json, nested_field, sorted_copy
 
 JSON = st.recursive(
     st.none()
@@ -50,6 +50,35 @@ def test_a_copy_is_equal_and_shares_no_container(limit: int, value: Any) -> None
         list(item) for item in containers(value) if isinstance(item, dict)
     ]  # the order of keys, too
     assert not set(map(id, containers(copied))) & set(map(id, containers(value)))
+
+
+EQUAL = {
+    "the order of keys does not matter": ({"a": 1, "b": [{"c": 2, "d": 3}]}, {"b": [{"d": 3, "c": 2}], "a": 1}, True),
+    "the order of items does": ([1, 2], [2, 1], False),
+    "an integer is no float": ({"a": [1]}, {"a": [1.0]}, False),
+    "an integer is no boolean": ([1], [True], False),
+    "a float is no boolean": ([{"a": 0.0}], [{"a": False}], False),
+    "zero is equal to minus zero": ([0.0], [-0.0], True),
+    "an absent field is not null": ({}, {"a": None}, False),
+    "half of a pair, which JSON cannot have": (["\ud800"], ["\ud800"], True),
+}
+
+
+@pytest.mark.parametrize(("left", "right", "expected"), EQUAL.values(), ids=EQUAL)
+def test_equality(left: Any, right: Any, expected: bool) -> None:
+    assert [equal(left, right), equal(right, left)] == [expected, expected]
+
+
+@given(left=JSON, right=JSON)
+def test_values_with_equal_json_are_equal(left: Any, right: Any) -> None:
+    assert equal(left, right) or not has_equal_json(left, right)
+    assert equal(left, sorted_copy(left))
+
+
+@pytest.mark.parametrize("levels", [300, 10_000])
+def test_deep_values_are_compared(levels: int) -> None:
+    assert equal(nested(levels), nested(levels))
+    assert not equal(nested(levels), nested(levels + 1))
 
 
 def nested(levels: int) -> Any:

@@ -19,12 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-import orjson
-
 from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, union
 from noxu.apiserver.apply.typed import deduced, item_of, whole
 from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
-from noxu.apiserver.values import Json, Object
+from noxu.apiserver.values import Json, Object, has_equal_json
 
 
 class Comparison(NamedTuple):
@@ -108,7 +106,7 @@ def _maps_differ(before: Object, after: Object, kind: MapType, levels: int) -> _
         if old is new:
             continue
         if type(old) is type(new) and (
-            old == new if type(old) not in _CONTAINERS else levels and _has_equal_json(old, new)
+            old == new if type(old) not in _CONTAINERS else levels and has_equal_json(old, new)
         ):
             continue
         known = fields.get(name)
@@ -123,14 +121,6 @@ def _maps_differ(before: Object, after: Object, kind: MapType, levels: int) -> _
             element, inner = ("f:" + name, values) if known is None else known
             added[element] = whole(new, inner)
     return _nodes(removed, modified, added)
-
-
-def _has_equal_json(old: Json, new: Json) -> bool:
-    """Whether two values are certainly equal."""
-    try:
-        return orjson.dumps(old) == orjson.dumps(new)
-    except TypeError:  # too deep, or an integer that is too large
-        return False
 
 
 def _lists_differ(before: list[Json], after: list[Json], kind: ListType) -> _Nodes | None:

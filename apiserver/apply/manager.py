@@ -458,6 +458,8 @@ def keep_times(old: Object, new: Object) -> Object:
         return new
     if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
         return new
+    if not equal(_with_entries(old, None), _with_entries(new, None)):
+        return new
     if not all(equal({**a, "time": ""}, {**b, "time": ""}) for a, b in zip(before, after, strict=True)):
         return new
-    return _with_entries(new, before) if equal(_with_entries(old, None), _with_entries(new, None)) else new
+    return _with_entries(new, before)
