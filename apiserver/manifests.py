@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apiserver import manifest_files
 from noxu.apiserver.api import codec
@@ -142,11 +142,14 @@ def _yaml(text: bytes) -> Part:
         return Part(text, error=str(error))
 
 
-def read_paths(paths: Iterable[Path]) -> Iterator[Document]:
+Split: TypeAlias = Callable[[bytes], list[Part]]
+
+
+def read_paths(paths: Iterable[Path], split: Split = split) -> Iterator[Document]:
     """All documents of files and directories (except for hidden files in them), and of stdin for the path `-`."""
     for path in paths:
         if str(path) == STDIN:
-            yield from read(sys.stdin.buffer.read(), "stdin")
+            yield from read(sys.stdin.buffer.read(), "stdin", split)
             continue
         try:
             found = files(path)
@@ -154,7 +157,7 @@ def read_paths(paths: Iterable[Path]) -> Iterator[Document]:
             yield Document({}, str(path), 0, error=str(error).removeprefix(f"{path}: "))
             continue
         for file in found:
-            yield from read_file(file, skip=file != path)
+            yield from read_file(file, split, skip=file != path)
 
 
 def files(path: Path) -> list[Path]:
@@ -167,7 +170,7 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def read_file(path: Path, *, skip: bool = False) -> Iterator[Document]:
+def read_file(path: Path, split: Split = split, *, skip: bool = False) -> Iterator[Document]:
     """The documents of a file. `skip`: skip a file whose content is no manifest, with a warning."""
     try:
         parts = split(content(path))
@@ -200,7 +203,7 @@ def _is_patch(spec: Json) -> bool:
     return isinstance(spec, dict) and not any(field in spec for field in _OF_EVERY_CRD)
 
 
-def read(body: bytes, file: str) -> Iterator[Document]:
+def read(body: bytes, file: str, split: Split = split) -> Iterator[Document]:
     """The documents of a file with this text."""
     for _, documents in documents_of(split(body), file):
         yield from documents

@@ -9,6 +9,7 @@ A text is scanned when its first position is asked for: texts without findings c
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -71,10 +72,17 @@ class Text:
         self.body = body
         self.first_line = first_line
 
+    @cached_property
+    def digest(self) -> bytes:
+        """What distinguishes the text from all others."""
+        return hashlib.sha256(self.body).digest()
+
     def position(self, path: Path = ROOT) -> Position:
         """Where a field is, or the innermost field around it."""
+        if path == ROOT:
+            return self._in_file(self._begin)
         place = self._root
-        rest = "" if path == ROOT else path
+        rest = path
         while rest and (found := _step(place, rest)) is not None:
             place, rest = found
         return self._in_file(place.position)
@@ -82,12 +90,18 @@ class Text:
     @cached_property
     def error(self) -> Position:
         """Where the text stops being YAML or JSON; where its object begins if it does not."""
-        return self._in_file(_error(self.body) or self._root.position)
+        return self._in_file(_error(self.body) or self._begin)
 
     @cached_property
     def duplicates(self) -> list[Position]:
         """Where keys are repeated, in the order of the text."""
         return [self._in_file(Position(line + 1, column + 1)) for line, column in self._scanned[1]]
+
+    @cached_property
+    def _begin(self) -> Position:
+        """Where the object begins: the text is not scanned any further."""
+        first = next(self._tokens(), None)
+        return Position(first.line + 1, first.column + 1) if first else Position(1, 1)
 
     @property
     def _root(self) -> _Place:
@@ -95,7 +109,10 @@ class Text:
 
     @cached_property
     def _scanned(self) -> tuple[_Place, list[tuple[int, int]]]:
-        return _scan(_json_tokens(self.body) if _is_json(self.body) else _yaml_tokens(self.body))
+        return _scan(self._tokens())
+
+    def _tokens(self) -> Iterator[_Token]:
+        return _json_tokens(self.body) if _is_json(self.body) else _yaml_tokens(self.body)
 
     def _in_file(self, position: Position) -> Position:
         return position._replace(line=position.line + self.first_line - 1)

@@ -52,6 +52,15 @@ def add(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument(
         "--strict", action="store_true", help="unknown and duplicate fields, and what lint warns about, are errors"
     )
+    command.add_argument(
+        "-j",
+        dest="jobs",
+        type=values.jobs,
+        default=1,
+        metavar="N",
+        help="validate in N processes; 0: as many as there are processors (default: %(default)s)",
+    )
+    command.add_argument("--no-cache", action="store_true", help="neither use nor keep results in the user's cache")
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 

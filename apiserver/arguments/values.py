@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from typing import Final
 
@@ -46,6 +47,11 @@ def address(text: str) -> str:
     except ValueError:
         raise argparse.ArgumentTypeError("must be an IP address") from None
     return "" if found.is_unspecified else str(found)
+
+
+def jobs(text: str) -> int:
+    """A number of processes; 0 is that of the processors."""
+    return count(text) or os.cpu_count() or 1
 
 
 def kinds(text: str) -> list[str]:

@@ -26,7 +26,7 @@ from noxu.apiserver.commands import findings, inputs, reports
 from noxu.apiserver.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
 from noxu.apiserver.commands.findings import Checked
 from noxu.apiserver.commands.former import restore_definitions, restore_objects
-from noxu.apiserver.commands.validate import STRICT, WARN
+from noxu.apiserver.commands.in_memory import STRICT, WARN
 from noxu.apiserver.commands.wording import plain
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.features import Features

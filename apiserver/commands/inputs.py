@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Final
 
 from noxu.apiserver.commands.findings import Checked, finding, unreadable
-from noxu.apiserver.manifests import CRD, STDIN, Document, read_paths
+from noxu.apiserver.manifests import CRD, STDIN, Document, Split, read_paths, split
 
 EMPTY: Final = "contains no object; --allow-empty allows that"
 _POLICIES: Final = "admissionregistration.k8s.io/"
 
 
-def read(options: argparse.Namespace) -> list[Document]:
+def read(options: argparse.Namespace, split: Split = split) -> list[Document]:
     """The documents of all paths. What cannot be read, or has no document, is a document with an error."""
     documents: list[Document] = []
     for path in options.files:
-        found = list(read_paths([path]))
+        found = list(read_paths([path], split))
         if not found and not options.allow_empty:
             found = [Document({}, "stdin" if str(path) == STDIN else str(path), 0, error=EMPTY)]
         documents += found
     return documents
 
 
-def former(paths: Iterable[Path]) -> list[Document]:
-    """The documents of `--old`."""
-    return list(read_paths(paths))
+def former(paths: Iterable[Path], split: Split = split) -> list[Document]:
+    """The documents of `--old` that can be read."""
+    return [document for document in read_paths(paths, split) if not document.error]
 
 
 def decided(options: argparse.Namespace, document: Document) -> Checked | None:

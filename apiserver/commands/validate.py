@@ -1,65 +1,31 @@
 """`noxu validate`: validate objects without a server.
 
 The objects are written through the registry and the pipeline of the server, over a new store in memory: CRDs first, then
-namespaces, then everything else in the order of the files. An object that exists already is replaced, and ratcheting
-ignores errors in what did not change. The namespaces that objects name need not be in the files.
+namespaces, then everything else in the order of the files. Results are kept, and used again while neither the files nor Noxu
+change; objects that cannot affect each other may be written in several processes (see `shards`).
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from typing import Final
 
-from noxu.apiserver import loading
 from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError, bad_request
-from noxu.apiserver.commands import findings, inputs, progress, reports
-from noxu.apiserver.commands.findings import Checked, Finding
-from noxu.apiserver.commands.former import restore_definitions, restore_objects
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.crd import conditions
-from noxu.apiserver.features import Features
-from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
-from noxu.apiserver.registry.draft import Options
-from noxu.apiserver.registry.entry import object_at
-from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.commands import findings, inputs, outcomes, progress, reports, shards
+from noxu.apiserver.commands.cache import Cache, user_directory
+from noxu.apiserver.commands.findings import Checked
+from noxu.apiserver.commands.outcomes import Outcome, Rules
+from noxu.apiserver.commands.shards import Shard
+from noxu.apiserver.manifests import Document
 from noxu.apiserver.values import Json, Object
-from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Progress, no_progress
 
-STRICT: Final = Options(field_manager=loading.MANAGER, field_validation="Strict")
-WARN: Final = Options(field_manager=loading.MANAGER, field_validation="Warn")
-
-
-class Rules(NamedTuple):
-    """How objects are written. `ignore_unknown`: skip objects of kinds that are not served."""
-
-    options: Options = WARN
-    features: Features = Features()
-    ignore_unknown: bool = False
-
-
-class Outcome(NamedTuple):
-    """The result for one object. `error` is the error with which a server refuses it."""
-
-    document: Document
-    namespace: str
-    result: findings.Result
-    error: ApiError | None = None
-    warnings: Sequence[str] = ()
-    certain: Sequence[Finding] = ()
-    """The findings of an object that was not written."""
-
-    @property
-    def checked(self) -> Checked:
-        if self.result == "unreadable":
-            return Checked(self.document, "", self.result, self.certain)
-        errors = findings.of_status(self.document, self.error.status) if self.error else []
-        warnings = findings.of_warnings(self.document, self.warnings)
-        title = inputs.title(self.document, self.namespace)
-        return Checked(self.document, title, self.result, [*self.certain, *errors, *warnings])
+Done = Callable[[Iterable[Outcome]], None]
+_KEPT: Final = range(400, 500)
+"""The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,101 +34,104 @@ def run(options: argparse.Namespace) -> int:
         from noxu.apiserver.commands import stored
 
         return stored.run(options)
-    rules = Rules(STRICT if options.strict else WARN, options.features, options.ignore_unknown_kinds)
-    documents, old = inputs.read(options), inputs.former(options.old)
-    outcomes: dict[int, Outcome] = {}
-    accepted = []
-    for n, document in enumerate(documents):
-        if (certain := inputs.decided(options, document)) is not None:
-            outcomes[n] = Outcome(document, document.namespace, certain.result, certain=certain.findings)
-        else:
-            accepted.append(document)
-    places = {id(document): n for n, document in enumerate(documents)}
+    cache = Cache(None if options.no_cache else user_directory())
+    documents, old = inputs.read(options, cache.split), inputs.former(options.old, cache.split)
     with progress.shown("validate", quiet=options.quiet) as report:
-        for members in inputs.rounds(accepted) if options.independent else [accepted]:
-            shared = inputs.shared_with(members, accepted) if options.independent else []
-            for outcome in asyncio.run(validate(members, rules, old=old, shared=shared, report=report)):
-                outcomes[places[id(outcome.document)]] = outcome
-    ordered = [outcomes[n] for n in sorted(outcomes)]
-    checked = [outcome.checked for outcome in ordered]
+        found = _outcomes(options, documents, old, cache, report)
+    cache.tidy()
+    checked = [outcome.checked for outcome in found]
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](checked, "validate"))
     elif options.output == "json":
-        print(codec.pretty(_as_json(ordered, checked), sort_keys=False).decode())
+        print(codec.pretty(_as_json(found, checked), sort_keys=False).decode())
     else:
         _print_report(checked)
     return findings.exit_status(checked)
 
 
-async def validate(
-    documents: Sequence[Document],
-    rules: Rules,
-    *,
-    old: Sequence[Document] = (),
-    shared: Sequence[Document] = (),
-    report: Progress = no_progress,
+def _outcomes(
+    options: argparse.Namespace, documents: Sequence[Document], old: Sequence[Document], cache: Cache, report: Progress
 ) -> list[Outcome]:
-    """The outcome of each document, in the order in which they are written.
+    """The outcome of each document, in their order."""
+    found: dict[int, Outcome] = {}
+    accepted = []
+    for document in documents:
+        if (certain := inputs.decided(options, document)) is not None:
+            found[id(document)] = Outcome(document, document.namespace, certain.result, certain=certain.findings)
+        else:
+            accepted.append(document)
 
-    `old` are the former objects, `shared` further CRDs and policies that apply to the documents.
-    """
-    outcomes = []
-    reported = {id(document) for document in documents}
-    async with running(assemble(MemoryStore(), features=rules.features)) as plane:
-        await restore_definitions(plane, old)
-        ordered = in_order([*shared, *documents])
-        definitions = sum(is_crd(document.value) for document in ordered)
-        for n, document in enumerate(progress.each(ordered, report, len(ordered))):
-            if n == definitions:
-                await restore_objects(plane, old)
-            outcome = await _write(plane, document, rules)
-            if id(document) in reported:
-                outcomes.append(outcome)
-    return outcomes
+    def done(results: Iterable[Outcome]) -> None:
+        found.update((id(outcome.document), outcome) for outcome in results)
 
+    def written(count: int, _: int) -> None:
+        report(len(found) + count, len(documents))
 
-async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outcome:
-    warnings: list[str] = []
-    namespace = document.namespace
-    try:
-        current = _as_v1(document, warnings)
-        resource = loading.resource_of(plane, current.value)
-        if resource is not None:
-            namespace = loading.namespace_of(resource, current.value)
-            await loading.ensure_namespace(plane, namespace)
-        elif rules.ignore_unknown:
-            return Outcome(document, namespace, "skipped")
-        body = codec.encode(current.value, sort_keys=False)
-        codec.check_size(body)
-        duplicates = current.strict if rules.options is STRICT else current.duplicates
-        await loading.apply(plane, current.value, rules.options, duplicates=duplicates, warnings=warnings)
-    except ApiError as error:
-        return Outcome(document, namespace, "refused", error, warnings)
-    if resource is not None and is_crd(current.value):
-        warnings += await _not_served(plane, resource, current)
-    return Outcome(document, namespace, "valid", None, warnings)
+    rules = Rules(options.strict, options.features, options.ignore_unknown_kinds)
+    for members in inputs.rounds(accepted) if options.independent else [accepted]:
+        shared = inputs.shared_with(members, accepted) if options.independent else []
+        missing = [shard for shard in shards.split(members, shared, old) if not _restore(shard, rules, cache, done)]
+        if options.jobs > 1 and len(missing) > 1:
+            _write_in_processes(missing, rules, options.jobs, done)
+        elif missing:
+            done(_write(shards.merged(missing), rules, written))
+        for shard in missing:
+            _keep(shard, rules, cache, [found[id(document)] for document in shard.documents])
+    return [found[id(document)] for document in documents]
 
 
-def _as_v1(document: Document, warnings: list[str]) -> Document:
-    """Raises ApiError."""
-    try:
-        current, notes = loading.as_v1(document)
-    except LoadError as error:
-        raise bad_request(str(error)) from None
-    warnings += map(str, notes)
-    return current
+def _write(shard: Shard, rules: Rules, report: Progress) -> list[Outcome]:
+    import asyncio
+
+    from noxu.apiserver.commands.in_memory import validate  # takes long to import, and kept results do without it
+
+    return asyncio.run(validate(shard.documents, rules, old=shard.old, shared=shard.shared, report=report))
 
 
-async def _not_served(plane: ControlPlane, resource: Resource, document: Document) -> list[str]:
-    """The reasons why an accepted CRD is not served, for example a conflict of names."""
-    crd = object_at(await plane.reader.get(resource, "", loading.name_of(document.value)), resource)
-    if conditions.is_true(crd, conditions.ESTABLISHED):
-        return []
-    return [
-        f"not served: {condition['type']} is {condition['status']}: {condition['message']}"
-        for condition in crd["status"]["conditions"] or []
-        if condition["status"] != "True"
-    ]
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+def _write_in_processes(missing: Sequence[Shard], rules: Rules, jobs: int, done: Done) -> None:
+    merged = [shards.merged(batch) for batch in shards.batches(missing, jobs)]
+    with ProcessPoolExecutor(len(merged)) as pool:
+        bare = [Shard(*([document._replace(text=None) for document in part] for part in shard)) for shard in merged]
+        for shard, results in zip(merged, pool.map(_write_bare, bare, [rules] * len(bare)), strict=True):
+            done(outcomes.from_json(shard.documents[n], value) for n, value in results)
+
+
+def _write_bare(shard: Shard, rules: Rules) -> list[tuple[int, Json]]:
+    """In another process: (the index of a document, its outcome)."""
+    places = {id(document): n for n, document in enumerate(shard.documents)}
+    found = _write(shard, rules, no_progress)
+    return [(places[id(outcome.document)], outcomes.as_json(outcome)) for outcome in found]
+
+
+# -- kept results -----------------------------------------------------------------------------------------------------
+
+
+def _restore(shard: Shard, rules: Rules, cache: Cache, done: Done) -> bool:
+    """Use the kept outcomes of a shard. Returns whether there are some."""
+    kept = cache.get("validate", *_parts(shard, rules))
+    with suppress(LookupError, TypeError, ValueError):
+        done([outcomes.from_json(document, value) for document, value in zip(shard.documents, kept, strict=True)])
+        return True
+    return False
+
+
+def _keep(shard: Shard, rules: Rules, cache: Cache, found: Sequence[Outcome]) -> None:
+    if all(outcome.error is None or outcome.error.code in _KEPT for outcome in found):
+        cache.put([outcomes.as_json(outcome) for outcome in found], "validate", *_parts(shard, rules))
+
+
+def _parts(shard: Shard, rules: Rules) -> list[bytes]:
+    """What the outcomes of a shard depend on."""
+    parts = [repr(tuple(rules)).encode()]
+    for documents in shard:
+        parts.append(str(len(documents)).encode())
+        for document in documents:
+            assert document.text is not None
+            parts += [f"{document.file}\0{document.number}\0{document.path}".encode(), document.text.digest]
+    return parts
 
 
 # -- output -----------------------------------------------------------------------------------------------------------
@@ -185,8 +154,8 @@ def _counts(checked: Sequence[Checked]) -> dict[str, int]:
     return counts
 
 
-def _as_json(outcomes: Sequence[Outcome], checked: Sequence[Checked]) -> Json:
-    objects = [_outcome_as_json(*pair) for pair in zip(outcomes, checked, strict=True)]
+def _as_json(found: Sequence[Outcome], checked: Sequence[Checked]) -> Json:
+    objects = [_outcome_as_json(*pair) for pair in zip(found, checked, strict=True)]
     return {"objects": objects, "summary": _counts(checked)}
 
 

@@ -1,0 +1,59 @@
+"""The results of writing objects, and what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.commands import findings, inputs
+from noxu.apiserver.commands.findings import Checked, Finding
+from noxu.apiserver.features import Features
+from noxu.apiserver.manifests import Document
+from noxu.apiserver.values import Json, Object
+
+
+class Rules(NamedTuple):
+    """How objects are written. `strict`: refuse unknown fields. `ignore_unknown`: skip objects of kinds that are not served."""
+
+    strict: bool = False
+    features: Features = Features()
+    ignore_unknown: bool = False
+
+
+class Outcome(NamedTuple):
+    """The result for one object. `error` is the error with which a server refuses it."""
+
+    document: Document
+    namespace: str
+    result: findings.Result
+    error: ApiError | None = None
+    warnings: Sequence[str] = ()
+    certain: Sequence[Finding] = ()
+    """The findings of an object that was not written."""
+
+    @property
+    def checked(self) -> Checked:
+        if self.result == "unreadable":
+            return Checked(self.document, "", self.result, self.certain)
+        errors = findings.of_status(self.document, self.error.status) if self.error else []
+        warnings = findings.of_warnings(self.document, self.warnings)
+        title = inputs.title(self.document, self.namespace)
+        return Checked(self.document, title, self.result, [*self.certain, *errors, *warnings])
+
+
+def as_json(outcome: Outcome) -> Object:
+    """An outcome without its document."""
+    error = outcome.error
+    return {
+        "namespace": outcome.namespace,
+        "result": outcome.result,
+        "error": None if error is None else [error.code, error.message, error.reason, error.details],
+        "warnings": list(outcome.warnings),
+    }
+
+
+def from_json(document: Document, value: Json) -> Outcome:
+    """What `as_json` has written. Raises LookupError, TypeError for anything else."""
+    error = None if value["error"] is None else ApiError(*value["error"])
+    return Outcome(document, value["namespace"], value["result"], error, value["warnings"])

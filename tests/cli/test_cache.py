@@ -1,0 +1,210 @@
+"""The cache of results: what it keeps, and that it is never trusted when it is damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noxu.apiserver.commands import cache, in_memory
+from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
+from noxu.apiserver.manifests import Part, split
+
+Make = Callable[..., Any]
+
+
+def entries(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]
+
+
+def test_a_result_is_kept_for_what_it_depends_on(tmp_path: Path) -> None:
+    kept = Cache(tmp_path / "new" / "folder")
+    assert kept.get("a", b"x", b"y") is None
+    kept.put({"n": [1]}, "a", b"x", b"y")
+    assert kept.get("a", b"x", b"y") == {"n": [1]}
+    assert [kept.get(kind, *parts) for kind, *parts in (("b", b"x", b"y"), ("a", b"xy"), ("a", b"x"), ("a", b"y", b"x"))] == [None] * 4  # fmt: skip
+
+
+def test_another_version_of_the_code_has_other_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Cache(tmp_path).put(1, "a")
+    monkeypatch.setattr(cache, "version", lambda: b"another")
+    assert Cache(tmp_path).get("a") is None
+
+
+def test_the_version_depends_on_every_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_PACKAGE", tmp_path)
+    module = tmp_path / "deep" / "module.py"
+    module.parent.mkdir()
+    versions = set()
+    for text, time in (("a", 1), ("a", 2), ("ab", 2)):
+        module.write_text(text)
+        os.utime(module, (time, time))
+        cache.version.cache_clear()
+        versions.add(cache.version())
+    cache.version.cache_clear()
+    assert len(versions) == 3
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"x" * 40, None], ids=["empty", "short", "other bytes", "one bit"])
+def test_a_damaged_result_counts_as_absent(tmp_path: Path, damage: bytes | None) -> None:
+    kept = Cache(tmp_path)
+    kept.put({"a": 1}, "a")
+    [path] = entries(tmp_path)
+    body = path.read_bytes()
+    path.write_bytes(body[:-1] + bytes([body[-1] ^ 1]) if damage is None else damage)
+    assert kept.get("a") is None
+
+
+def test_without_a_directory_nothing_is_kept() -> None:
+    kept = Cache(None)
+    kept.put(1, "a")
+    assert kept.get("a") is None
+    kept.tidy()
+
+
+def test_a_directory_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    kept = Cache(tmp_path / "file" / "cache")
+    kept.put(1, "a")
+    assert kept.get("a") is None
+
+
+def test_what_json_cannot_have_is_not_kept(tmp_path: Path) -> None:
+    Cache(tmp_path).put(2**70, "a")
+    assert entries(tmp_path) == []
+
+
+TEXTS = [
+    "# a\nkind: A\na: [1, 1.5, yes, ~]\n--- # b\nkind: B\nkind: B\n---\na: [\n---\n",
+    json.dumps({"kind": "A", "a": 1e300}),
+    "a: 123456789012345678901234567890\n",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_parts_of_a_file_are_those_that_it_has_without_a_cache(tmp_path: Path, text: str) -> None:
+    body = f"{text}{' ' * MIN_SPLIT}\n".encode()
+    for _ in range(2):
+        assert Cache(tmp_path).split(body) == split(body)
+
+
+def test_parts_of_another_form_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b"kind: A\n" + b"#" * MIN_SPLIT
+    for wrong in ([[1, "", None]], [[1]], 3, [["x", "", 3]]):
+        monkeypatch.setattr(Cache, "get", lambda *_, wrong=wrong: wrong)
+        assert [part.text for part in Cache(tmp_path).split(body)] == [body]
+
+
+def test_small_files_are_not_kept(tmp_path: Path) -> None:
+    assert Cache(tmp_path).split(b"kind: A") == [Part(b"kind: A", split(b"kind: A")[0].decoded)]
+    assert entries(tmp_path) == []
+
+
+def test_the_oldest_results_are_removed_when_there_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Cache(tmp_path)
+    for n in range(4):
+        kept.put("x" * 100, "a", bytes([n]))
+        os.utime(kept._path("a", (bytes([n]),)), (n, n))
+    monkeypatch.setattr(cache, "MAX_BYTES", 300)
+    kept.tidy()
+    assert [kept.get("a", bytes([n])) is not None for n in range(4)] == [False, False, True, True]
+
+
+# -- validate
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files of the documents that are written, not taken from the cache."""
+    found: list[str] = []
+    write = in_memory._write
+
+    async def recorded(plane: Any, document: Any, rules: Any) -> Any:
+        found.append(document.file)
+        return await write(plane, document, rules)
+
+    monkeypatch.setattr(in_memory, "_write", recorded)
+    return found
+
+
+def other(crd: Any) -> Any:
+    """A CRD of gadgets in another group."""
+    crd["metadata"]["name"], crd["spec"]["group"] = "gadgets.other.example", "other.example"
+    crd["spec"]["names"] = {"plural": "gadgets", "kind": "Gadget"}
+    return crd
+
+
+@pytest.fixture
+def files(write: Make, crd: Make, widget: Make) -> None:
+    write("crd.json", crd(size={"type": "integer", "minimum": 1}))
+    write("a.json", widget("a", size=0, color="red"))
+    write("other.json", other(crd(size={"type": "integer"})))
+
+
+LINE = "validate crd.json a.json other.json --output json"
+
+
+@pytest.mark.usefixtures("files")
+def test_results_are_used_again_while_nothing_changes(run: Make, written: list[str]) -> None:
+    first = run(LINE)
+    assert written == ["crd.json", "other.json", "a.json"]
+    assert run(LINE) == first
+    assert len(written) == 3
+
+
+@pytest.mark.usefixtures("files")
+def test_only_the_shards_of_changed_files_are_validated_again(
+    run: Make, write: Make, widget: Make, written: list[str]
+) -> None:
+    run(LINE)
+    written.clear()
+    write("a.json", widget("a", size=1))
+    assert run(LINE).status == 0
+    assert written == ["crd.json", "a.json"]
+
+
+CHANGED = ["--strict", "--ignore-unknown-kinds", "--feature-gates CRDValidationRatcheting=false", "--no-cache"]
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("option", CHANGED)
+def test_results_with_other_options_are_others(run: Make, written: list[str], option: str) -> None:
+    run(LINE)
+    assert run(f"{LINE} {option}").status == 1
+    assert len(written) == 6
+
+
+@pytest.mark.usefixtures("files")
+def test_former_objects_belong_to_what_results_depend_on(
+    run: Make, write: Make, widget: Make, written: list[str]
+) -> None:
+    run(LINE)
+    write("old.json", widget("a", size=0))
+    written.clear()
+    assert run(f"{LINE} --old old.json").status == 0
+    assert written == ["crd.json", "a.json"]
+
+
+@pytest.mark.usefixtures("files")
+def test_errors_that_may_not_occur_again_are_not_kept(
+    run: Make, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("noxu.apiserver.commands.validate._KEPT", range(400, 422))
+    run(LINE)
+    run(LINE)
+    assert written == ["crd.json", "other.json", "a.json", "crd.json", "a.json"]
+
+
+@pytest.mark.usefixtures("files")
+def test_results_of_several_processes_are_those_of_one(run: Make) -> None:
+    assert run(f"{LINE} --no-cache -j 3") == run(f"{LINE} --no-cache")
+
+
+def test_the_number_of_processes(run: Make) -> None:
+    assert "argument -j: must be a number that is not negative" in run("validate a -j x").err
