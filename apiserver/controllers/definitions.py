@@ -8,15 +8,19 @@ definitions with the same name, the first one gets it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
+from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.definition_status import now, with_status
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.crd.conditions import Condition
 from noxu.apiserver.crd.internal import same
 from noxu.apiserver.crd.types import NAMES
+from noxu.apiserver.crd.versions import storage_version
 from noxu.apiserver.features import Features
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
@@ -85,7 +89,7 @@ class DefinitionController(Controller[str]):
     async def reconcile(self, name: str) -> None:
         """Serve a definition in its newest state, and set its conditions, one after the other."""
         while self._to_read:  # after a resync: names are accepted only when all accepted names are known
-            await self._read(next(iter(self._to_read)))
+            await self._read_names(next(iter(self._to_read)))
         while (read := await self._read(name)) is not None:
             entry, crd = read
             group = crd["spec"]["group"]
@@ -105,6 +109,12 @@ class DefinitionController(Controller[str]):
             self._structure_seen[name] = generation
         return changed
 
+    async def _read_names(self, name: str) -> None:
+        """Read a definition for its accepted names. One that cannot be read has none, and fails when it is reconciled."""
+        with suppress(ApiError), Contained(f"{self.name}: {name}", passing=ApiError):
+            await self._read(name)
+        self._to_read.pop(name, None)
+
     async def _read(self, name: str) -> tuple[Entry, Object] | None:
         """Read the newest state of a definition and update the catalog; None: the definition does not exist."""
         while True:
@@ -123,7 +133,7 @@ class DefinitionController(Controller[str]):
 
     def _parse(self, entry: Entry) -> _Parsed:
         crd = object_at(entry, self.resource)
-        if not conditions.is_true(crd, conditions.ESTABLISHED):
+        if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
             return _Parsed(crd)
         served = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
         if equal(self._served.get(entry.key.name), served):

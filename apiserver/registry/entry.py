@@ -216,12 +216,26 @@ def render(entry: Entry, versions: Versions) -> Rendering:
     own = versions.of(value)
     if own.is_custom and value.get("apiVersion") != own.api_version:
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value.get('apiVersion')}")
-    reading.read(own, value)
-    body, offset = _encode(own, value)
+    body, offset = _read(own, value)
     if body == entry.stored:
         body = entry.stored  # one copy in memory instead of two
     rendering = entry.rendering = Rendering(own, body, offset)
     return rendering
+
+
+def _read(own: Resource, value: Object) -> tuple[bytes, int]:
+    """A stored object as it is served, in the form of `_encode`. Raises ApiError: its fields may have any type."""
+    try:
+        reading.read(own, value)
+        return _encode(own, value)
+    except (AttributeError, KeyError, TypeError) as bug:
+        if own.is_custom:
+            raise
+        try:
+            own.behaviour.decode(own, value)
+        except ValueError as error:
+            raise errors.plain_error(str(error)) from bug
+        raise
 
 
 def _stored_json(entry: Entry) -> Json:

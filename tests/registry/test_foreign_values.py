@@ -142,3 +142,25 @@ async def test_an_empty_patch_stores_the_storage_version(plane: ControlPlane, se
     assert found is not None
     value = json.loads(found.value)
     assert (value["apiVersion"], value["spec"], value["metadata"]["generation"]) == ("example.com/v1", {"size": 1}, 2)
+
+
+DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions"
+BAD: list[tuple[str, bytes, str]] = [
+    ("not JSON", b"not json", "invalid character 'o' in literal null (expecting 'u')"),
+    ("a wrong type", b'{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"bad.example.com"},"spec":{"group":1}}', "json: cannot unmarshal number into Go struct field CustomResourceDefinitionSpec.spec.group of type string"),
+    ("another kind", b'{"kind":"Foo","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"bad.example.com"}}', 'no kind "Foo" is registered for version "apiextensions.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stored", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+async def test_a_definition_that_cannot_be_read_does_not_disturb_others(stored: bytes, message: str) -> None:
+    store = MemoryStore()
+    await store.put(Key(DEFINITIONS, "", "bad.example.com"), stored, expected=0)
+    async with running(assemble(store)) as plane:
+        definitions = plane.catalog.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        assert definitions is not None
+        await plane.writer.write(WriteRequest(Action.CREATE, definitions, body=Body(CRD)))
+        assert plane.catalog.current.find("example.com", "v1", "widgets") is not None
+        with pytest.raises(ApiError) as caught:
+            body_at(await plane.reader.get(definitions, "", "bad.example.com"), definitions)
+        assert (caught.value.code, caught.value.message) == (500, message)
