@@ -389,6 +389,8 @@ class EtcdStore:
             delay = await _pause(delay)
         try:
             async with asyncio.timeout(RESOLVE_WITHIN):
+                if response.succeeded and value is None and not response.responses[0].response_delete_range.deleted:
+                    raise Conflict(key, None)  # kine lets a deletion of what does not exist succeed
                 if response.succeeded:
                     self._record(response.header.revision)
                     await self._reach(response.header.revision)

@@ -24,16 +24,17 @@ from google.protobuf import text_format
 
 from noxu.storage.etcd import EtcdStore
 from noxu.storage.etcd_layout import PlainLayout
-from noxu.storage.etcd_messages import COMPACT, LEASE_GRANT, RANGE, TXN, Call, Message
+from noxu.storage.etcd_messages import LEASE_GRANT, TXN, Call, Message
 
 KEY = Key("g/things", "default/", "a")
 
 
 class Recorder:
-    """Answers like an etcd in which every transaction fails."""
+    """Answers like an etcd in which every transaction fails, or succeeds and deletes nothing."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[Call, Any]] = []
+        self.succeeds = False
 
     async def call(self, call: Call, request: Any) -> Any:
         self.sent.append((call, request))
@@ -41,8 +42,9 @@ class Recorder:
         if call is LEASE_GRANT:
             return SimpleNamespace(ID=5)
         if call is TXN:
-            found = SimpleNamespace(response_range=SimpleNamespace(kvs=[]))
-            return SimpleNamespace(header=header, succeeded=False, responses=[found])
+            answer = "response_delete_range" if self.succeeds else "response_range"
+            found = Message["ResponseOp"](**{answer: {}})
+            return SimpleNamespace(header=header, succeeded=self.succeeds, responses=[found])
         return SimpleNamespace(header=header, kvs=[], more=False)
 
 
@@ -110,7 +112,10 @@ async def test_the_turn_to_compact_is_counted_in_a_transaction(store: EtcdStore,
     )
 
 
-def test_there_are_no_other_calls_that_write() -> None:
-    assert {call.path for call in (TXN, COMPACT, LEASE_GRANT, RANGE)} <= {
-        "/etcdserverpb.KV/Txn", "/etcdserverpb.KV/Compact", "/etcdserverpb.Lease/LeaseGrant", "/etcdserverpb.KV/Range"
-    }  # fmt: skip
+async def test_deleting_what_does_not_exist_is_a_conflict_where_it_succeeds(
+    store: EtcdStore, recorder: Recorder
+) -> None:
+    """kine answers so."""
+    recorder.succeeds = True
+    with pytest.raises(Conflict):
+        await store.delete(KEY, expected=7)
