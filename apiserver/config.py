@@ -33,6 +33,8 @@ Profile = Literal["local", "cluster", "envtest"]
 class StartError(Exception):
     """The server cannot start. The message has the reason and what to do. Several messages are several arguments."""
 
+    __module__ = "noxu"  # where it is public: tracebacks show that name
+
     def __str__(self) -> str:
         return "\n".join(map(str, self.args))
 

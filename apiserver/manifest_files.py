@@ -34,6 +34,8 @@ _IS_ARCHIVE: Final = "it is an archive: unpack it, and name the files"
 class LoadError(Exception):
     """A file cannot be read or an object is refused; the message names the file. Several messages are several arguments."""
 
+    __module__ = "noxu"  # where it is public: tracebacks show that name
+
     def __str__(self) -> str:
         return "\n".join(map(str, self.args))
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from noxu.apiserver.http.recent_requests import RecordedRequest as RecordedRequest
     from noxu.apiserver.manifests import LoadError as LoadError
     from noxu.apiserver.server import StartError as StartError
-    from noxu.apiserver.testing.calls import WaitTimeout as WaitTimeout
     from noxu.apiserver.testing.client import ApiWarning as ApiWarning
     from noxu.apiserver.testing.client import UnknownFieldWarning as UnknownFieldWarning
+    from noxu.apiserver.testing.errors import UnknownKind as UnknownKind
+    from noxu.apiserver.testing.errors import WaitTimeout as WaitTimeout
     from noxu.apiserver.testing.factory import MakeNoxu as MakeNoxu
     from noxu.apiserver.testing.functions import Denied as Denied
     from noxu.apiserver.testing.handle import Noxu as Noxu
@@ -40,7 +41,8 @@ _HOMES = {
     "StartError": "noxu.apiserver.server",
     "TestUser": "noxu.apiserver.testing.users",
     "UnknownFieldWarning": "noxu.apiserver.testing.client",
-    "WaitTimeout": "noxu.apiserver.testing.calls",
+    "UnknownKind": "noxu.apiserver.testing.errors",
+    "WaitTimeout": "noxu.apiserver.testing.errors",
     "Watch": "noxu.apiserver.testing.watching",
     "WatchEvent": "noxu.apiserver.testing.watching",
 }
@@ -56,6 +58,7 @@ __all__ = [
     "StartError",
     "TestUser",
     "UnknownFieldWarning",
+    "UnknownKind",
     "WaitTimeout",
     "Watch",
     "WatchEvent",

@@ -34,6 +34,8 @@ class ApiError(Exception):
     Where upstream answers in plain text, `text` is the body instead. `retry_after` (seconds) becomes a Retry-After header.
     """
 
+    __module__ = "noxu"  # where it is public: tracebacks show that name
+
     def __init__(
         self, code: int, message: str, reason: str = "", details: Object | None = None, *, text: str | None = None
     ) -> None:
@@ -64,9 +66,6 @@ class ApiError(Exception):
             status["details"] = self.details
         status["code"] = self.code
         return status
-
-
-ApiError.__module__ = "noxu"  # where it is public: tracebacks show noxu.ApiError
 
 
 def _details(resource: Qualified | None, name: str = "", **more: object) -> Object:

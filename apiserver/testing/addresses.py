@@ -17,7 +17,10 @@ from urllib.parse import quote
 from noxu.apiserver import loading
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.testing.errors import UnknownKind, hidden
 from noxu.apiserver.values import Object
+
+__tracebackhide__ = hidden
 
 
 class Address(NamedTuple):
@@ -42,7 +45,7 @@ class Address(NamedTuple):
 
 
 def find(catalog: Catalog, text: str) -> Resource:
-    """The resource that a text names. Raises LookupError."""
+    """The resource that a text names. Raises UnknownKind."""
     name, group, version = _parts(text)
     named = [resource for resource in catalog.resources if name in names_of(resource)]
     found = [each for each in named if group in (None, each.group) and version in ("", each.version)]
@@ -50,13 +53,13 @@ def find(catalog: Catalog, text: str) -> Resource:
         version, _, group = group.partition(".")
         found = [each for each in named if (group, version) == (each.group, each.version)]
     if not found:
-        raise LookupError(f"no kind {text!r} is served{_meant(catalog, name)}")
+        raise UnknownKind(f"no kind {text!r} is served{_meant(catalog, name)}")
     groups = list(catalog.groups)
     return min(found, key=lambda each: (groups.index(each.group), catalog.groups[each.group].index(each.version)))
 
 
 def of(catalog: Catalog, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
-    """The address of an object: (kind, name), or an object. Raises LookupError, ValueError."""
+    """The address of an object: (kind, name), or an object. Raises UnknownKind, ValueError."""
     if isinstance(what, str):
         if not name:
             raise ValueError(f"the name of the {what} is missing")
@@ -71,11 +74,11 @@ def of(catalog: Catalog, what: str | Object, name: str = "", namespace: str | No
 
 
 def of_object(catalog: Catalog, value: Object) -> Resource:
-    """The resource of the apiVersion and kind of an object. Raises LookupError."""
+    """The resource of the apiVersion and kind of an object. Raises UnknownKind."""
     for resource in catalog.resources:
         if resource.kind == value.get("kind") and resource.api_version == value.get("apiVersion"):
             return resource
-    raise LookupError(loading.no_matches(value))
+    raise UnknownKind(loading.no_matches(value))
 
 
 def names_of(resource: Resource) -> tuple[str, ...]:

@@ -24,12 +24,13 @@ from concurrent.futures import Future
 from types import CoroutineType, FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.manifests import LoadError
+from noxu.apiserver.testing.errors import EXPECTED, hidden
 from noxu.apiserver.testing.runner import Runner
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+__tracebackhide__ = hidden
 
 _OURS: Final = "noxu.apiserver."
 _KEPT: Final = 1000  # calls of a test that may be in `unawaited`, before those that have begun are dropped
@@ -47,21 +48,6 @@ if TYPE_CHECKING:
 
     class AwaitableRequests(list[RecordedRequest]):
         def __await__(self) -> Generator[Any, None, list[RecordedRequest]]: ...
-
-
-class WaitTimeout(TimeoutError):
-    """What was waited for has not happened in time. The message has the newest state of the object."""
-
-
-EXPECTED: Final = (ApiError, LoadError, WaitTimeout)
-"""Errors that are the test's: their tracebacks have no frames of ours."""
-
-WaitTimeout.__module__ = "noxu"
-
-
-def hidden(info: Any) -> bool:
-    """For `__tracebackhide__`: pytest hides frames of ours in the tracebacks of expected errors."""
-    return isinstance(info.value, (*EXPECTED, LookupError, ValueError, TypeError, Warning))
 
 
 _OWN_REFERENCES: Final = 2  # of a coroutine that only its Call has: that one, and the argument of getrefcount
@@ -128,7 +114,6 @@ def call(
     **kwargs: P.kwargs,
 ) -> T:
     """The result of `work`, a coroutine function that runs in the loop of the server; or a coroutine in its place."""
-    __tracebackhide__ = hidden
     if in_coroutine():
         return cast("T", pending(name, _awaited(runner, work, *args, **kwargs)))
     return _warned(blocking(runner.submit(work(*args, **kwargs))))
@@ -136,7 +121,6 @@ def call(
 
 def blocking(future: Future[T]) -> T:
     """Wait for a result in a thread without a loop."""
-    __tracebackhide__ = hidden
     try:
         return future.result()
     except EXPECTED as error:
@@ -148,7 +132,6 @@ def blocking(future: Future[T]) -> T:
 
 async def awaited(runner: Runner, work: Coroutine[Any, Any, T]) -> T:
     """Wait for a result in a coroutine."""
-    __tracebackhide__ = hidden
     try:
         if runner.is_running and asyncio.get_running_loop() is runner.loop:
             return await work
@@ -160,12 +143,10 @@ async def awaited(runner: Runner, work: Coroutine[Any, Any, T]) -> T:
 async def _awaited(
     runner: Runner, work: Callable[P, Coroutine[Any, Any, Answered[T]]], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    __tracebackhide__ = hidden
     return _warned(await awaited(runner, work(*args, **kwargs)))
 
 
 def _warned(answered: Answered[T]) -> T:
-    __tracebackhide__ = hidden
     for warning in answered.warnings:
         warn(warning)
     return answered.value
@@ -193,7 +174,6 @@ def caller() -> FrameType | None:
 
 def warn(warning: Warning) -> None:
     """Warn at the line of the caller."""
-    __tracebackhide__ = hidden
     frame = caller()
     if frame is None:
         warnings.warn(warning, stacklevel=2)

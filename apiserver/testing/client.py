@@ -37,12 +37,13 @@ Query = Mapping[str, str]
 class ApiWarning(UserWarning):
     """A warning of the server, such as the use of a deprecated version."""
 
+    __module__ = "noxu"  # where it is public: tracebacks show that name
+
 
 class UnknownFieldWarning(ApiWarning):
     """The server has pruned a field that the schema does not describe, or a field is there twice."""
 
-
-ApiWarning.__module__ = UnknownFieldWarning.__module__ = "noxu"
+    __module__ = "noxu"  # where it is public: tracebacks show that name
 
 
 class Reply(NamedTuple):

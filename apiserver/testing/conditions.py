@@ -13,7 +13,10 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, TypeAlias
 
 from noxu.apiserver.cel import Condition as CelCondition
+from noxu.apiserver.testing.errors import hidden
 from noxu.apiserver.values import Json, Object
+
+__tracebackhide__ = hidden
 
 Function: TypeAlias = Callable[[Object], object] | Callable[[Object], Awaitable[object]]
 Condition: TypeAlias = str | Function

@@ -35,6 +35,8 @@ WRITES: Final = ("CREATE", "UPDATE")
 class Denied(Exception):
     """Raised by a function to refuse a request."""
 
+    __module__ = "noxu"  # where it is public: tracebacks show that name
+
     def __init__(self, message: str = "", *, code: int = 0, reason: str = "") -> None:
         """Without a code the answer has code 400, as for webhooks."""
         super().__init__(message)

@@ -25,18 +25,22 @@ from noxu.apiserver.http.recent_requests import RecentRequests, RecordedRequest
 from noxu.apiserver.kubeconfig import Access, write_kubeconfig
 from noxu.apiserver.server import Server
 from noxu.apiserver.testing import addresses, calls, users
-from noxu.apiserver.testing.calls import Answered, hidden
+from noxu.apiserver.testing.addresses import Address
+from noxu.apiserver.testing.calls import Answered
 from noxu.apiserver.testing.client import USER_AGENT, Client
+from noxu.apiserver.testing.errors import hidden
 from noxu.apiserver.testing.runner import Runner
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.source_paths import Source as Source
 from noxu.apiserver.testing.sources import documents as documents
 from noxu.apiserver.testing.users import TestUser
-from noxu.apiserver.testing.verbs import Verbs
+from noxu.apiserver.testing.verbs import Verbs, selectors
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
     from noxu.apiserver.testing.calls import AwaitableObjects, AwaitableRequests
+
+__tracebackhide__ = hidden
 
 T = TypeVar("T")
 Function = Callable[..., Any]
@@ -171,16 +175,16 @@ class Noxu(Verbs):
 
     def events(self, what: str | Object | None = None, name: str = "", /, *, namespace: str = "") -> AwaitableObjects:
         """The Events about an object, or all of them, the oldest first: what `kubectl events` shows."""
-        __tracebackhide__ = hidden
-        return cast("AwaitableObjects", self._ask("events", self._events, what, name, namespace))
-
-    async def _events(self, what: str | Object | None, name: str, namespace: str) -> Answered[list[Object]]:
         fields = {}
         if what is not None:
             address = addresses.of(self._session.catalog, what, name, namespace or None)
             fields = {"involvedObject.kind": address.resource.kind, "involvedObject.name": address.name}
             namespace = address.namespace or namespace
-        found = await self._list("events", namespace or None, "", fields)
+        events = Address(addresses.find(self._session.catalog, "events"), namespace)
+        return cast("AwaitableObjects", self._ask("events", self._events, events, selectors("", fields)))
+
+    async def _events(self, address: Address, query: Mapping[str, str]) -> Answered[list[Object]]:
+        found = await self._list(address, query)
         return Answered(sorted(found.value, key=_time_of))
 
     def requests(
@@ -202,7 +206,6 @@ class Noxu(Verbs):
         are left out (`by_handle=None`: they are included, True: only they). A request is listed before its client has the
         answer. The newest 10,000 are kept.
         """
-        __tracebackhide__ = hidden
         wanted = {
             "name": name or None,
             "namespace": namespace,
@@ -212,12 +215,12 @@ class Noxu(Verbs):
             "user": user or None,
             "by_handle": by_handle,
         }
-        return cast("AwaitableRequests", self._ask("requests", self._recorded, what, wanted))
-
-    async def _recorded(self, what: str, wanted: Mapping[str, object]) -> Answered[list[RecordedRequest]]:
         selected = {field: value for field, value in wanted.items() if value is not None}
         if what:
             selected["resource"] = str(addresses.find(self._session.catalog, what).group_resource)
+        return cast("AwaitableRequests", self._ask("requests", self._recorded, selected))
+
+    async def _recorded(self, selected: Mapping[str, object]) -> Answered[list[RecordedRequest]]:
         return Answered(
             [
                 request

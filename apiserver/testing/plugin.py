@@ -36,6 +36,8 @@ _MARKER: Final = (
 )
 _BEFORE: Final = pytest.StashKey[dict[Any, int]]()
 """Of an item: the newest requests before it."""
+_REFUSED: Final = pytest.StashKey[str]()
+"""Of an item: why it cannot run."""
 
 
 class Option(NamedTuple):
@@ -84,7 +86,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for mark in item.iter_markers("noxu"):
-            _refuse_missing(mark.args, f"{item.nodeid}: @pytest.mark.noxu", config.rootpath)
+            try:
+                _refuse_missing(mark.args, f"{item.nodeid}: @pytest.mark.noxu", config.rootpath)
+            except pytest.UsageError as error:
+                if not hasattr(config, "workerinput"):
+                    raise
+                item.stash[_REFUSED] = str(error)  # a worker of xdist cannot report it here: the test fails
 
 
 def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> None:
@@ -214,6 +221,8 @@ def _server(arguments: Mapping[str, Any]) -> Noxu:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if message := item.stash.get(_REFUSED, ""):
+        pytest.fail(message, pytrace=False)
     reports = _if_used("reports")
     item.stash[_BEFORE] = reports.marks() if reports else {}
 

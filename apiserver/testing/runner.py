@@ -16,12 +16,11 @@ from noxu.apiserver.clock import Clock
 from noxu.apiserver.config import Config
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.manifests import Document
+from noxu.apiserver.testing.errors import Stopped, hidden
+
+__tracebackhide__ = hidden
 
 T = TypeVar("T")
-
-
-class Stopped(RuntimeError):
-    """The server does not run: it was not started, or it is stopped."""
 
 
 class Runner:

@@ -6,6 +6,7 @@ those of other clients. Objects are plain dicts. Errors are `ApiError`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
@@ -18,9 +19,10 @@ from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.testing import addresses, calls
 from noxu.apiserver.testing.addresses import Address
-from noxu.apiserver.testing.calls import Answered, hidden
+from noxu.apiserver.testing.calls import Answered
 from noxu.apiserver.testing.client import FIELD_MANAGER, ApiWarning, Reply, UnknownFieldWarning
 from noxu.apiserver.testing.conditions import Condition
+from noxu.apiserver.testing.errors import UnknownKind, hidden
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.sources import Source, documents
 from noxu.apiserver.testing.waiting import Waiting
@@ -29,6 +31,8 @@ from noxu.apiserver.values import Object, copy
 
 if TYPE_CHECKING:
     from noxu.apiserver.testing.calls import AwaitableObject, AwaitableObjects
+
+__tracebackhide__ = hidden
 
 T = TypeVar("T")
 Patch: TypeAlias = Object | list[Object]
@@ -60,13 +64,11 @@ class Verbs:
         """One object, by kind and name (`noxu.get("widgets", "a")`), or the newest state of an object.
 
         A kind is given by any of its names, with its group if need be: `Widget`, `widgets`, `widgets.example.com`. Without a
-        namespace it is that of the object, or `default`. Raises ApiError (404), and LookupError for a kind that is not served.
+        namespace it is that of the object, or `default`. Raises ApiError (404), and UnknownKind for one that is not served.
         """
-        __tracebackhide__ = hidden
-        return self._ask("get", self._get, what, name, namespace)
+        return self._ask("get", self._get, self._address(what, name, namespace))
 
-    async def _get(self, what: str | Object, name: str, namespace: str | None) -> Answered[AwaitableObject]:
-        address = self._address(what, name, namespace)
+    async def _get(self, address: Address) -> Answered[AwaitableObject]:
         return _answered(address.resource, await self._session.client.send("GET", address.path()))
 
     def list(
@@ -82,15 +84,12 @@ class Verbs:
 
         `labels` and `fields` select: `"app=web,tier!=db"`, or a dict of equal values. Each object has its apiVersion and kind.
         """
-        __tracebackhide__ = hidden
-        return self._ask("list", self._list, kind, namespace, labels, fields)
+        address = Address(addresses.find(self._session.catalog, kind), namespace or "")
+        return self._ask("list", self._list, address, selectors(labels, fields))
 
-    async def _list(
-        self, kind: str, namespace: str | None, labels: str | Mapping[str, str], fields: str | Mapping[str, str]
-    ) -> Answered[AwaitableObjects]:
-        resource = addresses.find(self._session.catalog, kind)
-        query = _selectors(labels, fields)
-        reply = await self._session.client.send("GET", Address(resource, namespace or "").path(), query)
+    async def _list(self, address: Address, query: Mapping[str, str]) -> Answered[AwaitableObjects]:
+        resource = address.resource
+        reply = await self._session.client.send("GET", address.path(), query)
         head = {"apiVersion": resource.api_version, "kind": resource.kind}
         items = [{**head, **item} for item in reply.value["items"]]
         return cast("Answered[AwaitableObjects]", _answered(resource, reply._replace(value=items)))
@@ -111,7 +110,6 @@ class Verbs:
         The source is a dict, or a file or a text with one manifest. Fields that the schema does not describe are pruned, with
         an UnknownFieldWarning at this line; `strict=True` refuses them. Raises ApiError, and LoadError for an unreadable source.
         """
-        __tracebackhide__ = hidden
         return self._ask("create", self._write, "POST", source, namespace, strict, dry_run)
 
     def update(
@@ -124,13 +122,12 @@ class Verbs:
         dry_run: bool = False,
     ) -> AwaitableObject:
         """Replace one object. If the given one has a resourceVersion, it must be the newest (else ApiError, 409)."""
-        __tracebackhide__ = hidden
         return self._ask("update", self._write, "PUT", source, namespace, strict, dry_run)
 
     async def _write(
         self, method: str, source: Source, namespace: str | None, strict: bool | None, dry_run: bool
     ) -> Answered[AwaitableObject]:
-        found = documents(source)
+        found = await _documents(source)
         if len(found) != 1:
             raise LoadError(f"{len(found)} objects, and not one: `apply` takes any number")
         value = found[0].value
@@ -148,13 +145,12 @@ class Verbs:
         Raises ApiError for an object that the server refuses, and LoadError for a source that cannot be read.
         (Server-side apply is `patch(…, type="apply")`.)
         """
-        __tracebackhide__ = hidden
         return self._ask("apply", self._apply, sources, strict)
 
     async def _apply(self, sources: tuple[Source, ...], strict: bool | None) -> Answered[AwaitableObjects]:
         stored: list[Object] = []
         warnings: list[Warning] = []
-        for document in documents(*sources):
+        for document in await _documents(*sources):
             answered = await self._applied(document, self._options(strict))
             stored.append(answered.value)
             warnings += answered.warnings
@@ -241,24 +237,21 @@ class Verbs:
         A dict is a merge patch and a list a JSON patch, unless `type` says otherwise: `merge`, `json`, `strategic` (built-in
         kinds), `apply` (server-side apply, as `field_manager`; `force` takes fields of others). Returns the stored object.
         """
-        __tracebackhide__ = hidden
         name, patch = _after(what, rest, "patch")
         query = self._options(strict, dry_run) | {"fieldManager": field_manager}
         if type == "apply":
             query["force"] = "true" if force else "false"
-        return self._ask("patch", self._patch, what, name, namespace, subresource, patch, type, query)
+        address = self._address(what, name, namespace)
+        return self._ask("patch", self._patch, address, subresource, patch, type, query)
 
     async def _patch(
         self,
-        what: str | Object,
-        name: str,
-        namespace: str | None,
+        address: Address,
         subresource: str,
         patch: Patch,
         type_: PatchType | None,
         query: Mapping[str, str],
     ) -> Answered[AwaitableObject]:
-        address = self._address(what, name, namespace)
         content_type = _PATCH_TYPES[type_ or ("json" if isinstance(patch, list) else "merge")]
         if type_ == "apply" and isinstance(patch, dict):
             patch = {"apiVersion": address.resource.api_version, "kind": address.resource.kind, **patch}
@@ -300,13 +293,9 @@ class Verbs:
 
         `propagation` says what becomes of its dependents, `grace` is the grace period in seconds.
         """
-        __tracebackhide__ = hidden
-        return self._ask("delete", self._delete, what, name, namespace, propagation, grace)
+        return self._ask("delete", self._delete, self._address(what, name, namespace), propagation, grace)
 
-    async def _delete(
-        self, what: str | Object, name: str, namespace: str | None, propagation: str, grace: int | None
-    ) -> Answered[AwaitableObject]:
-        address = self._address(what, name, namespace)
+    async def _delete(self, address: Address, propagation: str, grace: int | None) -> Answered[AwaitableObject]:
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if propagation:
             options["propagationPolicy"] = propagation
@@ -329,10 +318,9 @@ class Verbs:
 
         The other fields stay. Returns the stored object.
         """
-        __tracebackhide__ = hidden
         name, status = _after(what, rest, "status")
-        query = self._options(strict)
-        return self._ask("status", self._patch, what, name, namespace, "status", {"status": status}, "merge", query)
+        address = self._address(what, name, namespace)
+        return self._ask("status", self._patch, address, "status", {"status": status}, "merge", self._options(strict))
 
     @overload
     def scale(self, what: str, name: str, replicas: int, /, *, namespace: str | None = None) -> AwaitableObject: ...
@@ -340,11 +328,9 @@ class Verbs:
     def scale(self, what: Object, replicas: int, /, *, namespace: str | None = None) -> AwaitableObject: ...
     def scale(self, what: str | Object, /, *rest: Any, namespace: str | None = None) -> AwaitableObject:
         """Set the number of replicas through /scale. Returns the Scale."""
-        __tracebackhide__ = hidden
         name, replicas = _after(what, rest, "replicas")
-        patch = {"spec": {"replicas": replicas}}
-        query = self._options(None)
-        return self._ask("scale", self._patch, what, name, namespace, "scale", patch, "merge", query)
+        address, patch = self._address(what, name, namespace), {"spec": {"replicas": replicas}}
+        return self._ask("scale", self._patch, address, "scale", patch, "merge", self._options(None))
 
     # -- waiting
 
@@ -365,7 +351,6 @@ class Verbs:
         It begins with this call: with an ADDED for each object there is, or after the resourceVersion `since`. In a coroutine
         the loop is `async for`. An iteration raises WaitTimeout if there is no event for `timeout` seconds (None: never).
         """
-        __tracebackhide__ = hidden
         if isinstance(what, str):
             resource = addresses.find(self._session.catalog, what)
         else:
@@ -374,7 +359,7 @@ class Verbs:
         if name:
             fields = ",".join(filter(None, (f"metadata.name={name}", _selector(fields))))
             namespace = namespace or "default"
-        query = _selectors(labels, fields) | ({"resourceVersion": since} if since else {})
+        query = selectors(labels, fields) | ({"resourceVersion": since} if since else {})
         path = Address(resource, namespace or "").path()
         subject = f"{resource.group_resource}{f' {name}' if name else ''}"
         return Watch(self._session.runner, self._session.client, path, query, timeout, subject)
@@ -405,7 +390,6 @@ class Verbs:
         Raises WaitTimeout after `timeout` seconds, with the newest state of the object, and ValueError for an expression that
         does not compile. After `"delete"` the result is the last state, {} if there was none.
         """
-        __tracebackhide__ = hidden
         name, condition = _after(what, rest, "condition")
         waiting = Waiting(self._session, self._address(what, name, namespace), condition, timeout)
         if calls.in_coroutine():
@@ -415,7 +399,6 @@ class Verbs:
     # -- common parts
 
     def _ask(self, name: str, work: Callable[..., Coroutine[Any, Any, Answered[T]]], *arguments: Any) -> T:
-        __tracebackhide__ = hidden
         return calls.call(self._session.runner, name, work, *arguments)
 
     def _address(self, what: str | Object, name: str, namespace: str | None) -> Address:
@@ -425,7 +408,7 @@ class Verbs:
         """The resource of a manifest. Raises ApiError."""
         try:
             return addresses.of_object(self._session.catalog, value)
-        except LookupError:
+        except UnknownKind:
             raise errors.bad_request(f"{loading.no_matches(value)}: load its CRD, too") from None
 
     def _options(self, strict: bool | None, dry_run: bool = False) -> dict[str, str]:
@@ -433,6 +416,13 @@ class Verbs:
         strict = self._session.strict if strict is None else strict
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict" if strict else "Warn"}
         return query | ({"dryRun": "All"} if dry_run else {})
+
+
+async def _documents(*sources: Source) -> list[Document]:
+    """The objects of sources; files and texts are read in a thread. Raises LoadError."""
+    if all(isinstance(source, dict) for source in sources):
+        return documents(*sources)
+    return await asyncio.to_thread(documents, *sources)
 
 
 def _after(what: str | Object, rest: tuple[Any, ...], last: str) -> tuple[str, Any]:
@@ -460,6 +450,6 @@ def _selector(given: str | Mapping[str, str]) -> str:
     return given if isinstance(given, str) else ",".join(f"{name}={value}" for name, value in given.items())
 
 
-def _selectors(labels: str | Mapping[str, str], fields: str | Mapping[str, str]) -> dict[str, str]:
+def selectors(labels: str | Mapping[str, str], fields: str | Mapping[str, str]) -> dict[str, str]:
     found = {"labelSelector": _selector(labels), "fieldSelector": _selector(fields)}
     return {name: value for name, value in found.items() if value}

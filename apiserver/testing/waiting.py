@@ -10,11 +10,13 @@ import time
 
 from noxu.apiserver.testing import calls, conditions
 from noxu.apiserver.testing.addresses import Address
-from noxu.apiserver.testing.calls import WaitTimeout, hidden
 from noxu.apiserver.testing.conditions import Condition
+from noxu.apiserver.testing.errors import WaitTimeout, hidden
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.watching import Watch, WatchEvent
 from noxu.apiserver.values import Object
+
+__tracebackhide__ = hidden
 
 
 class Waiting:
@@ -33,7 +35,6 @@ class Waiting:
 
     def blocking(self) -> Object:
         """Wait in a thread without a loop. Raises WaitTimeout, ApiError."""
-        __tracebackhide__ = hidden
         runner = self._session.runner
         calls.blocking(runner.submit(self._begin()))
         while not self._is_met():
@@ -46,7 +47,6 @@ class Waiting:
 
     async def in_coroutine(self) -> Object:
         """The same in a coroutine."""
-        __tracebackhide__ = hidden
         runner = self._session.runner
         await calls.awaited(runner, self._begin())
         while not await self._is_met_in_coroutine():
@@ -60,7 +60,6 @@ class Waiting:
     # -- where the caller is
 
     def _is_met(self) -> bool:
-        __tracebackhide__ = hidden
         self._missing = ""
         try:
             met = self._check(self._value)
@@ -73,7 +72,6 @@ class Waiting:
         return bool(met)
 
     async def _is_met_in_coroutine(self) -> bool:
-        __tracebackhide__ = hidden
         self._missing = ""
         try:
             met = self._check(self._value)

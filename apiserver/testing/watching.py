@@ -16,10 +16,12 @@ import aiohttp
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.testing import calls
-from noxu.apiserver.testing.calls import WaitTimeout, hidden
 from noxu.apiserver.testing.client import Client, error_from_status
+from noxu.apiserver.testing.errors import WaitTimeout, hidden
 from noxu.apiserver.testing.runner import Runner
 from noxu.apiserver.values import Object
+
+__tracebackhide__ = hidden
 
 
 class WatchEvent(NamedTuple):
@@ -65,7 +67,6 @@ class Watch:
         return self
 
     def __next__(self) -> WatchEvent:
-        __tracebackhide__ = hidden
         if calls.in_coroutine():
             raise RuntimeError("a coroutine must not block: use `async for` and `async with`")
         event = calls.blocking(self._runner.submit(self.next(self._timeout)))
@@ -96,7 +97,6 @@ class Watch:
         return self
 
     async def __anext__(self) -> WatchEvent:
-        __tracebackhide__ = hidden
         event = await calls.awaited(self._runner, self.next(self._timeout))
         if event is None:
             raise StopAsyncIteration

@@ -11,7 +11,7 @@ import pytest
 
 from noxu import ApiError, Denied, Noxu
 from noxu.apiserver.testing import calls
-from noxu.apiserver.testing.runner import Stopped
+from noxu.apiserver.testing.errors import Stopped
 from tests.testing.widgets import DEFINITION, size, widget
 
 pytestmark = pytest.mark.noxu(DEFINITION)

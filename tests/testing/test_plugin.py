@@ -335,6 +335,15 @@ def test_a_missing_source_is_a_usage_error(
     result.stdout.no_fnmatch_line("*passed*")
 
 
+def test_a_missing_source_fails_its_test_in_a_worker_of_xdist(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        "import pytest\n@pytest.mark.noxu('nowhere.yaml')\ndef test_it(noxu): ...\ndef test_other(): ...\n"
+    )
+    result = project.runpytest_subprocess("-n", "1")
+    result.assert_outcomes(errors=1, passed=1)
+    result.stdout.fnmatch_lines(["*::test_it: @pytest.mark.noxu: nowhere.yaml: no such file or directory"])
+
+
 # -- reports of failed tests --------------------------------------------------------------------------------------------
 
 FAILING = """
@@ -352,16 +361,32 @@ def _report(project: pytest.Pytester, test: str, *arguments: str) -> pytest.RunR
     return result
 
 
-def test_the_report_has_the_message_and_no_frame_of_ours(project: pytest.Pytester) -> None:
-    result = _report(project, "def test_it(noxu):\n    noxu.create(widget('a', size=9))\n")
-    result.stdout.fnmatch_lines(
-        [
-            ">*noxu.create(widget('a', size=9))",
-            'E*noxu.ApiError: Widget.example.com "a" is invalid: spec.size: Invalid value: 9: *',
-            "test_the_report_*.py:*: ApiError",
-        ]
-    )
+FAILURES = [
+    ("a refusal", "noxu.create(widget('a', size=9))", 'noxu.ApiError: Widget.example.com "a" is invalid: spec.size: *'),
+    ("a missing object", "noxu.get('widgets', 'a')", 'noxu.ApiError: widgets.example.com "a" not found'),
+    ("a kind that is not served", "noxu.list('widgtes')", "noxu.UnknownKind: no kind 'widgtes' is served; did you mean*"),
+    ("a manifest of such a kind", "noxu.create({'kind': 'A'})", 'noxu.ApiError: no matches for kind "A"*'),
+    ("a missing argument", "noxu.patch('widgets', {})", "TypeError: after a kind come name and patch"),
+    ("an object without a name", "noxu.get({**widget(''), 'metadata': {}})", "ValueError: this Widget has no metadata.name"),
+    ("a file that does not exist", "noxu.apply('nowhere.yaml')", "noxu.LoadError: nowhere.yaml: *"),
+    ("a wait", "noxu.wait('widgets', 'a', 'Ready', timeout=0)", "noxu.WaitTimeout: Widget default/a: *; it does not exist"),
+    ("an invalid condition", "noxu.wait('widgets', 'a', 'self.a ==')", "ValueError: 'self.a ==' is no condition: *"),
+    ("a watch", "next(noxu.watch('widgets', timeout=0))", "noxu.WaitTimeout: no event of widgets.example.com within 0 s"),
+    ("a warning", "noxu.create(widget('a', siez=3))", "noxu.UnknownFieldWarning: *did you mean spec.size*"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES])
+def test_the_report_has_the_message_and_no_frame_of_ours(call: str, message: str, project: pytest.Pytester) -> None:
+    result = _report(project, f"def test_it(noxu):\n    {call}\n", "-W", "error")
+    escaped = call.replace("[", "[[]")
+    result.stdout.fnmatch_lines([f">*{escaped}", f"E*{message}", "test_the_report_*.py:6: *"])
     result.stdout.no_fnmatch_line("*noxu/apiserver*")
+
+
+def test_a_bug_of_ours_has_its_frames(project: pytest.Pytester) -> None:
+    test = "def test_it(noxu):\n    noxu._session = None\n    noxu.list('widgets')\n"
+    _report(project, test).stdout.fnmatch_lines(["E*AttributeError: *", "*noxu/apiserver/testing/verbs.py:*"])
 
 
 async def test_the_report_of_an_async_test(project: pytest.Pytester) -> None:
@@ -371,12 +396,6 @@ async def test_the_report_of_an_async_test(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [">*await noxu.get('widgets', 'a')", 'E*noxu.ApiError: widgets.example.com "a" not found']
     )
-    result.stdout.no_fnmatch_line("*noxu/apiserver*")
-
-
-def test_the_report_of_a_wait_that_times_out(project: pytest.Pytester) -> None:
-    result = _report(project, "def test_it(noxu):\n    noxu.wait('widgets', 'a', 'Ready', timeout=0.01)\n")
-    result.stdout.fnmatch_lines(["E*noxu.WaitTimeout: Widget default/a: not within 0.01 s: *; it does not exist"])
     result.stdout.no_fnmatch_line("*noxu/apiserver*")
 
 
