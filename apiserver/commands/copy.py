@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from noxu.apiserver import stores
 from noxu.apiserver.commands import progress
 from noxu.apiserver.config import Etcd, StartError
+from noxu.apiserver.registry.stored_objects import is_claim
 from noxu.storage.snapshot import Snapshot, snapshot
 from noxu.storage.state_file import existing_file, new_file
 from noxu.storage.types import (
@@ -144,12 +145,14 @@ def _interrupted_revision(mark: bytes, source: Path | Etcd, where: str) -> Revis
 
 async def _each_page(source: Source, write: Callable[[Sequence[KeyValue]], Awaitable[None]], show: Progress) -> int:
     """Write all pages. Returns the number of states."""
-    done = 0
+    objects = done = 0
     async for page in source.pages():
-        await write(page)
+        copied = [state for state in page if not is_claim(state.key)]
+        await write(copied)
+        objects += len(copied)
         done += len(page)
         show(done, source.total)
-    return done
+    return objects
 
 
 @contextlib.asynccontextmanager

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from noxu.apiserver.files import write_whole
+from noxu.apiserver.files import locked, write_whole
 from noxu.apiserver.security.certificates import malformed
 from noxu.apiserver.values import Object
 
@@ -180,18 +180,26 @@ def _private(pem: bytes) -> PrivateKey | None:
 
 
 def _own_key(path: Path | None) -> SigningKey:
-    """The key that the server has made. Raises OSError, ValueError."""
+    """The key that the server has made. Of servers that need it at the same time one makes it. Raises OSError, ValueError."""
+    if path is None:
+        return _new_key(None)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(path.parent):
+        if not path.exists():
+            return _new_key(path)
+    try:
+        return read_signing_key(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _new_key(path: Path | None) -> SigningKey:
+    """Make a key, and keep it in a file. Raises OSError."""
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-    if path is not None and path.exists():
-        try:
-            return read_signing_key(path.read_bytes())
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
     private = ec.generate_private_key(ec.SECP256R1())
     if path is not None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         write_whole(path.with_suffix(".pub"), public, durable=True)
         private_key = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

@@ -248,6 +248,16 @@ def test_keys_of_other_forms_are_named(data: Path, place: str, run: Run, here: P
     assert objects(here / "back.db") == objects(data)
 
 
+def test_claims_are_left_out(data: Path, place: str, run: Run, here: Path) -> None:
+    run(f"copy --from data --to {place}")
+    put(place, "ranges/serviceips/10.0.0.1", b"{}")
+    assert run(f"check {options_of(place)}").status == 0
+    ran = run(f"snapshot {options_of(place)} back.db")
+    assert ran.status == 0, ran.err
+    assert ran.out.startswith(f"{len(objects(data))} objects copied ")
+    assert objects(here / "back.db") == objects(data)
+
+
 def options_of(place: str) -> str:
     url, _, prefix = place.partition("/registry/")
     return f"--etcd-servers {url} --etcd-prefix /registry/{prefix}"

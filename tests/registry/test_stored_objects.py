@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from noxu.apiserver.controllers.service_addresses import ADDRESSES, PORTS
 from noxu.apiserver.registry.storage_form import as_cbor
-from noxu.apiserver.registry.stored_objects import problem
+from noxu.apiserver.registry.stored_objects import is_claim, problem
 from noxu.storage.types import Key, KeyValue
 
 WIDGET = {
@@ -33,6 +34,7 @@ ROWS: list[tuple[str, Key, Any, str]] = [
     ("white space", NAMESPACED, json.dumps(WIDGET, indent=1).encode(), ""),
     ("no JSON", NAMESPACED, b"not", "cannot be decoded: invalid character 'o' in literal null (expecting 'u')"),
     ("broken CBOR", NAMESPACED, as_cbor(WIDGET)[:-1], "cannot be decoded: invalid character 'Ù' looking for beginning of value"),
+    ("a claim", Key("ranges/serviceips", "", "10.0.0.1"), {}, ""),
     ("protobuf", NAMESPACED, b"k8s\0\n", "is in protobuf, which cannot be decoded as this kind"),
     ("a list", NAMESPACED, [], "is not an object"),
     ("no metadata", NAMESPACED, {"kind": "Widget"}, "has no metadata"),
@@ -44,6 +46,11 @@ ROWS: list[tuple[str, Key, Any, str]] = [
     ("another namespace", NAMESPACED, changed(WIDGET, namespace="n"), "is in the namespace 'n', which differs from its key"),
     ("no namespace", NAMESPACED, changed(WIDGET, namespace=None), "is in the namespace '', which differs from its key"),
 ]  # fmt: skip
+
+
+def test_claims_are_those_of_addresses_and_ports() -> None:
+    assert all(is_claim(Key(collection, "", "1")) for collection in (ADDRESSES, PORTS))
+    assert not is_claim(NAMESPACED)
 
 
 @pytest.mark.parametrize(("key", "value", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from noxu.apiserver.security.keys import (
     read_public_keys,
     read_signing_key,
 )
+from tests.timing import HANGS_AFTER
 
 RSA = rsa.generate_private_key(65537, 2048)
 P256, P384, P521 = (ec.generate_private_key(curve) for curve in (ec.SECP256R1(), ec.SECP384R1(), ec.SECP521R1()))
@@ -126,6 +129,22 @@ def test_the_key_that_a_server_makes_is_kept(tmp_path: Path) -> None:
     assert sorted(file.name for file in path.parent.iterdir()) == ["sa.key", "sa.pub"]
     assert Keys(own=path).verify(text, keys.signing().public.id)
     assert read_public_keys(path.with_suffix(".pub").read_bytes())[0].id == keys.signing().public.id
+
+
+def test_servers_that_need_the_key_at_the_same_time_make_one(tmp_path: Path) -> None:
+    """Each has a copy of its own in memory, so a second one would not know the tokens of the first."""
+    path = tmp_path / "pki" / "sa.key"
+    at_once = threading.Barrier(8)
+
+    def key(_: int) -> str:
+        at_once.wait(HANGS_AFTER)
+        return Keys(own=path).signing().public.id
+
+    with ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(key, range(8)))
+    assert ids == {Keys(own=path).signing().public.id}
+    assert sorted(file.name for file in path.parent.iterdir()) == ["sa.key", "sa.pub"]
+    assert read_public_keys(path.with_suffix(".pub").read_bytes())[0].id in ids
 
 
 def test_a_kept_key_that_is_broken_is_not_replaced(tmp_path: Path) -> None:
