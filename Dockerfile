@@ -24,7 +24,7 @@ RUN /build/bin/python -m hatchling build -t wheel -d /wheel \
 FROM ${BASE}
 COPY --from=build /opt/noxu /opt/noxu
 COPY LICENSE requirements/noxu.cdx.json docs/licences.md /usr/share/doc/noxu/
-RUN useradd --create-home noxu && install -d -o noxu /data
+RUN useradd --create-home noxu && install -d -o noxu /data && install -d -o noxu -m 700 /data/pki
 ENV PATH=/opt/noxu/bin:$PATH
 USER noxu
 VOLUME /data
