@@ -174,6 +174,11 @@ def test_the_command_prints_its_version(environment: Path, wheel: Path, project:
     assert run([environment / "bin/noxu", "--version"], project) == f"noxu {version}\n"
 
 
+def test_the_installed_command_serves(environment: Path, project: Path) -> None:
+    smoke = [environment / "bin/python", ROOT / "distribution/smoke.py", environment / "bin/noxu"]
+    assert run(smoke, project).startswith("smoke test passed: ")
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"]], ids=" ".join)
 def test_the_module_runs_as_the_command(environment: Path, project: Path, arguments: list[str]) -> None:
     output = run([environment / "bin/python", "-m", "noxu", *arguments], project)

@@ -1,0 +1,1 @@
+"""What `./release` builds and checks beside the wheel: the single file, and the smoke test of every artefact."""
