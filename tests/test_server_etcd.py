@@ -204,6 +204,24 @@ async def test_what_is_not_json_fails_with_its_own_message(both: Clients) -> Non
         assert (code, status["message"]) == (500, "invalid character 'o' in literal null (expecting 'u')")
 
 
+UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential=true"
+
+
+@pytest.mark.parametrize("value", [b"not json", b"[1]", b'{"kind":"Widget","apiVersion":"x.y/v1"}'])
+async def test_what_cannot_be_decoded_can_be_deleted(both: Clients, value: bytes) -> None:
+    await both.define()
+    await raw(both, "bad", value)
+    assert (await both.ask(0, "DELETE", f"{WIDGETS}/bad"))[0] == 500
+    deleted = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    deleted |= {"details": {"name": "bad", "kind": "Widget"}, "code": 200}
+    assert await both.ask(0, "DELETE", f"{WIDGETS}/bad?{UNSAFE}&dryRun=All") == (200, deleted)
+    assert (await both.ask(0, "GET", WIDGETS))[0] == 500
+    assert await both.ask(0, "DELETE", f"{WIDGETS}/bad?{UNSAFE}") == (200, deleted)
+    for which in (0, 1):
+        assert (await both.ask(which, "GET", f"{WIDGETS}/bad"))[0] == 404
+        assert (await both.ask(which, "GET", WIDGETS))[1]["items"] == []
+
+
 async def test_an_object_that_etcd_does_not_take_is_refused(both: Clients) -> None:
     await both.define()
     code, status = await both.ask(0, "POST", WIDGETS, named("large", text="x" * 1_600_000))

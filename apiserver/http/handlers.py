@@ -39,6 +39,7 @@ from noxu.apiserver.registry.entry import (
     body_at,
     body_parts,
     check_path_name,
+    is_readable,
     is_rendered,
     key_of,
     object_at,
@@ -224,13 +225,17 @@ async def delete(exchange: Exchange) -> Answer:
 
 
 async def _delete_corrupt(exchange: Exchange, given: DeleteOptions) -> bool:
-    """Delete an object if it cannot be read; return whether it was corrupt.
+    """Delete an object if it cannot be read, or not decoded; return whether it was so.
 
     Admission is not called, since it could not read the object either.
     """
     backend, resource = exchange.backend, exchange.resource
     key = key_of(resource, namespace_of(exchange), exchange.info.name)
-    revision = (await backend.reader.collection(resource)).corrupt.get(key)
+    collection = await backend.reader.collection(resource)
+    revision = collection.corrupt.get(key)
+    entry = collection.entries.get(key)
+    if entry is not None and not await offload(len(entry.stored), is_readable, entry, resource.versions):
+        revision = entry.revision
     if revision is not None and not given.dry_run:
         await backend.persistence.remove_corrupt(key, revision)
     return revision is not None

@@ -18,9 +18,11 @@ is decoded or encoded.
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api import codec, errors
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.go.fmt import go_type
 from noxu.apiserver.go.structs import json_type
@@ -221,6 +223,15 @@ def render(entry: Entry, versions: Versions) -> Rendering:
         body = entry.stored  # one copy in memory instead of two
     rendering = entry.rendering = Rendering(own, body, offset)
     return rendering
+
+
+def is_readable(entry: Entry, versions: Versions) -> bool:
+    """Whether `render` can decode an entry: other programs that use the same etcd may store anything."""
+    try:
+        render(entry, versions)
+    except ApiError as error:
+        return error.code != HTTPStatus.INTERNAL_SERVER_ERROR  # others are about the request, such as a deadline
+    return True
 
 
 def _read(own: Resource, value: Object) -> tuple[bytes, int]:
