@@ -16,10 +16,11 @@ from functools import cached_property
 from typing import Final
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.cel import SchemaRules
 from noxu.apiserver.commands import findings, inputs, reports, rewriting
 from noxu.apiserver.commands.findings import Checked, Finding
-from noxu.apiserver.crd import lint, v1beta1
+from noxu.apiserver.crd import bounds, lint, v1beta1
 from noxu.apiserver.manifests import Document, is_crd
 from noxu.apiserver.schema.lint import explain
 from noxu.apiserver.values import Json, Object
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 0: all CRDs are structural, or have been fixed; 1: some are not; 2: an input cannot be read."""
     old = {each.name: each.value for each in inputs.former(options.old) if is_crd(each.value)}
     if options.in_place or options.diff:
-        return rewriting.rewrite(options, lambda document: Linted(document, old.get(document.name)))
+        return rewriting.rewrite(options, lambda document: Linted(document, old.get(document.name), options.strict))
     report = Report.of(options, inputs.read(options), old)
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](report.checked, "lint"))
@@ -49,16 +50,37 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass
 class Linted:
-    """One CRD: its violations, and its fixed form. `old` is the former CRD of the same name."""
+    """One CRD: its violations, and its fixed form. `old` is the former CRD of the same name; `strict` makes warnings errors."""
 
     document: Document
     old: Object | None = None
+    strict: bool = False
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """The violations of the CRD as it is."""
-        violations = lint.lint_crd(self.document.value, checkers=SchemaRules, old=self.old)
-        return self.repeated + findings.of_errors(self.document, violations, explain)
+        """The violations of the CRD as it is, and what servers accept though it is not what the author means."""
+        crd = self.document.value
+        violations = lint.lint_crd(crd, checkers=SchemaRules, old=self.old)
+        more = lint.more_errors(crd)
+        errors = findings.of_errors(self.document, violations, self.advise)
+        errors += [each._replace(rule="incomplete") for each in findings.of_errors(self.document, more, explain)]
+        return self.repeated + errors + self.remarks
+
+    @property
+    def remarks(self) -> list[Finding]:
+        level: findings.Level = "error" if self.strict else "warning"
+        return [
+            findings.finding(self.document, level, each.rule, each.message, each.path, each.advice)
+            for each in lint.remarks(self.document.value)
+        ]
+
+    def advise(self, violation: FieldError) -> str:
+        """Advice on how to fix a violation."""
+        general = explain(violation)
+        if bounds.EXCEEDS not in violation.detail:
+            return general
+        path = lint.as_written(self.document.value, violation.field)
+        return bounds.advice(self.document.value, path, SchemaRules) or general
 
     @cached_property
     def repeated(self) -> list[Finding]:
@@ -73,7 +95,7 @@ class Linted:
     @property
     def unfixed(self) -> list[Finding]:
         """What `--fix` cannot fix; nothing if it can fix everything."""
-        return self.repeated + findings.of_errors(self.document, self.fixed.violations, explain)
+        return self.repeated + findings.of_errors(self.document, self.fixed.violations, self.advise)
 
     @property
     def api_version(self) -> str:
@@ -92,7 +114,8 @@ class Linted:
 
     def checked(self, *, fix: bool) -> Checked:
         found = self.unfixed if fix else self.findings
-        return Checked(self.document, self.title, "refused" if found else "valid", found)
+        refused = any(finding.level == "error" for finding in found)
+        return Checked(self.document, self.title, "refused" if refused else "valid", found)
 
 
 def presentable(fixed: Object, given: Object) -> Object:
@@ -121,7 +144,7 @@ class Report:
         for document in documents:
             checked = inputs.decided(options, document)
             if checked is None and is_crd(document.value):
-                linted = Linted(document, old.get(document.name))
+                linted = Linted(document, old.get(document.name), options.strict)
                 checked = linted.checked(fix=options.fix)
                 report.linted.append((linted, checked))
             report.checked.append(checked or Checked(document, inputs.title(document), "skipped"))

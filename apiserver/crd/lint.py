@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from noxu.apiserver.api.field import OMIT, ROOT, FieldError, Path, invalid, not_supported
@@ -14,6 +15,9 @@ from noxu.apiserver.crd.update import prepare_for_create, prepare_for_update
 from noxu.apiserver.crd.validation import validate, validate_update
 from noxu.apiserver.go.structs import Decoded
 from noxu.apiserver.schema.completion import Note
+from noxu.apiserver.schema.lint import Remark, incomplete
+from noxu.apiserver.schema.lint import remarks as schema_remarks
+from noxu.apiserver.schema.structural import NoStructuralForm, Structural, parse
 from noxu.apiserver.values import Json, Object
 
 
@@ -56,6 +60,32 @@ def _former(crd: Json) -> Object | None:
     established = {"type": "Established", "status": "True"}
     metadata = {**stored["metadata"], "resourceVersion": "1"}
     return {**stored, "metadata": metadata, "status": {**stored["status"], "conditions": [established]}}
+
+
+def more_errors(crd: Json) -> list[FieldError]:
+    """Errors in the schemas of a CRD that servers do not report (see `schema.lint.incomplete`)."""
+    return [error for schema, path in _structural(crd) for error in incomplete(schema, path)]
+
+
+def remarks(crd: Json) -> list[Remark]:
+    """Warnings about the schemas of a CRD."""
+    return [remark for schema, path in _structural(crd) for remark in schema_remarks(schema, path)]
+
+
+def _structural(crd: Json) -> list[tuple[Structural, Path]]:
+    """The structural schemas of a CRD with their paths, as written: of v1beta1 the one of all versions once."""
+    decoded = _decode(crd)
+    if _type_errors(crd) or decoded.error:
+        return []
+    spec = decoded.value["spec"]
+    holders = [(spec.get("validation"), "spec.validation")]
+    holders += [(each.get("schema"), f"spec.versions[{n}].schema") for n, each in enumerate(spec.get("versions") or [])]
+    found = []
+    for holder, path in holders:
+        if holder is not None and holder.get("openAPIV3Schema") is not None:
+            with suppress(NoStructuralForm):
+                found.append((parse(holder["openAPIV3Schema"]), f"{path}.openAPIV3Schema"))
+    return found
 
 
 _HOISTED: Final = {

@@ -8,18 +8,20 @@ A schema is structural if
 3. fields in those are declared by the spine, too (completeness; upstream checks it for the root's own validations);
 4. apiVersion, kind and metadata at the root and in embedded resources have the types that they have in every object.
 
-`structural_errors` reports violations with upstream's messages, `explain` gives advice about one.
+`structural_errors` reports violations with upstream's messages, `explain` gives advice about one. `incomplete` reports what
+upstream does not: violations of the third rule by nested validations. `remarks` are about what servers accept and few mean.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
 from noxu.apiserver.schema import patterns
-from noxu.apiserver.schema.structural import NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
+from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
 
 
 def explain(violation: FieldError) -> str:
@@ -27,9 +29,12 @@ def explain(violation: FieldError) -> str:
     for part, advice in _ADVICE.items():
         if part in violation.detail:
             return advice
+    if violation.reason == "FieldValueForbidden" and violation.field.endswith(_SCHEMAS):
+        return "Change the schema there as the message says; do not remove it."
     return _GENERAL_ADVICE[violation.reason]
 
 
+_SCHEMAS: Final = ("openAPIV3Schema", "]", ".items", ".additionalProperties")  # the ends of paths of whole schemas
 _ANYTHING: Final = "If it may be anything, write `x-kubernetes-preserve-unknown-fields: true`"
 _ADVICE: Final = {
     "must not be empty at the root": "Write `type: object` at the root: every resource is an object.",
@@ -70,6 +75,13 @@ _ADVICE: Final = {
     "must be a valid regular expression": "Patterns are Go regular expressions (RE2): they have no lookaround and no backreferences.",
     "must have a default or be a required property": "List the key under `required`, or give it a default.",
     "must not have unknown fields": "Declare the field in the schema, or remove it from the default.",
+    "exceeds budget by factor": (
+        "Bound what the rule reads: `maxItems` of lists, `maxProperties` of maps and `maxLength` of strings, also of the lists "
+        "and maps that contain it; or simplify the rule."
+    ),
+    "contributed to estimated rule cost": (
+        "Bound what the rule reads: `maxItems` of lists, `maxProperties` of maps and `maxLength` of strings."
+    ),
     "unknown field": "Check the spelling and the indentation: there is no such field here.",
 }
 _GENERAL_ADVICE: Final = {
@@ -280,3 +292,74 @@ def _complete_nested(
     for name, inner in v.properties.items():
         below = key("properties", name)
         _complete_nested(inner, s.properties.get(name), child(spine, below), child(path, below), errors)
+
+
+# -- what servers accept ----------------------------------------------------------------------------------------------
+
+
+def incomplete(schema: Structural, path: Path = "") -> list[FieldError]:
+    """Fields in nested anyOf, allOf, oneOf and not that the spine does not declare: they are pruned before validation."""
+    errors: list[FieldError] = []
+    for node, where in _nodes(schema, path):
+        if node is not schema:  # `structural_errors` reports the root's own
+            _complete(node.validation, node, where, where, errors)
+    return list(dict.fromkeys(errors))
+
+
+class Remark(NamedTuple):
+    """A warning about a node. `rule` is the kind of warning."""
+
+    path: Path
+    rule: str
+    message: str
+    advice: str
+
+
+def remarks(schema: Structural, path: Path = "") -> list[Remark]:
+    """Lists that server-side apply replaces as a whole though their items have names, and defaults that null prevents."""
+    found = []
+    for node, where in _nodes(schema, path):
+        if node.nullable and node.default is not MISSING and node.default is not None:
+            found.append(Remark(where, "nullable-default", *_NULLABLE_DEFAULT))
+        if node.type == "array" and not node.list_type and (name := _name_of_items(node.items)):
+            advice = (
+                f"Write `x-kubernetes-list-type: map` with `x-kubernetes-list-map-keys: [{name}]` if no two items have the "
+                f"same {name}, and otherwise `x-kubernetes-list-type: atomic`."
+            )
+            found.append(Remark(where, "list-type", _NO_LIST_TYPE, advice))
+    return found
+
+
+_NULLABLE_DEFAULT: Final = (
+    "nullable with a default: null is kept, and not replaced by the default",
+    "Remove `nullable`, so that null counts as absent and gets the default; or remove the default.",
+)
+_NO_LIST_TYPE: Final = (
+    "a list without x-kubernetes-list-type: server-side apply gives it one owner as a whole, so appliers of single items "
+    "conflict"
+)
+_NAMES_OF_ITEMS: Final = ("name", "key", "id", "type")
+
+
+def _name_of_items(items: Structural | None) -> str:
+    """The property that distinguishes the items of a list, "" if none certainly does."""
+    if items is None or items.type != "object":
+        return ""
+    required = items.validation.required or ()
+    scalars = (name for name in _NAMES_OF_ITEMS if name in items.properties and items.properties[name].type == "string")
+    return next((name for name in scalars if name in required), "")
+
+
+def _nodes(schema: Structural, path: Path) -> Iterator[tuple[Structural, Path]]:
+    """The nodes of the spine with their paths, in the order of the document."""
+    todo = [(schema, path)]
+    while todo:
+        node, where = todo.pop()
+        yield node, where
+        below = child(where, "properties")
+        inner = [(property_, key(below, name)) for name, property_ in node.properties.items()]
+        if node.items is not None:
+            inner.append((node.items, child(where, "items")))
+        if node.values is not None:
+            inner.append((node.values, child(where, "additionalProperties")))
+        todo += reversed(inner)

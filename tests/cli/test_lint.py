@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -332,6 +333,41 @@ def test_a_repeated_key_is_a_violation_and_not_lost(run: Make, write: Make, crd:
     ran = run("lint --fix --in-place a.yaml")
     assert (ran.status, ran.out, path.read_text()) == (1, "", text)
     assert '  a.yaml:24:1: the key "kind" is repeated; its last value counts\n    Keep one of them' in ran.err
+
+
+def test_fields_of_nested_validations_that_are_not_declared_are_violations(run: Make, write: Make, crd: Make) -> None:
+    nested = {"type": "object", "not": {"properties": {"b": {}}}}
+    write("crd.json", crd(a=nested))
+    ran = run("lint crd.json")
+    path = "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a]"
+    assert ran.status == 1
+    assert f": {path}.properties[b]: Required value: because it is defined in {path}.not.properties[b]\n" in ran.out
+    assert "`noxu lint --fix` fixes all of this" in ran.out
+    write("fixed.yaml", run("lint --fix crd.json").out)
+    assert run("lint fixed.yaml").status == 0
+
+
+def test_warnings_are_errors_with_strict(run: Make, write: Make, crd: Make) -> None:
+    write("crd.json", crd(size={"type": "integer", "nullable": True, "default": 1}))
+    ran = run("lint crd.json")
+    assert ran.status == 0
+    assert "crd.json: widgets.example.com (v1): structural\n" in ran.out
+    assert (
+        ": warning: spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size]: nullable with" in ran.out
+    )
+    assert run("lint --strict crd.json").status == 1
+
+
+def test_the_bound_that_makes_a_rule_affordable_is_named(run: Make, write: Make, crd: Make) -> None:
+    rules = [{"rule": "self.all(x, self.exists_one(y, x == y))"}]
+    numbers = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": rules}
+    write("crd.json", crd(sizes=numbers))
+    ran = run("lint crd.json")
+    assert ran.status == 1
+    found = re.search(r"Write `maxItems: (\d+)` at properties\[spec\].properties\[sizes\]: that suffices", ran.out)
+    assert found is not None
+    write("bounded.json", crd(sizes={**numbers, "maxItems": int(found[1])}))
+    assert run("lint bounded.json").status == 0
 
 
 def test_with_former_crds_the_violations_are_those_of_an_update(run: Make, write: Make, crd: Make) -> None:

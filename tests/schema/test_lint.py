@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.api.field import FieldError, forbidden, invalid
-from noxu.apiserver.schema.lint import explain, structural_errors
+from noxu.apiserver.schema.lint import explain, incomplete, remarks, structural_errors
 from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.values import Json, Object
 
@@ -190,3 +190,55 @@ def test_every_reason_has_advice() -> None:
     ]
     assert all(explain(error).endswith(".") for error in others)
     assert explain(others[0]) != explain(others[1])
+
+
+# -- what servers accept
+
+UNDECLARED: list[tuple[str, Object, list[str]]] = [
+    ("fields that are declared", of(a={**of(b=STRING), "anyOf": [{"required": ["b"], "properties": {"b": {"minLength": 1}}}]}), []),
+    ("a field only in not", of(a={**OBJECT, "not": {"properties": {"b": {}}}}), ["properties[a].properties[b]"]),
+    ("below items", of(a={"type": "array", "items": {**OBJECT, "anyOf": [{"properties": {"b": {}}}]}}), ["properties[a].items.properties[b]"]),
+    ("below additionalProperties", of(a={"type": "object", "additionalProperties": {**OBJECT, "oneOf": [{"properties": {"b": {}}}]}}), ["properties[a].additionalProperties.properties[b]"]),
+    ("deep in a branch", of(a={**of(b=OBJECT), "allOf": [{"anyOf": [{"properties": {"b": {"properties": {"c": {}}}}}]}]}), ["properties[a].properties[b].properties[c]"]),
+    ("those of the root are reported by servers", {**OBJECT, "not": {"properties": {"b": {}}}}, []),
+    ("each only once", of(a={**OBJECT, "not": {"properties": {"b": {}, "c": {}}}}), ["properties[a].properties[b]", "properties[a].properties[c]"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "paths"), [row[1:] for row in UNDECLARED], ids=[row[0] for row in UNDECLARED])
+def test_fields_of_nested_validations_that_are_not_declared(schema: Object, paths: list[str]) -> None:
+    assert [error.field for error in incomplete(parse(schema))] == paths
+
+
+def items(*required: str, **properties: Json) -> Object:
+    return of(a={"type": "array", "items": {**of(**properties), "required": list(required)}})
+
+
+REMARKS: list[tuple[str, Object, list[tuple[str, str]]]] = [
+    ("nothing", of(a=STRING), []),
+    ("nullable", of(a={**STRING, "nullable": True}), []),
+    ("a default", of(a={**STRING, "default": "x"}), []),
+    ("nullable with a default", of(a={**STRING, "nullable": True, "default": "x"}), [("properties[a]", "nullable-default")]),
+    ("nullable with the default null", of(a={**STRING, "nullable": True, "default": None}), []),
+    ("a list of items with a name", items("name", name=STRING), [("properties[a]", "list-type")]),
+    ("whose name is optional", items(name=STRING), []),
+    ("whose name is an object", items("name", name=OBJECT), []),
+    ("a list of strings", of(a={"type": "array", "items": STRING}), []),
+    ("with a list type", of(a={**items("name", name=STRING)["properties"]["a"], "x-kubernetes-list-type": "atomic"}), []),
+    ("below a map", of(m={"type": "object", "additionalProperties": items("key", key=STRING)}), [("properties[m].additionalProperties.properties[a]", "list-type")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "found"), [row[1:] for row in REMARKS], ids=[row[0] for row in REMARKS])
+def test_remarks(schema: Object, found: list[tuple[str, str]]) -> None:
+    assert [(remark.path, remark.rule) for remark in remarks(parse(schema))] == found
+
+
+def test_the_advice_names_the_key_of_a_list() -> None:
+    [remark] = remarks(parse(items("type", "key", type=STRING, key=STRING)))
+    assert "`x-kubernetes-list-map-keys: [key]` if no two items have the same key" in remark.advice
+
+
+@pytest.mark.parametrize("path", ["spec.validation.openAPIV3Schema", "spec.a[b]", "a.items", "a.additionalProperties"])
+def test_nothing_advises_to_remove_a_schema(path: str) -> None:
+    assert "do not remove it" in explain(forbidden(path, "for some reason"))
