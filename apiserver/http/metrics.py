@@ -61,6 +61,7 @@ class ServerMetrics:
             *self._in_flight(),
             self._long_running(),
             *objects,
+            *self._plane.persistence.metrics.families(),
             *self._app.watches.metrics.families(),
             *self._plane.admission.metrics.families(),
             *self._plane.conversions.metrics.families(),

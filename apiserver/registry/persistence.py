@@ -6,6 +6,7 @@ from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.registry.store_metrics import StoreMetrics
 from noxu.storage.store import Store
 from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision, TooLarge
 
@@ -16,6 +17,7 @@ class Persistence:
     def __init__(self, store: Store, cache: WatchCache, *, as_cbor: bool = False) -> None:
         """`as_cbor`: makers of entries have to store custom resources as CBOR."""
         self.as_cbor = as_cbor
+        self.metrics = StoreMetrics()
         self._store = store
         self._cache = cache
 
@@ -37,7 +39,8 @@ class Persistence:
         entries = self._cache.expected
         entries[entry.key] = entry
         try:
-            entry.revision = await self._store.put(entry.key, entry.written, expected=expected)
+            put = self._store.put(entry.key, entry.written, expected=expected)
+            entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
             if entry.revision > self._cache.revision:
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
@@ -55,7 +58,7 @@ class Persistence:
         Raises ApiError, StoreError.
         """
         try:
-            revision = await self._store.delete(entry.key, expected=entry.revision)
+            revision = await self._delete(entry.key, entry.revision)
         except Conflict as conflict:
             await self._catch_up(conflict)
             return 0
@@ -66,7 +69,10 @@ class Persistence:
 
     async def remove_corrupt(self, key: Key, revision: Revision) -> None:
         """Delete an unreadable object that was stored at `revision`. Raises StoreError."""
-        await self._cache.reached(await self._store.delete(key, expected=revision))
+        await self._cache.reached(await self._delete(key, revision))
+
+    async def _delete(self, key: Key, expected: Revision) -> Revision:
+        return await self.metrics.measured("delete", key, self._store.delete(key, expected=expected))
 
     async def _catch_up(self, conflict: Conflict) -> None:
         """Wait until the cache has the write that won."""
