@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import is_watch
-from noxu.apiserver.instruments import MAX_SERIES, OTHER, Counter, Family, Labels, exponential, merged
+from noxu.apiserver.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
 from noxu.apiserver.registry.catalog import Catalog
 
 COMPONENT: Final = "apiserver"
@@ -44,6 +44,7 @@ _BODY_VERBS: Final = {
 }
 _TERMINATED: Final = frozenset({429, 504})
 """The codes of requests beyond the limits: too many in flight, too late. Their answers are plain text, unlike other 429 and 504."""
+_DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # client_golang's DefBuckets
 _MAX_KNOWN: Final = 4 * MAX_SERIES
 
 
@@ -79,6 +80,12 @@ class RequestMetrics:
         self._catalog = catalog
         self._records: dict[_About, _Record] = {}
         self._known: dict[object, _Record] = {}
+        self._compilations = Histogram(
+            "apiserver_cel_compilation_duration_seconds", "CEL compilation time in seconds.", (), _DEFAULT_BUCKETS
+        )
+        self._evaluations = Histogram(
+            "apiserver_cel_evaluation_duration_seconds", "CEL evaluation time in seconds.", (), _DEFAULT_BUCKETS
+        )
         self._terminated = Counter(
             "apiserver_request_terminations_total",
             "Number of requests which apiserver terminated in self-defense.",
@@ -95,6 +102,11 @@ class RequestMetrics:
         record = None if exchange.query or info.verb == "patch" else self._known.get(key)
         if record is None:
             record = self._record(exchange, key)
+        outcome = exchange.outcome
+        if outcome.rule_seconds:
+            self._evaluations.observe((), outcome.rule_seconds)
+        for taken in outcome.compile_seconds:
+            self._compilations.observe((), taken)
         codes, code = record.codes, exchange.code
         if code in _TERMINATED and exchange.error is not None and exchange.error.text is not None:
             self._terminated.add((*record.about.labels, str(code)))
@@ -104,7 +116,7 @@ class RequestMetrics:
         record.durations[bucket] += 1
         record.durations[-1] += seconds
         if not record.about.dry_run:
-            waited = exchange.outcome.webhook_seconds
+            waited = outcome.webhook_seconds
             if waited:
                 seconds -= waited
                 bucket = bisect_left(DURATIONS, seconds)
@@ -186,6 +198,8 @@ class RequestMetrics:
                 ("group", "resource", "verb"), bodies, BODY_SIZES,
             ),
             self._terminated.family(),
+            self._compilations.family(),
+            self._evaluations.family(),
         ]  # fmt: skip
 
 

@@ -183,11 +183,16 @@ class Outcome:
     """The CEL rules (x-kubernetes-validations) that are not satisfied."""
     webhook_seconds: float = 0
     """How long it waited for admission webhooks."""
+    rule_seconds: float = 0
+    """How long the rules of its object (x-kubernetes-validations) were evaluated; 0: there are none."""
+    compile_seconds: list[float] = field(default_factory=list)
+    """How long the rules of each node of a definition's schemas were compiled."""
 
     def reset(self, warned: int) -> None:
         """Drop everything except the first `warned` warnings."""
         del self.warnings[warned:]
         self.errors, self.unknown, self.complaints, self.failed_rules = [], [], [], []
+        self.compile_seconds = []
         self.audit_annotations.clear()
 
 

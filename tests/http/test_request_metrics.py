@@ -175,6 +175,20 @@ def test_requests_beyond_the_limits_are_counted(error: ApiError | None, code: in
     assert found == ([(labels, 1)] if count else [])
 
 
+def test_the_times_of_rules_are_counted_for_requests_that_have_some() -> None:
+    observed = metrics()
+    written, defined = exchange_of("PUT", f"{MAPS}/a"), exchange_of("PUT", f"{MAPS}/a")
+    written.outcome.rule_seconds = 0.02
+    defined.outcome.compile_seconds = [0.001, 0.3]
+    for exchange in (written, defined, exchange_of("PUT", f"{MAPS}/a")):
+        observed(exchange)
+    found = {}
+    for name in ("evaluation", "compilation"):
+        (series,) = numbers(observed, f"apiserver_cel_{name}_duration_seconds")
+        found[name] = [n for n, count in enumerate(series[:-1]) if count]
+    assert found == {"evaluation": [2], "compilation": [0, 6]}
+
+
 def test_deprecated_versions_are_named_once() -> None:
     observed = metrics()
     for method, target in (("GET", "/api/v1/endpoints"), ("POST", "/api/v1/namespaces/a/endpoints"), ("GET", MAPS)):

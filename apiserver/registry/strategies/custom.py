@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.api import field, meta
@@ -137,7 +138,9 @@ def _apply_rules(draft: Draft, rules: Validator, schema: Structural, found: list
     if draft.old is not None and draft.request.features.ratcheting:
         correlation = Correlated(draft.new, draft.old, schema)
     cpu_budget = LoopBudget() if draft.in_loop else RuleBudget()
+    began = perf_counter()
     result = rules.validate(draft.new, draft.old, correlation=correlation, cpu_budget=cpu_budget)
+    draft.outcome.rule_seconds = perf_counter() - began
     found += result.errors
     draft.outcome.warnings += result.warnings
     draft.outcome.failed_rules = result.failed
