@@ -17,6 +17,7 @@ from noxu.apiserver.config import (
     DEFAULT_EVENT_TTL,
     DEFAULT_REQUESTS,
     MIN_REQUEST_TIMEOUT,
+    STORAGE_MEDIA_TYPES,
     Audit,
     Authentication,
     Config,
@@ -31,11 +32,13 @@ from noxu.apiserver.envtest import runtime_config
 from noxu.apiserver.envtest.arguments import Arguments
 from noxu.apiserver.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
 from noxu.apiserver.features import GATES
+from noxu.apiserver.go.text import quote
 from noxu.apiserver.registry.group_priorities import PRIORITIES
 
 DEFAULT_PORT: Final = 6443
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_CERT_DIR: Final = "/var/run/kubernetes"
+DEFAULT_MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 SMALLEST_NETWORK: Final = 8  # addresses
 MAX_PORT: Final = 65535
 _NO_ROOM: Final = "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive"
@@ -228,12 +231,18 @@ def _audit(arguments: Arguments) -> Audit:
 
 
 def _etcd(arguments: Arguments, found: OtherEtcd, prefix: str) -> Etcd:
+    """Raises Refused."""
+    media_type = arguments.last("storage-media-type", DEFAULT_MEDIA_TYPE)
+    if media_type not in STORAGE_MEDIA_TYPES:
+        allowed = ", ".join(sorted(STORAGE_MEDIA_TYPES))
+        raise Refused(f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}")
     return Etcd(
         found.urls,
         prefix,
         ca_file=_path(arguments, "etcd-cafile"),
         certificate_file=_path(arguments, "etcd-certfile"),
         key_file=_path(arguments, "etcd-keyfile"),
+        media_type=media_type,
     )
 
 

@@ -74,6 +74,7 @@ HONOURED: Final[dict[str, Flag]] = {
     "service-account-signing-key-file": Flag("string", "the key that signs tokens"),
     "service-cluster-ip-range": Flag("string", "the network of the addresses of services (default 10.0.0.0/24)"),
     "service-node-port-range": Flag("string", "their node ports (default 30000-32767)"),
+    "storage-media-type": Flag("string", "the form of built-in kinds in another etcd (default protobuf)"),
     "tls-cert-file": Flag("string", "the certificate, instead of the one in --cert-dir"),
     "tls-min-version": Flag("string", "VersionTLS12 or VersionTLS13"),
     "tls-private-key-file": Flag("string", "the key of --tls-cert-file"),
@@ -108,7 +109,7 @@ _IGNORED: Final[dict[Kind, str]] = {
         log-file-max-size log-json-info-buffer-size log-text-info-buffer-size logging-format peer-advertise-ip
         peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file
         show-hidden-metrics-for-version stderrthreshold storage-backend
-        storage-media-type strict-transport-security-directives tracing-config-file
+        strict-transport-security-directives tracing-config-file
         vmodule""",
     "strings": """
         allow-metric-labels allow-metric-labels-manifest disabled-metrics emulated-version etcd-servers-overrides

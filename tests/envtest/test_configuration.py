@@ -76,8 +76,22 @@ def test_another_etcd_keeps_the_objects_itself() -> None:
     found = OtherEtcd(("https://a:1", "https://b:1"))
     config = configured("--etcd-prefix=/p", "--etcd-cafile=/ca", "--etcd-certfile=/c", "--etcd-keyfile=/k", found=found)
     files = {"ca_file": Path("/ca"), "certificate_file": Path("/c"), "key_file": Path("/k")}
-    assert config.etcd == Etcd(found.urls, "/p", **files)  # type: ignore[arg-type]
+    protobuf = "application/vnd.kubernetes.protobuf"
+    assert config.etcd == Etcd(found.urls, "/p", **files, media_type=protobuf)  # type: ignore[arg-type]
     assert config.data is None
+
+
+def test_the_form_of_built_in_kinds_in_another_etcd() -> None:
+    found = OtherEtcd(("https://a:1",))
+    config = configured("--storage-media-type=application/json", found=found)
+    assert config.etcd is not None
+    assert config.etcd.media_type == "application/json"
+    with pytest.raises(Refused) as refused:
+        configured("--storage-media-type=application/yaml", found=found)
+    assert str(refused.value) == (
+        '--storage-media-type "application/yaml" invalid, allowed values: application/json, '
+        "application/vnd.kubernetes.protobuf"
+    )
 
 
 PORTS = {"30000-30010": range(30_000, 30_011), "1+0": range(1, 2), "8080": range(8080, 8081)}

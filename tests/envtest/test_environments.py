@@ -156,7 +156,7 @@ def test_it_stops_with_open_watches_and_leaves_nothing(make: Make) -> None:
     assert environment.etcd.process.returncode == -signal.SIGTERM
     files = sorted(path.name for path in environment.certificates.iterdir())
     assert files == ["apiserver.crt", "apiserver.key", "client-cert-auth-ca.crt", "sa-signer.crt", "sa-signer.key"]
-    assert sorted(path.name for path in environment.data.rglob("*") if path.is_file()) == ["noxu.db"]
+    assert sorted(path.name for path in environment.data.rglob("*") if path.is_file()) == [".gitignore", "noxu.db"]
     with socket.create_server(("127.0.0.1", environment.port)):  # the port is free
         pass
 
