@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Final, Literal, TypeVar
 
 from noxu.apiserver.instruments import MAX_SERIES, Counter, Family, Histogram, Labels
-from noxu.storage.types import Conflict, Key
+from noxu.storage.types import Conflict, Key, StoreError
 
 T = TypeVar("T")
 Operation = Literal["create", "update", "delete"]
@@ -46,7 +46,7 @@ class StoreMetrics:
             return await request
         except Conflict:
             raise
-        except Exception:
+        except StoreError:
             self._errors.add(_labels(operation, key.collection))
             raise
         finally:
