@@ -18,9 +18,9 @@ from tests.timing import eventually
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PER_CYCLE = 10
-PER_DEFINITION = 25
-"""Containers: an empty collection, whose watches and log start again when its definition is created again, and ten for the
-metrics of its requests, which are kept for a limited number of kinds of requests. A schema has thousands."""
+PER_DEFINITION = 30
+"""Containers: an empty collection, whose watches and log start again when its definition is created again, ten for the
+metrics of its requests, and a few for those of its writes, which are kept for a limited number of kinds of each. A schema has thousands."""
 WINDOWS = {Change, Entry, Event, Key, KeyValue, RecordedRequest, Rendering}
 """What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection.
 And the newest requests, which the handle shows.
