@@ -30,6 +30,7 @@ after Authorize. What observes requests and refuses none (metrics, an access log
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Awaitable
 from functools import lru_cache
@@ -204,6 +205,9 @@ class Authenticate(Filter):
         self._metrics.not_identified(perf_counter() - began, is_error=is_error)
 
 
+_IMPERSONATES: Final = re.compile("impersonate-", re.IGNORECASE | re.ASCII).match
+
+
 class Impersonate(Filter):
     """Make another user that of the request, if its own user may impersonate it."""
 
@@ -212,10 +216,7 @@ class Impersonate(Filter):
 
     def enter(self, exchange: Exchange) -> None:
         headers = exchange.request.headers
-        for name in headers:
-            if name[:1] in "Ii" and name[:12].lower() == "impersonate-":
-                break
-        else:
+        if not any(map(_IMPERSONATES, headers)):
             return
         other = impersonation.wanted(headers)
         if other is None:

@@ -80,6 +80,8 @@ class Authenticators:
 
     def _user(self, given: Credentials, warnings: list[str]) -> User:
         """Raises ApiError Unauthorized, Unloaded."""
+        if self.allows_anonymous and not given.chain and not bearer.is_presented(given.headers):
+            return ANONYMOUS
         rejected: list[str] = []
         for authenticator in self._certificates if given.chain else ():
             try:
