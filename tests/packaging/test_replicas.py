@@ -305,6 +305,16 @@ def test_each_server_accepts_the_tokens_and_certificates_of_the_other(processes:
             assert (reply.value or {})["status"]["userInfo"]["username"] == user, reply.message
 
 
+def test_a_check_compares_the_members(processes: Processes) -> None:
+    [urls] = [text.removeprefix("--") for text in processes.command(SERVERS[0]) if text.startswith("--etcd-servers=")]
+    ran = subprocess.run(
+        [sys.executable, "-m", "noxu", "check", f"--{urls}"], check=False, cwd=ROOT, capture_output=True, text=True,
+        timeout=HANGS_AFTER,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout
+    assert ran.stdout.endswith("\nno problems found\n")
+
+
 def write(processes: Processes, url: str, name: str) -> int:
     """The status of a new connection's request to create a ConfigMap, 0 without an answer."""
     value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
