@@ -33,7 +33,7 @@ async def open_store(config: Config) -> Store:
         from noxu.storage.etcd import EtcdStore
 
         try:
-            return await EtcdStore.open(*access, lifetimes=_lifetimes(config.event_ttl))
+            return await EtcdStore.open(*access, lifetimes=lifetimes(config.event_ttl))
         except OpenError as error:
             raise StartError(str(error)) from None
     if config.data is None:
@@ -52,7 +52,7 @@ async def open_store(config: Config) -> Store:
         raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
 
 
-def _lifetimes(event_ttl: float) -> dict[str, int]:
+def lifetimes(event_ttl: float) -> dict[str, int]:
     """The seconds after which etcd deletes objects, by collection; as upstream, whole ones."""
     tables = {versions.collection: versions.storage.table for versions in built_in_versions()}
     return {name: max(int(event_ttl), 1) for name, table in tables.items() if table and table.lifetime and event_ttl}

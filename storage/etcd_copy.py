@@ -11,17 +11,20 @@ is deleted. Nothing else is ever deleted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, Final
 
-from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Tls, User
+from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused, Tls, User
 from noxu.storage.etcd_layout import Layout, end_of
+from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import RANGE, TARGET_MOD, TXN, Message
 from noxu.storage.etcd_past import BARRIER, COPYING
 from noxu.storage.etcd_state import repeated
 from noxu.storage.types import Key, KeyValue, OpenError, Revision, Unavailable
 
+NO_LIFETIMES: Final[Mapping[str, int]] = MappingProxyType({})
 AT_ONCE: Final = 64  # transactions under way
 TOO_LARGE: Final = "etcdserver: request is too large"
 
@@ -29,13 +32,15 @@ TOO_LARGE: Final = "etcdserver: request is too large"
 class EtcdWriter:
     """Takes states. `refused` are those that etcd does not take, and why; `unchanged` is the number of those that were there."""
 
-    def __init__(self, client: Client, layout: Layout, *, replace: bool) -> None:
-        """`replace`: replace other values of the same keys, which are refused otherwise."""
+    def __init__(self, client: Client, layout: Layout, lifetimes: Mapping[str, int], *, replace: bool) -> None:
+        """`replace`: replace other values of the same keys, which are refused otherwise. `lifetimes`: see `EtcdStore`."""
         self.unchanged = 0
         self.refused: dict[Key, str] = {}
         self._client = client
         self._layout = layout
         self._replace = replace
+        self._lifetimes = lifetimes
+        self._leases = Leases(client)
         self._places = asyncio.Semaphore(AT_ONCE)
 
     async def write(self, states: Sequence[KeyValue]) -> None:
@@ -57,7 +62,7 @@ class EtcdWriter:
         expected: Revision = 0
         while True:
             try:
-                response = await put_if(self._client, at, value, expected)
+                response = await put_if(self._client, at, value, expected, await self._lease_for(state.key))
             except TooLarge:
                 self.refused[state.key] = TOO_LARGE
                 return
@@ -72,19 +77,27 @@ class EtcdWriter:
                 return
             expected = found[0].mod_revision if found else 0
 
+    async def _lease_for(self, key: Key) -> int:
+        """0: the key does not expire. Raises Unavailable."""
+        lifetime = self._lifetimes.get(key.collection)
+        try:
+            return await self._leases.lease(lifetime) if lifetime else 0
+        except (Lost, Refused) as error:
+            raise Unavailable(f"etcd: {error}") from None
+
 
 class TooLarge(Exception):
     """etcd takes no value of this size."""
 
 
-async def put_if(client: Client, key: bytes, value: bytes, expected: Revision) -> Any:
+async def put_if(client: Client, key: bytes, value: bytes, expected: Revision, lease: int = 0) -> Any:
     """The response to a transaction that puts a value if the key is at a revision (0: does not exist), and else reads it.
 
     Raises TooLarge, Unavailable.
     """
     request = Message["TxnRequest"](
         compare=[Message["Compare"](target=TARGET_MOD, key=key, mod_revision=expected)],
-        success=[Message["RequestOp"](request_put=Message["PutRequest"](key=key, value=value))],
+        success=[Message["RequestOp"](request_put=Message["PutRequest"](key=key, value=value, lease=lease))],
         failure=[Message["RequestOp"](request_range=Message["RangeRequest"](key=key))],
     )
     if request.ByteSize() > MAX_REQUEST:
@@ -128,15 +141,17 @@ async def count(client: Client, layout: Layout) -> int:
 
 
 @asynccontextmanager
-async def copying(client: Client, layout: Layout, description: bytes, *, replace: bool) -> AsyncIterator[EtcdWriter]:
+async def copying(
+    client: Client, layout: Layout, description: bytes, lifetimes: Mapping[str, int] = NO_LIFETIMES, *, replace: bool
+) -> AsyncIterator[EtcdWriter]:
     """Mark the prefix while the context is open, and afterwards if it is left with an error.
 
-    `description` is the value of the mark. A copy with another one is not continued: OpenError. Raises Unavailable.
+    `description` is the value of the mark. Keys of the collections in `lifetimes` expire after so many seconds. A copy with another one is not continued: OpenError. Raises Unavailable.
     """
     mark = layout.prefix + COPYING
     response = await put_if(client, mark, description, 0)
     if not response.succeeded and response.responses[0].response_range.kvs[0].value != description:
         raise OpenError("etcd: another copy under the prefix was interrupted")
-    yield EtcdWriter(client, layout, replace=replace)
+    yield EtcdWriter(client, layout, lifetimes, replace=replace)
     unmark = Message["RequestOp"](request_delete_range=Message["DeleteRangeRequest"](key=mark))
     await repeated(client, TXN, Message["TxnRequest"](success=[unmark]))

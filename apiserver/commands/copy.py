@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.apiserver import stores
 from noxu.apiserver.commands import progress
-from noxu.apiserver.config import Etcd, StartError
+from noxu.apiserver.config import DEFAULT_EVENT_TTL, Etcd, StartError
 from noxu.apiserver.registry.stored_objects import is_claim
 from noxu.storage.snapshot import Snapshot, snapshot
 from noxu.storage.state_file import existing_file, new_file
@@ -116,8 +116,8 @@ async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show:
             raise OpenError(f"{where} has {_count(keys, 'key')}; name another prefix, or give --merge")
         async with _opened_again(source, revision, refused, where) as found:
             mark = marked if marked is not None else _mark(source, found.revision, merge)
-            replace = bool(json.loads(mark)["merge"])
-            async with etcd_copy.copying(client, layout, mark, replace=replace) as writer:
+            replace, lifetimes = bool(json.loads(mark)["merge"]), stores.lifetimes(DEFAULT_EVENT_TTL)
+            async with etcd_copy.copying(client, layout, mark, lifetimes, replace=replace) as writer:
                 objects = await _each_page(found, writer.write, show)
             refused |= {_name(key): why for key, why in writer.refused.items()}
     return Outcome(found.revision, objects - len(writer.refused), writer.unchanged, RELIST, refused)

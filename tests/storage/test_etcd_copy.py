@@ -173,6 +173,18 @@ async def test_without_answers_the_mark_remains(etcd: EtcdServer, monkeypatch: p
     await client.close()
 
 
+async def test_keys_with_a_lifetime_expire(target: Target) -> None:
+    event = KeyValue(Key("g/events", "p/", "e"), b"{}", 1)
+    async with etcd_copy.copying(target.client, target.layout, MARK, {"g/events": 3600}, replace=False) as writer:
+        await writer.write([event, *states("a")])
+    leases = {}
+    async with etcd_state.opened([target.url], target.layout) as found:
+        async for page in found.pages():
+            leases |= {target.layout.key_of(item.key).name: item.lease for item in page}
+    assert leases["a"] == 0
+    assert leases["e"] != 0
+
+
 async def test_nothing_else_is_deleted(target: Target) -> None:
     other = target.layout.prefix + b"ranges"
     await target.client.call(PUT, Message["PutRequest"](key=other, value=b"x"))
