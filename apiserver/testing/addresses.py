@@ -73,6 +73,18 @@ def of(catalog: Catalog, what: str | Object, name: str = "", namespace: str | No
     return Address(resource, (namespace or "default") if resource.namespaced else "", name)
 
 
+def of_any(catalog: Catalog, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
+    """The address of an object, or of a collection if there is no name. Raises UnknownKind."""
+    if isinstance(what, str):
+        resource, own_namespace = find(catalog, what), ""
+    else:
+        resource, name = of_object(catalog, what), loading.name_of(what)
+        own_namespace = loading.namespace_of(resource, what) if name else ""
+    if name and resource.namespaced:
+        namespace = namespace or own_namespace or "default"
+    return Address(resource, (namespace or "") if resource.namespaced else "", name)
+
+
 def of_object(catalog: Catalog, value: Object) -> Resource:
     """The resource of the apiVersion and kind of an object. Raises UnknownKind."""
     for resource in catalog.resources:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, TypeAlias
 
-from noxu.apiserver.cel import Condition as CelCondition
 from noxu.apiserver.testing.errors import hidden
 from noxu.apiserver.values import Json, Object
 
@@ -48,6 +47,8 @@ def parse(condition: Condition) -> tuple[Check, str]:
     if match := _TYPE.fullmatch(condition):
         type_, status = match[1], (match[2] or "True").capitalize()
         return (lambda value: status_of(value, type_) == status), f"its condition {type_} is {status}"
+    from noxu.apiserver.cel import Condition as CelCondition  # the engine is large, and few tests need it
+
     try:
         compiled = CelCondition(condition)
     except ValueError as error:

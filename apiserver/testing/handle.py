@@ -189,7 +189,7 @@ class Noxu(Verbs):
 
     def requests(
         self,
-        what: str = "",
+        what: str | Object = "",
         name: str = "",
         /,
         *,
@@ -200,13 +200,19 @@ class Noxu(Verbs):
         user: str = "",
         by_handle: bool | None = False,
     ) -> AwaitableRequests:
-        """What clients asked, in the order of arrival, and how they were answered; every argument selects.
+        """What clients asked, in the order of arrival, and how they were answered; every argument selects (an object: about this one).
 
         `verb` is the API's: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. The requests of the handle itself
         are left out (`by_handle=None`: they are included, True: only they). A request is listed before its client has the
         answer. The newest 10,000 are kept.
         """
+        resource = None
+        if what:
+            address = addresses.of_any(self._session.catalog, what, name, namespace)
+            resource, name = str(address.resource.group_resource), address.name
+            namespace = namespace if isinstance(what, str) else address.namespace
         wanted = {
+            "resource": resource,
             "name": name or None,
             "namespace": namespace,
             "verb": verb or None,
@@ -216,8 +222,6 @@ class Noxu(Verbs):
             "by_handle": by_handle,
         }
         selected = {field: value for field, value in wanted.items() if value is not None}
-        if what:
-            selected["resource"] = str(addresses.find(self._session.catalog, what).group_resource)
         return cast("AwaitableRequests", self._ask("requests", self._recorded, selected))
 
     async def _recorded(self, selected: Mapping[str, object]) -> Answered[list[RecordedRequest]]:

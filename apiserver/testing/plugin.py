@@ -229,12 +229,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test that has not awaited a call."""
+    return (yield from _all_awaited(item, "call"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _all_awaited(item, "teardown"))
+
+
+def _all_awaited(item: pytest.Item, when: str) -> Generator[None, object, object]:
+    """Fail if a call was not awaited until now."""
     try:
         result = yield
     except BaseException:
         if message := _forgotten():
-            item.add_report_section("call", "noxu", message)
+            item.add_report_section(when, "noxu", message)
         raise
     if message := _forgotten():
         pytest.fail(message, pytrace=False)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
 from noxu.apiserver import loading
-from noxu.apiserver.api import errors
+from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.registry import explain
@@ -73,18 +73,19 @@ class Verbs:
 
     def list(
         self,
-        kind: str,
+        kind: str | Object,
         /,
         *,
         namespace: str | None = None,
         labels: str | Mapping[str, str] = "",
         fields: str | Mapping[str, str] = "",
     ) -> AwaitableObjects:
-        """The objects of a kind, of all namespaces unless one is given.
+        """The objects of a kind, or of the kind of an object, of all namespaces unless one is given.
 
         `labels` and `fields` select: `"app=web,tier!=db"`, or a dict of equal values. Each object has its apiVersion and kind.
         """
-        address = Address(addresses.find(self._session.catalog, kind), namespace or "")
+        resource = addresses.of_any(self._session.catalog, kind).resource
+        address = Address(resource, namespace or "")
         return self._ask("list", self._list, address, selectors(labels, fields))
 
     async def _list(self, address: Address, query: Mapping[str, str]) -> Answered[AwaitableObjects]:
@@ -135,7 +136,9 @@ class Verbs:
         namespace = (namespace or loading.namespace_of(resource, value)) if resource.namespaced else ""
         address = Address(resource, namespace, loading.name_of(value) if method == "PUT" else "")
         query = self._options(strict, dry_run)
-        return _answered(resource, await self._session.client.send(method, address.path(), query, value))
+        repeated = _repeated(found[0], query)
+        answered = _answered(resource, await self._session.client.send(method, address.path(), query, value))
+        return answered._replace(warnings=[*repeated, *answered.warnings])
 
     def apply(self, *sources: Source, strict: bool | None = None) -> AwaitableObjects:
         """Create objects, or replace existing ones; CRDs first. Returns them as they are stored.
@@ -151,7 +154,9 @@ class Verbs:
         stored: list[Object] = []
         warnings: list[Warning] = []
         for document in await _documents(*sources):
-            answered = await self._applied(document, self._options(strict))
+            query = self._options(strict)
+            warnings += _repeated(document, query)
+            answered = await self._applied(document, query)
             stored.append(answered.value)
             warnings += answered.warnings
         return Answered(cast("AwaitableObjects", stored), warnings)
@@ -351,16 +356,11 @@ class Verbs:
         It begins with this call: with an ADDED for each object there is, or after the resourceVersion `since`. In a coroutine
         the loop is `async for`. An iteration raises WaitTimeout if there is no event for `timeout` seconds (None: never).
         """
-        if isinstance(what, str):
-            resource = addresses.find(self._session.catalog, what)
-        else:
-            address = self._address(what, name, namespace)
-            resource, namespace, name = address
+        resource, namespace, name = addresses.of_any(self._session.catalog, what, name, namespace)
         if name:
             fields = ",".join(filter(None, (f"metadata.name={name}", _selector(fields))))
-            namespace = namespace or "default"
         query = selectors(labels, fields) | ({"resourceVersion": since} if since else {})
-        path = Address(resource, namespace or "").path()
+        path = Address(resource, namespace).path()
         subject = f"{resource.group_resource}{f' {name}' if name else ''}"
         return Watch(self._session.runner, self._session.client, path, query, timeout, subject)
 
@@ -423,6 +423,13 @@ async def _documents(*sources: Source) -> list[Document]:
     if all(isinstance(source, dict) for source in sources):
         return documents(*sources)
     return await asyncio.to_thread(documents, *sources)
+
+
+def _repeated(document: Document, query: Mapping[str, str]) -> list[Warning]:
+    """Warnings about fields that are there twice: the server, which gets the last ones, cannot see them. Raises ApiError."""
+    if document.duplicates and query["fieldValidation"] == "Strict":
+        raise errors.bad_request(codec.strict_decoding_error(document.strict))
+    return [UnknownFieldWarning(f"{document.kind}: {text}") for text in document.duplicates]
 
 
 def _after(what: str | Object, rest: tuple[Any, ...], last: str) -> tuple[str, Any]:

@@ -40,7 +40,7 @@ def test_the_engine_is_imported_with_a_name_that_needs_it() -> None:
 
 def test_the_command_line_and_the_registry_do_not_import_the_engine() -> None:
     assert "noxu.apiserver.cel.program" not in imported_after(
-        "import noxu.apiserver.cli, noxu.apiserver.registry.custom"
+        "import noxu.apiserver.cli, noxu.apiserver.registry.custom, noxu.apiserver.testing.handle"
     )
 
 

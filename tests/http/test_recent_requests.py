@@ -52,10 +52,11 @@ def test_what_clients_asked_in_order_with_codes(noxu: Noxu) -> None:
     ]
 
 
-SELECTIONS: list[tuple[str, tuple[str, ...], dict[str, Any], list[str]]] = [
+SELECTIONS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str]]] = [
     ("a kind", ("widgets",), {}, ["create a", "get a", "get b"]),
     ("another name of the kind", ("Widget.example.com",), {}, ["create a", "get a", "get b"]),
-    ("an object", ("widgets", "a"), {}, ["create a", "get a"]),
+    ("a kind and a name", ("widgets", "a"), {}, ["create a", "get a"]),
+    ("an object", (widget("a"),), {}, ["create a", "get a"]),
     ("a verb", (), {"verb": "get"}, ["get a", "get b", "get c"]),
     ("a code", (), {"code": 404}, ["get b", "get c"]),
     ("a namespace", (), {"namespace": "default"}, ["create a", "get a", "get b", "get c"]),

@@ -505,6 +505,28 @@ def test_later(noxu): ...
     )
 
 
+def test_a_call_that_a_fixture_does_not_await_fails_where_it_is(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        FAILING
+        + """
+import pytest_asyncio
+@pytest_asyncio.fixture
+async def before(noxu):
+    noxu.create(widget("a"))
+@pytest_asyncio.fixture
+async def after(noxu):
+    yield
+    noxu.create(widget("b"))
+async def test_setup(before): ...
+async def test_teardown(after): ...
+def test_later(noxu): ...
+"""
+    )
+    result = project.runpytest_inprocess()
+    result.assert_outcomes(failed=1, errors=1, passed=2)
+    result.stdout.fnmatch_lines(["*ERROR at teardown of test_teardown*", "*noxu.create(…) is not awaited*"])
+
+
 def test_a_failing_test_tells_of_calls_that_it_has_not_awaited(project: pytest.Pytester) -> None:
     test = "async def test_it(noxu):\n    noxu.create(widget('a'))\n    await noxu.get('widgets', 'a')\n"
     _report(project, test).stdout.fnmatch_lines(

@@ -95,6 +95,11 @@ def test_a_list_selects_by(options: Any, names: list[str], noxu: Noxu) -> None:
     assert [item["metadata"]["name"] for item in noxu.list("widgets", **options)] == names
 
 
+def test_the_kind_of_a_list_may_be_that_of_an_object(noxu: Noxu) -> None:
+    created = noxu.create(widget("a"))
+    assert noxu.list(created) == noxu.list({"apiVersion": "example.com/v1", "kind": "Widget"}) == [created]
+
+
 def test_items_of_a_list_have_their_kind(noxu: Noxu) -> None:
     [account] = noxu.list("serviceaccounts", namespace="default")
     assert (account["apiVersion"], account["kind"]) == ("v1", "ServiceAccount")
@@ -194,6 +199,24 @@ def test_unknown_fields_are_refused_if_the_call_is_strict(noxu: Noxu) -> None:
         noxu.create(widget("a", siez=3), strict=True)
     with pytest.raises(ApiError, match="strict decoding error"):
         noxu.apply(widget("a", siez=3), strict=True)
+
+
+TWICE = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {k: v, k: w}
+"""
+
+
+def test_fields_that_are_there_twice_warn_and_are_refused_likewise(noxu: Noxu) -> None:
+    for write in (noxu.create, noxu.apply):
+        with pytest.raises(
+            ApiError, match=r'strict decoding error: yaml: unmarshal errors:\n.*key "k" already set in map'
+        ):
+            write(TWICE, strict=True)  # type: ignore[operator]
+        with pytest.warns(UnknownFieldWarning, match='ConfigMap: line 5: key "k" already set in map'):
+            write(TWICE)  # type: ignore[operator]
 
 
 def test_a_strict_server_refuses_them_unless_a_call_does_not() -> None:

@@ -47,6 +47,12 @@ def test_a_watch_of_one_object(noxu: Noxu) -> None:
             assert next(events).object == kept
 
 
+def test_a_watch_of_the_kind_of_an_object(noxu: Noxu) -> None:
+    created = noxu.create(widget("a"))
+    with noxu.watch({"apiVersion": "example.com/v1", "kind": "Widget"}) as events:
+        assert next(events).object == created
+
+
 def test_a_watch_from_a_version(noxu: Noxu) -> None:
     first = noxu.create(widget("a"))
     second = noxu.create(widget("b"))
