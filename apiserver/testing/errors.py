@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.config import StartError
 from noxu.apiserver.manifests import LoadError
 
 
@@ -28,7 +29,7 @@ class Stopped(RuntimeError):
     """The server does not run: it was not started, or it is stopped."""
 
 
-EXPECTED: Final = (ApiError, LoadError, WaitTimeout, UnknownKind, Stopped)
+EXPECTED: Final = (ApiError, LoadError, StartError, WaitTimeout, UnknownKind, Stopped)
 """Errors of what the test asks; they are raised without the frames of the server's thread."""
 _MISUSES: Final = (TypeError, ValueError, Warning)
 """Errors of how it calls."""

@@ -89,8 +89,9 @@ class Noxu(Verbs):
         `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
 
-        Raises LoadError for sources that cannot be read, and ValueError for unknown plug-ins and gates.
+        Raises LoadError for sources that cannot be read, and ValueError for unknown profiles, plug-ins and gates.
         """
+        manager.check_profile(profile)
         controllers = None if controllers is None else tuple(controllers)
         config = Config(
             port=0,

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -153,28 +154,28 @@ def _below(directory: Path, source: Source) -> Source:
 @pytest.fixture
 def noxu(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """A server for this test only: in this process, in memory, on a free port."""
-    with _server(_marked(request.node, request.config)) as server:
+    with _running(_marked(request.node, request.config)) as server:
         yield server
 
 
 @pytest.fixture(scope="class")
 def noxu_class(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the class."""
-    with _server(_marked(request.node, request.config)) as server:
+    with _running(_marked(request.node, request.config)) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def noxu_module(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the module."""
-    with _server(_marked(request.node, request.config)) as server:
+    with _running(_marked(request.node, request.config)) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def noxu_session(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the session."""
-    with _server(_arguments(request.config)) as server:
+    with _running(_arguments(request.config)) as server:
         yield server
 
 
@@ -205,6 +206,31 @@ def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:
         return calls.pending("make_noxu", asyncio.to_thread(make, **arguments))
 
     return call
+
+
+@contextlib.contextmanager
+def _running(arguments: Mapping[str, Any]) -> Iterator[Noxu]:
+    """A server that runs. The report of one that does not start is its message."""
+    started = _started(arguments)
+    if isinstance(started, str):
+        pytest.fail(started, pytrace=False)
+    with started:
+        yield started
+
+
+def _started(arguments: Mapping[str, Any]) -> Noxu | str:
+    """A server that runs, or why it does not."""
+    from noxu.apiserver.testing.errors import EXPECTED
+    from noxu.apiserver.testing.handle import Noxu
+
+    try:
+        inspect.signature(Noxu).bind(**arguments)
+    except TypeError as error:
+        return f"@pytest.mark.noxu {error}"
+    try:
+        return _server(arguments).start()
+    except (*EXPECTED, ValueError) as error:
+        return f"noxu does not start: {error}"
 
 
 def _server(arguments: Mapping[str, Any]) -> Noxu:

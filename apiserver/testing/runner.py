@@ -16,7 +16,7 @@ from noxu.apiserver.clock import Clock
 from noxu.apiserver.config import Config
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.manifests import Document
-from noxu.apiserver.testing.errors import Stopped, hidden
+from noxu.apiserver.testing.errors import EXPECTED, Stopped, hidden
 
 __tracebackhide__ = hidden
 
@@ -49,6 +49,8 @@ class Runner:
         self._started.wait()
         if self._error is not None:
             self._thread.join()
+            if isinstance(self._error, EXPECTED):
+                raise self._error.with_traceback(None)
             raise self._error
 
     def stop(self) -> None:

@@ -384,6 +384,22 @@ def test_the_report_has_the_message_and_no_frame_of_ours(call: str, message: str
     result.stdout.no_fnmatch_line("*noxu/apiserver*")
 
 
+SETUPS = [
+    ("a manifest that is refused", "{'apiVersion': 'v1', 'kind': 'A'}", 'noxu does not start: object: no matches for kind "A"*'),
+    ("a wrong argument", "disabled=1", "@pytest.mark.noxu got an unexpected keyword argument 'disabled'"),
+    ("a profile that does not exist", "profile='big'", "noxu does not start: *big*"),
+    ("text that is no manifest", "'a:\\n  - b'", "noxu does not start: text: *it has no kind*"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argument", "message"), [row[1:] for row in SETUPS], ids=[row[0] for row in SETUPS])
+def test_the_report_of_a_server_that_does_not_start(argument: str, message: str, project: pytest.Pytester) -> None:
+    project.makepyfile(f"import pytest\n@pytest.mark.noxu({argument})\ndef test_it(noxu): ...\n")
+    result = project.runpytest_inprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*ERROR at setup of test_it*", message, "*short test summary*"], consecutive=True)
+
+
 def test_a_bug_of_ours_has_its_frames(project: pytest.Pytester) -> None:
     test = "def test_it(noxu):\n    noxu._session = None\n    noxu.list('widgets')\n"
     _report(project, test).stdout.fnmatch_lines(["E*AttributeError: *", "*noxu/apiserver/testing/verbs.py:*"])
