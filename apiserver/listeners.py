@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import re
 import socket
 import stat
@@ -22,6 +21,7 @@ from typing import Final, NamedTuple
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.config import Config, StartError
 from noxu.apiserver.files import locked
+from noxu.storage.types import reason
 
 BACKLOG: Final = 1024  # connections that the kernel accepts before the server does
 _PLACE: Final = re.compile(r"(?P<kind>unix|fd):(?P<place>.+)")
@@ -97,13 +97,8 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=BACKLOG, dualstack_ipv6=for_both)
     except OSError as error:
         is_used = error.errno == errno.EADDRINUSE
-        reason = "another server is using it; choose another --port, or 0 for a free one" if is_used else _reason(error)
-        raise StartError(f"cannot listen on {host}:{port}: {reason}") from None
-
-
-def _reason(error: OSError) -> str:
-    """`create_server` adds the address to the text of the system."""
-    return os.strerror(error.errno) if error.errno else str(error)
+        why = "another server is using it; choose another --port, or 0 for a free one" if is_used else reason(error)
+        raise StartError(f"cannot listen on {host}:{port}: {why}") from None
 
 
 @contextlib.contextmanager

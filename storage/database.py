@@ -25,7 +25,7 @@ import aiosqlite
 from noxu.storage import migrations
 from noxu.storage.migrations import Watermarks
 from noxu.storage.rows import COLUMNS, decode_text
-from noxu.storage.types import Corrupt, Key, OpenError, Prefix, Unavailable
+from noxu.storage.types import Corrupt, Key, OpenError, Prefix, Unavailable, reason
 
 Durability: TypeAlias = Literal["full", "normal", "off"]
 
@@ -79,7 +79,7 @@ async def disconnect(connection: aiosqlite.Connection) -> None:
 
 def open_error(path: Path, error: Exception) -> OpenError:
     """The error that says why a file cannot be opened as a store, and what to do."""
-    return OpenError(f"{path} {_OPEN_ERRORS.get(result_code(error), f'cannot be used: {error}')}")
+    return OpenError(f"{path} {_OPEN_ERRORS.get(result_code(error), f'cannot be used: {reason(error, named=False)}')}")
 
 
 def read_error(error: Exception) -> Corrupt | Unavailable:

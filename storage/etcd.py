@@ -60,6 +60,7 @@ from noxu.storage.types import (
     Status,
     TooLarge,
     Unavailable,
+    reason,
 )
 
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
@@ -156,7 +157,7 @@ class EtcdStore:
         try:
             client = Client(servers, tls, user)
         except (OSError, ValueError) as error:
-            raise OpenError(f"etcd: {error}") from None
+            raise OpenError(f"etcd: {reason(error)}") from None
         store = cls(client, layout, lifetimes)
         try:
             await store._start()

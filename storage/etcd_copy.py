@@ -22,7 +22,7 @@ from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import RANGE, TARGET_MOD, TXN, Message
 from noxu.storage.etcd_past import BARRIER, COPYING
 from noxu.storage.etcd_state import repeated
-from noxu.storage.types import Key, KeyValue, OpenError, Revision, Unavailable
+from noxu.storage.types import Key, KeyValue, OpenError, Revision, Unavailable, reason
 
 NO_LIFETIMES: Final[Mapping[str, int]] = MappingProxyType({})
 AT_ONCE: Final = 64  # transactions under way
@@ -116,7 +116,7 @@ async def connected(servers: Sequence[str], tls: Tls = NO_TLS, user: User | None
     try:
         client = Client(servers, tls, user)
     except (OSError, ValueError) as error:
-        raise OpenError(f"etcd: {error}") from None
+        raise OpenError(f"etcd: {reason(error)}") from None
     try:
         yield client
     finally:

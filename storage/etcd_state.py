@@ -25,6 +25,7 @@ from noxu.storage.types import (
     Revision,
     Unavailable,
     no_progress,
+    reason,
 )
 
 ATTEMPTS: Final = 5  # of a call without an answer
@@ -73,7 +74,7 @@ async def opened(
     try:
         client = Client(servers, tls, user)
     except (OSError, ValueError) as error:
-        raise OpenError(f"etcd: {error}") from None
+        raise OpenError(f"etcd: {reason(error)}") from None
     try:
         request = Message["RangeRequest"](
             key=layout.prefix, range_end=end_of(layout.prefix), revision=revision, count_only=True

@@ -7,6 +7,7 @@ the namespace (`default/`), which makes the order equal to upstream's order of `
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -155,3 +156,14 @@ class Closed(StoreError):
 
 def no_progress(done: int, total: int) -> None:
     """The progress that is not reported."""
+
+
+def reason(error: Exception, *, named: bool = True) -> str:
+    """The text of an error. Errors of the system are named without their numbers, in which platforms differ.
+
+    `named`: with the file that the error is about. asyncio and socket add addresses to the text, which are left out.
+    """
+    if not isinstance(error, OSError) or error.errno is None:
+        return str(error)
+    text = (error.strerror or errno.errorcode.get(error.errno) or str(error)).partition(" (while attempting")[0]
+    return f"{error.filename}: {text}" if named and error.filename else text

@@ -75,7 +75,7 @@ def test_invalid_options(arguments: list[str], message: str, capsys: pytest.Capt
         (["--etcd-servers=127.0.0.1"], "noxu: etcd: '127.0.0.1' is not a URL of etcd, like http://127.0.0.1:2379"),
         (
             ["--etcd-servers=https://127.0.0.1:1", "--etcd-cafile=/none"],
-            "noxu: etcd: [Errno 2] No such file or directory",
+            "noxu: etcd: /none: No such file or directory",
         ),
         (["--etcd-servers={url}"], "noxu: cannot read from etcd at {url}: "),
     ],

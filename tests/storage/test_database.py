@@ -152,7 +152,7 @@ DECODING = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
         (an_error(sqlite3.SQLITE_IOERR | 4 << 8), "f.db cannot be used: some text"),
         (sqlite3.ProgrammingError("no code at all"), "f.db cannot be used: no code at all"),
         (DECODING, "f.db is corrupt or truncated; `noxu check` says where, or restore a backup"),
-        (PermissionError(13, "Permission denied"), "f.db cannot be used: [Errno 13] Permission denied"),
+        (PermissionError(13, "Permission denied"), "f.db cannot be used: Permission denied"),
     ],
 )  # fmt: skip
 def test_an_open_error_says_what_to_do(error: Exception, message: str) -> None:
