@@ -53,7 +53,13 @@ class Skipped(NamedTuple):
 def files(path: Path) -> tuple[list[Path], list[Skipped]]:
     """The manifests in a directory, in the order of their names, or the file itself; and what is skipped. Raises LoadError."""
     if not path.exists():
-        raise LoadError(_missing(path))
+        name = name_of(path)
+        why = (
+            "no such file or directory"
+            if name == str(path)
+            else f"it is a URL, not a file: curl -fsSL {name} | noxu serve -"
+        )
+        raise LoadError(f"{name}: {why}")
     if not path.is_dir():
         if reason := _not_by_itself(path):
             raise LoadError(f"{path}: {reason}")
@@ -84,6 +90,12 @@ def files(path: Path) -> tuple[list[Path], list[Skipped]]:
     )
 
 
+def name_of(path: Path) -> str:
+    """A path as it was written: of two slashes in a URL a Path keeps one."""
+    url = _URL.fullmatch(str(path))
+    return f"{url[1]}://{url[2]}" if url and not path.exists() else str(path)
+
+
 def content(path: Path) -> bytes:
     """The bytes of a file, decompressed. Raises LoadError, which does not name it."""
     try:
@@ -100,13 +112,6 @@ def content(path: Path) -> bytes:
 
 def _is_manifest(file: Path) -> bool:
     return (Path(file.stem) if file.suffix == COMPRESSED else file).suffix in SUFFIXES
-
-
-def _missing(path: Path) -> str:
-    if url := _URL.fullmatch(str(path)):
-        address = f"{url[1]}://{url[2]}"
-        return f"{address}: URLs are not read, only files: curl -fsSL {address} | noxu serve -"
-    return f"{path}: no such file or directory"
 
 
 def _not_by_itself(path: Path) -> str:

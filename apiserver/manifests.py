@@ -154,7 +154,8 @@ def read_paths(paths: Iterable[Path], split: Split = split) -> Iterator[Document
         try:
             found = files(path)
         except LoadError as error:
-            yield Document({}, str(path), 0, error=str(error).removeprefix(f"{path}: "))
+            name = manifest_files.name_of(path)
+            yield Document({}, name, 0, error=str(error).removeprefix(f"{name}: "))
             continue
         for file in found:
             yield from read_file(file, split, skip=file != path)

@@ -79,7 +79,7 @@ def test_the_manifests_of(
 
 
 REFUSED: list[tuple[str, str, str]] = [
-    ("a URL", "https://example.com/a.yaml", "https://example.com/a.yaml: URLs are not read, only files: curl -fsSL https://example.com/a.yaml | noxu serve -"),
+    ("a URL", "https://example.com/a.yaml", "https://example.com/a.yaml: it is a URL, not a file: curl -fsSL https://example.com/a.yaml | noxu serve -"),
     ("a missing file", "a.yaml", "a.yaml: no such file or directory"),
     ("a kustomization", "kustomization.yaml", "kustomization.yaml: it is a kustomization: noxu serve -k ."),
     ("an archive", "a.tgz", "a.tgz: it is an archive: unpack it, and name the files"),

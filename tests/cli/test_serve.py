@@ -21,6 +21,7 @@ OTHER_KUBECONFIG = "apiVersion: v1\nkind: Config\ncurrent-context: production\n"
 
 REFUSED: list[tuple[str, str, str]] = [
     ("a missing file", "--memory none.yaml", "none.yaml: no such file or directory"),
+    ("a URL", "--memory https://example.com/a.yaml", "https://example.com/a.yaml: it is a URL, not a file: curl -fsSL https://example.com/a.yaml | noxu serve -"),
     ("a file that is not YAML", "--memory broken.yaml", "broken.yaml:2:1: yaml: did not find expected node content"),
     ("an object without its CRD", "--memory widget.json", 'widget.json:1:1: no matches for kind "Widget" in version "example.com/v1": load its CRD, too'),
     ("an object that is refused", "--memory crd.json wrong.json", 'wrong.json:1:88: Widget.example.com "a" is invalid: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
