@@ -94,13 +94,15 @@ def _serve(arguments: Arguments) -> None:
         notes = [*notes, "--etcd-servers: none of them listens; objects are in memory"]
     for note in (*arguments.notes, *notes):
         report("W", note)
-    from noxu.apiserver import server  # only now: it takes most of the time
+    from noxu.apiserver import server, signals  # only now: it takes most of the time
 
     try:
         server.run_quietly(
             replace(config, listen=(f"fd:{listener.detach()}",)),
             lambda url: report("I", f"Serving securely on {url}"),
         )
+    except signals.Interrupted:
+        return  # before it was ready: there is nothing to stop
     except server.StartError as error:
         raise configuration.Refused(_start_error(str(error), config, arguments)) from None
 
