@@ -17,15 +17,23 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
+from conformance import corpus
+from conformance.corpus import Definition
 from noxu.apiserver.config import Config, Etcd
+from noxu.apiserver.registry import etcd_definitions
 from noxu.apiserver.server import Server
 from tests import apiextensions_server, etcd_server
 from tests.apiextensions_server import PREFIX, ApiextensionsServer
 from tests.etcd_server import EtcdServer
+from tests.optional import needs_data
 from tests.timing import eventually_async, hang_guard
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMES = ("noxu", "reference")
+ACCEPTED = (
+    [each for each in corpus.definitions() if each.recorded["asIs"]["code"] == 201] if corpus.FOLDER.exists() else []
+)
+SAMPLE = ACCEPTED[::25]
 MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 
 
@@ -185,6 +193,20 @@ async def test_the_bytes_of_definitions_are_equal(both: Both, stored: Callable[[
         found.append((head, [entry for entry in managed.split(b"},{") if b'"manager":"test"' in entry], tail))
     assert found[0] == found[1]
     assert b'"preserveUnknownFields":false' in found[0][2]
+
+
+@needs_data("crds")
+@pytest.mark.parametrize("definition", SAMPLE, ids=lambda definition: definition.name)
+async def test_definitions_of_other_projects_have_the_same_bytes(
+    both: Both, stored: Callable[[str], Awaitable[bytes]], definition: Definition
+) -> None:
+    """What the reference stores is read, and would be written, as it is."""
+    code, _ = await both.ask("reference", "POST", DEFINITIONS, definition.value)
+    assert code == 201
+    value = await stored(f"apiextensions.k8s.io/customresourcedefinitions/{definition.name}")
+    assert value.startswith(b'{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1"')
+    assert etcd_definitions.to_etcd(etcd_definitions.from_etcd(value)) + b"\n" == value
+    await both.ask("reference", "DELETE", f"{DEFINITIONS}/{definition.name}")
 
 
 WIDGETS: dict[str, dict[str, Any]] = {
