@@ -22,6 +22,7 @@ from noxu.apiserver.commands import findings, inputs, reports, rewriting
 from noxu.apiserver.commands.findings import Checked, Finding
 from noxu.apiserver.crd import bounds, lint, v1beta1
 from noxu.apiserver.manifests import Document, is_crd
+from noxu.apiserver.schema.completion import Note
 from noxu.apiserver.schema.lint import explain
 from noxu.apiserver.values import Json, Object
 
@@ -91,6 +92,13 @@ class Linted:
     @cached_property
     def fixed(self) -> lint.Fixed:
         return lint.fix(self.document.value, checkers=SchemaRules)
+
+    @property
+    def changes(self) -> list[Note]:
+        """What `--fix` changes, nothing if it does not write the CRD."""
+        notes = self.fixed.notes
+        has_status = notes and any((self.document.value.get("status") or {}).values())
+        return [*notes, Note("status", "dropped, servers set it")] if has_status else notes
 
     @property
     def unfixed(self) -> list[Finding]:
@@ -188,7 +196,7 @@ def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
         "fixable": linted.written is not None,
     }
     if fix:
-        result["changes"] = [note._asdict() for note in linted.fixed.notes]
+        result["changes"] = [note._asdict() for note in linted.changes]
         result["fixed"] = linted.written
     return result
 
@@ -237,5 +245,5 @@ def print_fixed(linted: Linted, checked: Checked) -> None:
             for line in reports.finding_lines(checked, finding):
                 print(line, file=sys.stderr)
         return
-    for note in linted.fixed.notes:
+    for note in linted.changes:
         print(f"{about}: {note}", file=sys.stderr)

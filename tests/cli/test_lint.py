@@ -214,6 +214,14 @@ def test_fields_that_servers_fill_in_are_not_written(run: Make, write: Make, crd
     assert written["spec"]["names"] == {"plural": "widgets", "kind": "Widget", "singular": "wid"}
 
 
+def test_a_status_that_says_something_is_dropped_with_a_note(run: Make, write: Make, crd: Make) -> None:
+    write("a.json", {**crd(size={"minimum": 1}), "status": {"storedVersions": ["v1"]}})
+    assert "a.json: widgets.example.com (v1): status: dropped, servers set it\n" in run("lint --fix a.json").err
+    write("b.json", {**crd(size=GOOD), "status": {"storedVersions": ["v1"]}})
+    ran = run("lint --fix b.json")
+    assert (ran.err, documents(ran.out)[0]["status"]) == ("", {"storedVersions": ["v1"]})
+
+
 IN_PLACE = """
     # Copyright: none
 

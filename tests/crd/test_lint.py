@@ -11,7 +11,7 @@ import pytest
 
 from noxu.apiserver.crd import types
 from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.crd.lint import fix, lint_crd
+from noxu.apiserver.crd.lint import as_written, fix, lint_crd, more_errors, remarks
 from noxu.apiserver.values import Json, Object
 from tests.optional import SHARED, skip_without_data
 
@@ -220,3 +220,44 @@ def test_real_crds_are_clean_and_unchanged() -> None:
         else:
             message = golden["asIs"]["status"]["message"]
             assert all(str(violation) in message for violation in violations)
+
+
+V1: Object = {"apiVersion": "apiextensions.k8s.io/v1", "spec": {}}
+V1BETA1: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1beta1",
+    "spec": {"validation": {}, "subresources": {}, "additionalPrinterColumns": []},
+}
+PATHS: list[tuple[Object, str, str]] = [
+    (V1, "spec.validation.openAPIV3Schema.type", "spec.versions[0].schema.openAPIV3Schema.type"),
+    (V1, "spec.validation", "spec.versions[0].schema"),
+    (V1, "spec.versions[1].schema.openAPIV3Schema", "spec.versions[1].schema.openAPIV3Schema"),
+    (V1, "spec.subresources.scale.specReplicasPath", "spec.versions[0].subresources.scale.specReplicasPath"),
+    (V1, "spec.additionalPrinterColumns[2].JSONPath", "spec.versions[0].additionalPrinterColumns[2].jsonPath"),
+    (V1, "spec.names.plural", "spec.names.plural"),
+    (V1, "spec.validations", "spec.validations"),
+    (V1BETA1, "spec.versions[0].schema.openAPIV3Schema.type", "spec.validation.openAPIV3Schema.type"),
+    (V1BETA1, "spec.validation.openAPIV3Schema.type", "spec.validation.openAPIV3Schema.type"),
+    (V1BETA1, "spec.versions[3].additionalPrinterColumns[0].JSONPath", "spec.additionalPrinterColumns[0].JSONPath"),
+    (V1BETA1, "spec.versions[0].selectableFields[0]", "spec.versions[0].selectableFields[0]"),
+    ({"spec": 3}, "spec.validation", "spec.validation"),
+]
+
+
+@pytest.mark.parametrize(("crd", "path", "written"), PATHS)
+def test_the_path_of_a_field_as_the_document_has_it(crd: Object, path: str, written: str) -> None:
+    assert as_written(crd, path) == written
+
+
+def test_schemas_of_all_versions_are_looked_at(build: Build) -> None:
+    crd = build(of(a={"type": "string", "nullable": True, "default": "x"}))
+    [version] = crd["spec"]["versions"]
+    nested = {"openAPIV3Schema": of(a={"type": "object", "not": {"properties": {"b": {}}}})}
+    unreadable = {"openAPIV3Schema": of(a={"items": [{}]})}
+    crd["spec"]["versions"] += [
+        {**version, "name": "v2", "schema": nested},
+        {**version, "name": "v3", "schema": unreadable},
+    ]
+    assert [remark.path for remark in remarks(crd)] == ["spec.versions[0].schema.openAPIV3Schema.properties[a]"]
+    path = "spec.versions[1].schema.openAPIV3Schema.properties[a]"
+    assert [error.field for error in more_errors(crd)] == [f"{path}.properties[b]"]
+    assert (remarks({"kind": "Pod"}), more_errors({"kind": "Pod"})) == ([], [])
