@@ -33,7 +33,7 @@ class Row(NamedTuple):
     numbers: dict[str, float]
 
 
-FIXED: Final = ("NOXU_IO_STRIDE", "NOXU_PAUSE")
+FIXED: Final = ("NOXU_IO_STRIDE", "NOXU_PAUSE", "NOXU_REPLICA_PAUSE")
 ROWS: Final = (
     Row("R1", ("tests/faults/test_kill.py", "tests/faults/test_kill_server.py"),
         {"NOXU_KILLS": 100, "NOXU_OBJECTS": 10_000}),
@@ -52,6 +52,8 @@ ROWS: Final = (
     Row("R15", ("tests/faults/test_linearizability.py",), {"NOXU_HISTORIES": 100, "NOXU_INCREMENTS": 2_000}),
     Row("R16", ("tests/faults/test_cancelled_requests.py", "tests/storage/test_cancelled_writes.py"),
         {"NOXU_CANCELLED_ROUNDS": 40, "NOXU_CANCELLED": 2_000}),
+    Row("R17", ("tests/faults/test_etcd_replicas.py",),
+        {"NOXU_REPLICA_ROUNDS": 4, "NOXU_REPLICA_WRITES": 400, "NOXU_REPLICA_PAUSE": 13}),
 )  # fmt: skip
 
 

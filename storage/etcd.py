@@ -68,7 +68,7 @@ MAX_WRITES: Final = 1_000  # writes under way; more wait
 MAX_ANSWERED: Final = 10_000  # revisions that are remembered as answered
 OPEN_WITHIN: Final = 10.0  # seconds for the first connection
 RESOLVE_WITHIN: Final = 30.0  # seconds in which the outcome of a write becomes known
-CONNECT_WITHIN: Final = 5.0  # seconds in which a write that has not been sent waits for a connection
+CONNECT_WITHIN: Final = 5.0  # seconds in which a question, or a write that has not been sent, waits for a connection
 HISTORY_WITHIN: Final = 30.0  # seconds in which older events arrive
 EVENTS_WITHIN: Final = 0.02  # seconds in which events usually arrive; then progress is requested
 PROGRESS_WITHIN: Final = 0.1  # seconds between requests for progress, as upstream
@@ -103,6 +103,12 @@ def _require_running(response: Any) -> None:
         raise _Overtaken
     if response.canceled:
         raise Lost(response.cancel_reason or "the watch was canceled", sent=False)
+
+
+def _retrieved(task: asyncio.Task[None]) -> None:
+    """Its error is no bug if all calls that have waited for it are cancelled."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _pause(delay: float) -> float:
@@ -237,6 +243,7 @@ class EtcdStore:
         self._require_open()
         if self._next_head is None:
             self._next_head = asyncio.create_task(self._catch_up(self._current_head))
+            self._next_head.add_done_callback(_retrieved)
         try:
             await asyncio.shield(self._next_head)
         except (Lost, Refused, TimeoutError) as error:
@@ -547,11 +554,22 @@ class EtcdStore:
         if previous is not None:
             await asyncio.wait([previous])
         self._current_head, self._next_head = self._next_head, None
-        head = (
-            await self._client.call(RANGE, Message["RangeRequest"](key=self._first + BARRIER, count_only=True))
-        ).header.revision
+        head = await self._head()
         async with asyncio.timeout(RESOLVE_WITHIN):
             await self._advance(head)
+
+    async def _head(self) -> Revision:
+        """The newest revision of etcd. Raises Refused, Lost: no connection for CONNECT_WITHIN seconds."""
+        time, delay = asyncio.get_running_loop().time, FIRST_DELAY
+        begin = time()
+        while True:
+            try:
+                request = Message["RangeRequest"](key=self._first + BARRIER, count_only=True)
+                return int((await self._client.call(RANGE, request)).header.revision)
+            except Lost:
+                if time() - begin > CONNECT_WITHIN:
+                    raise
+            delay = await _pause(delay)
 
     async def _advance(self, revision: Revision) -> None:
         """Reach a revision that etcd has, even if there are no events. Raises Lost, Refused."""

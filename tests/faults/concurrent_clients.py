@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from random import Random
 from typing import Any, Final
@@ -108,12 +108,15 @@ class Object:
         return shown
 
 
-async def change(port: int, name: str, random: Random, disturb: Callable[[], Awaitable[None]] | None = None) -> Object:
-    """The history of a new object. Somewhere in the middle `disturb` is awaited; no request starts meanwhile."""
+async def change(
+    ports: int | Sequence[int], name: str, random: Random, disturb: Callable[[], Awaitable[None]] | None = None
+) -> Object:
+    """The history of a new object; clients are spread over the ports of servers. Somewhere in the middle `disturb` is awaited; no request starts meanwhile."""
     up = asyncio.Event()
     up.set()
     changed = Object(name, random)
-    clients = [asyncio.create_task(changed.client(Connection(port), up)) for _ in range(CLIENTS)]
+    known = [ports] if isinstance(ports, int) else ports
+    clients = [asyncio.create_task(changed.client(Connection(known[n % len(known)]), up)) for n in range(CLIENTS)]
     if disturb is not None:
         moment = random.randrange(20, 150)
         await eventually_async(lambda: len(changed.history) >= moment or all(each.done() for each in clients))
