@@ -82,15 +82,15 @@ async def two(etcd: EtcdServer) -> AsyncIterator[Two]:
 @contextlib.contextmanager
 def cut_off(store: Store) -> Iterator[None]:
     """A store that learns nothing until the end of the block."""
-    apply: Callable[[Any], None] = store._apply  # type: ignore[attr-defined]
-    late: list[Any] = []
-    store._apply = late.append  # type: ignore[attr-defined]
+    apply: Callable[..., None] = store._apply  # type: ignore[attr-defined]
+    late: list[tuple[Any, ...]] = []
+    store._apply = lambda *arguments: late.append(arguments)  # type: ignore[attr-defined]
     try:
         yield
     finally:
         store._apply = apply  # type: ignore[attr-defined]
-        for events in late:
-            apply(events)
+        for arguments in late:
+            apply(*arguments)
 
 
 async def test_the_pages_of_a_list_come_from_both_servers(two: Two) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import copy
 import io
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -40,8 +40,8 @@ def delay(store: Store) -> None:
     """Let a store apply events LAG seconds after they have arrived."""
     loop, apply = asyncio.get_running_loop(), store._apply  # type: ignore[attr-defined]
 
-    def later(events: Sequence[Any]) -> None:
-        loop.call_later(LAG, apply, events)
+    def later(*arguments: Any) -> None:
+        loop.call_later(LAG, apply, *arguments)
 
     store._apply = later  # type: ignore[attr-defined]
 

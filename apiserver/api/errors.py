@@ -169,6 +169,9 @@ def internal_error(message: str) -> ApiError:
 
 
 TOO_LARGE: Final = "etcdserver: request is too large"
+TOO_LARGE_TO_SEND: Final = (
+    "rpc error: code = ResourceExhausted desc = trying to send message larger than max ({} vs. {})"
+)
 """etcd's error for an object that is too large to be stored."""
 
 

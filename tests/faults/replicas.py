@@ -217,7 +217,7 @@ async def history(store: Store, after: Revision, upto: Revision) -> list[Seen]:
 
 
 async def watched(port: int, after: Revision, upto: Revision) -> list[Seen]:
-    """The events that a watch of a server delivers; the one at `upto` is the last."""
+    """The events that a watch of a server delivers, up to the one at `upto`."""
     url = f"http://127.0.0.1:{port}{MAPS}?watch=1&resourceVersion={after}&timeoutSeconds=300"
     events: list[Seen] = []
     async with asyncio.timeout(HANGS_AFTER), aiohttp.ClientSession() as session, session.get(url) as stream:
@@ -230,7 +230,7 @@ async def watched(port: int, after: Revision, upto: Revision) -> list[Seen]:
                 value, is_gone = event["object"], event["type"] == "DELETED"
                 at = int(value["metadata"]["resourceVersion"])
                 events.append(Seen(value["metadata"]["name"], at, None if is_gone else _value(value)))
-    return events
+    return [event for event in events if event.revision <= upto]
 
 
 async def listed(port: int) -> dict[str, str]:
