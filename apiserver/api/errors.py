@@ -169,10 +169,11 @@ def internal_error(message: str) -> ApiError:
 
 
 TOO_LARGE: Final = "etcdserver: request is too large"
+"""etcd's error for an object that is too large to be stored."""
 TOO_LARGE_TO_SEND: Final = (
     "rpc error: code = ResourceExhausted desc = trying to send message larger than max ({} vs. {})"
 )
-"""etcd's error for an object that is too large to be stored."""
+"""That of its client for one that it does not send; the sizes of the message and of the limit."""
 
 
 def plain_error(message: str, code: int = 500) -> ApiError:
