@@ -38,7 +38,19 @@ from typing import Any, Final, Self
 from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused, Tls, User, WatchStream
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_leases import Leases
-from noxu.storage.etcd_messages import COMPACT, DELETED, PUT, RANGE, STATUS, TARGET_MOD, TARGET_VERSION, TXN, Message
+from noxu.storage.etcd_messages import (
+    COMPACT,
+    DELETED,
+    PUT,
+    RANGE,
+    STATUS,
+    TARGET_VERSION,
+    TXN,
+    Message,
+    delete_operation,
+    put_operation,
+    transaction,
+)
 from noxu.storage.etcd_past import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Gone, Past
 from noxu.storage.log import Log
 from noxu.storage.states import States
@@ -136,6 +148,8 @@ class EtcdStore:
         self._trusted = False  # whether progress of the connected servers is correct
         self._reached: list[tuple[Revision, int, asyncio.Future[None]]] = []  # a heap
         self._numbers = count()
+        self._waits_before = 0  # the numbers of waits that have not begun after the last expiry are less
+        self._expiry: asyncio.TimerHandle | None = None
         self._places = asyncio.Semaphore(MAX_WRITES)
         self._writing = 0
         self._idle = asyncio.Event()
@@ -261,9 +275,9 @@ class EtcdStore:
     async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
         self._require_open()
         at, content = self._layout.key(key), await stored(self._layout, key, value)
-        put = Message["PutRequest"](key=at, value=content, lease=await self._lease_for(key))
+        lease = await self._lease_for(key) if self._lifetimes else 0
         try:
-            return await self._write(key, value, expected, Message["RequestOp"](request_put=put))
+            return await self._write(key, value, expected, at, put_operation(at, content, lease))
         except Unavailable:
             self._leases.forget()  # one that no longer exists may be the reason
             raise
@@ -282,8 +296,8 @@ class EtcdStore:
         self._require_open()
         if not expected:
             raise Conflict(key, self._states.get(key))
-        delete = Message["DeleteRangeRequest"](key=self._layout.key(key))
-        return await self._write(key, None, expected, Message["RequestOp"](request_delete_range=delete))
+        at = self._layout.key(key)
+        return await self._write(key, None, expected, at, delete_operation(at))
 
     async def compact(self, revision: Revision) -> None:
         self._require_open()
@@ -335,6 +349,8 @@ class EtcdStore:
                 async with asyncio.timeout(RESOLVE_WITHIN):
                     await self._idle.wait()
         self._log.close()
+        if self._expiry is not None:
+            self._expiry.cancel()
         tasks = [task for task in (self._follower, self._current_head, self._next_head) if task is not None]
         for task in tasks:
             task.cancel()
@@ -351,18 +367,14 @@ class EtcdStore:
 
     # Writes.
 
-    async def _write(self, key: Key, value: bytes | None, expected: Revision, operation: Any) -> Revision:
+    async def _write(self, key: Key, value: bytes | None, expected: Revision, at: bytes, operation: bytes) -> Revision:
+        """`at` is the key in etcd, `operation` a RequestOp."""
         self._require_open()
-        at = self._layout.key(key)
-        request = Message["TxnRequest"](
-            compare=[Message["Compare"](target=TARGET_MOD, key=at, mod_revision=expected)],
-            success=[operation],
-            failure=[Message["RequestOp"](request_range=Message["RangeRequest"](key=at))],
-        )
-        if (size := request.ByteSize()) > MAX_REQUEST:
+        request = transaction(at, expected, operation)
+        if len(request) > MAX_REQUEST:
             raise TooLarge(
                 "rpc error: code = ResourceExhausted desc = trying to send message larger than max "
-                f"({size} vs. {MAX_REQUEST})"
+                f"({len(request)} vs. {MAX_REQUEST})"
             )
         self._writing += 1
         self._idle.clear()
@@ -374,7 +386,7 @@ class EtcdStore:
             if not self._writing:
                 self._idle.set()
 
-    async def _attempts(self, key: Key, value: bytes | None, expected: Revision, request: Any) -> Revision:
+    async def _attempts(self, key: Key, value: bytes | None, expected: Revision, request: bytes) -> Revision:
         """Send a transaction until its outcome is known."""
         known = self._log.revision
         begin = asyncio.get_running_loop().time()
@@ -396,14 +408,14 @@ class EtcdStore:
                     raise OutcomeUnknown(f"etcd: {lost}") if uncertain else Unavailable(f"etcd: {lost}") from None
             delay = await _pause(delay)
         try:
-            async with asyncio.timeout(RESOLVE_WITHIN):
-                if response.succeeded and value is None and not response.responses[0].response_delete_range.deleted:
+            if response.succeeded:
+                if value is None and not response.responses[0].response_delete_range.deleted:
                     raise Conflict(key, None)  # kine lets a deletion of what does not exist succeed
-                if response.succeeded:
-                    self._record(response.header.revision)
-                    await self._reach(response.header.revision)
-                    return int(response.header.revision)
-                current = await self._winner(key, expected, response)
+                revision: Revision = response.header.revision
+                self._record(revision)
+                await self._reach(revision)
+                return revision
+            current = await self._winner(key, expected, response)
         except TimeoutError:
             raise OutcomeUnknown("etcd: the watch does not bring the write") from None
         if uncertain:
@@ -447,15 +459,26 @@ class EtcdStore:
     # Following.
 
     async def _reach(self, revision: Revision) -> None:
-        """Wait until this store shows a revision. Raises Closed."""
+        """Wait until this store shows a revision. Raises Closed, TimeoutError after RESOLVE_WITHIN to twice that."""
         if revision > self._log.revision:
             if self._follower is None or self._follower.done():
                 raise Closed("the store is closed")
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             heappush(self._reached, (revision, next(self._numbers), future))
+            if self._expiry is None:
+                self._expire()
             await future
         else:
             await asyncio.sleep(0)  # waiting watches get the event before its writer continues
+
+    def _expire(self) -> None:
+        """End the waits that began before the last call, and call again after RESOLVE_WITHIN. One timer for all waits."""
+        for _, number, future in self._reached:
+            if number < self._waits_before and not future.done():
+                future.set_exception(TimeoutError())
+        self._waits_before = next(self._numbers)
+        loop = asyncio.get_running_loop()
+        self._expiry = loop.call_later(RESOLVE_WITHIN, self._expire) if self._reached else None
 
     def _publish(self, events: Sequence[Event], revision: Revision) -> None:
         self._log.publish(events, revision)

@@ -125,12 +125,14 @@ class Client:
         return aio.insecure_channel(address, options=OPTIONS)
 
     async def call(self, call: Call, request: Any, within: float = CALL_WITHIN) -> Any:
-        """Raises Refused, Lost."""
+        """`request` is a message, or the bytes of one. Raises Refused, Lost."""
+        if self._user is None:
+            return await self._call(call, request, within)
         await self._authenticate()
         try:
             return await self._call(call, request, within)
         except Refused as refused:
-            if self._user is None or str(refused) not in _OLD_TOKEN:
+            if str(refused) not in _OLD_TOKEN:
                 raise
         self._token = ()
         await self._authenticate()
@@ -147,7 +149,7 @@ class Client:
         method = self._methods.get(call.path)
         if method is None:
             method = self._methods[call.path] = self._calls.unary_unary(
-                call.path, type(request).SerializeToString, Message[call.response].FromString
+                call.path, _serialized, Message[call.response].FromString
             )
         channel = self._calls
         try:
@@ -222,16 +224,19 @@ class WatchStream:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
-    async def read(self) -> tuple[list[Any], Any]:
+    async def read(self) -> tuple[Sequence[Any], Any]:
         """(Events, the last fragment of their response): a response is complete only with all of its fragments."""
         events: list[Any] = []
         while True:
-            response = await _translated(self._stream.read())
+            try:
+                response = await self._stream.read()
+            except _BROKEN as error:
+                raise _translation(error) from None
             if response is aio.EOF:
                 raise Lost("the stream has ended", sent=False)
-            events += response.events
             if not response.fragment:
-                return events, response
+                return (events + list(response.events) if events else response.events), response
+            events += response.events
 
     async def request_progress(self) -> None:
         await _translated(
@@ -239,13 +244,22 @@ class WatchStream:
         )
 
 
+def _serialized(request: Any) -> bytes:
+    return request if type(request) is bytes else bytes(request.SerializeToString())
+
+
+_BROKEN: Final = (aio.AioRpcError, aio.UsageError, asyncio.InvalidStateError)
+
+
 async def _translated(call: Any) -> Any:
     try:
         return await call
-    except aio.AioRpcError as error:
-        raise _failure(error) from None
-    except (aio.UsageError, asyncio.InvalidStateError) as error:
-        raise Lost(str(error), sent=False) from None
+    except _BROKEN as error:
+        raise _translation(error) from None
+
+
+def _translation(error: Exception) -> Refused | Lost:
+    return _failure(error) if isinstance(error, aio.AioRpcError) else Lost(str(error), sent=False)
 
 
 def _failure(error: Any) -> Refused | Lost:

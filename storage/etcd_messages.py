@@ -119,3 +119,47 @@ def _classes(messages: dict[str, str]) -> dict[str, Any]:
 
 Message: Final[dict[str, Any]] = _classes(MESSAGES)
 """The classes by name."""
+
+
+# The transactions of writes, in the wire format: made of bytes, they take half the time of objects.
+
+
+def put_operation(key: bytes, value: bytes, lease: int = 0) -> bytes:
+    """A RequestOp that puts a value."""
+    put = _field(0x0A, key) + _field(0x12, value)
+    return _field(0x12, put + b"\x18" + _varint(lease) if lease else put)
+
+
+def delete_operation(key: bytes) -> bytes:
+    """A RequestOp that deletes a key."""
+    return _field(0x1A, _field(0x0A, key))
+
+
+def transaction(key: bytes, expected: int, operation: bytes) -> bytes:
+    """A TxnRequest: if the key was last modified at revision `expected` (0: if it does not exist), do it, else read the key.
+
+    transaction(b"k", 7, put_operation(b"k", b"v")) consists of
+
+        0a 07  10 02  1a 01 k  30 07            compare: the target MOD, the key, the mod_revision
+        12 08  12 06  0a 01 k  12 01 v          success: a PutRequest with key and value
+        1a 05  0a 03  0a 01 k                   failure: a RangeRequest with the key
+    """
+    at = _field(0x0A, key)
+    compare = b"\x10\x02" + _field(0x1A, key) + b"\x30" + _varint(expected)
+    return _field(0x0A, compare) + _field(0x12, operation) + _field(0x1A, _field(0x0A, at))
+
+
+def _field(tag: int, content: bytes) -> bytes:
+    """A field that is bytes or a message: its tag, length and content."""
+    size = len(content)
+    return (bytes((tag, size)) if size < 0x80 else bytes((tag,)) + _varint(size)) + content
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits in each byte, the lowest first; all but the last one have the highest bit set."""
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
