@@ -582,17 +582,21 @@ class EtcdStore:
             await self._advance(head)
 
     async def _head(self) -> Revision:
-        """The newest revision of etcd. Raises Refused, Lost: no connection for CONNECT_WITHIN seconds."""
+        """The newest revision of etcd. Raises Refused, Lost: no connection for CONNECT_WITHIN seconds, or no two answers.
+
+        The first question is lost, too, if this process was stopped meanwhile.
+        """
+        request = Message["RangeRequest"](key=self._first + BARRIER, count_only=True)
         time, delay = asyncio.get_running_loop().time, FIRST_DELAY
         begin = time()
-        while True:
+        for attempt in count():
             try:
-                request = Message["RangeRequest"](key=self._first + BARRIER, count_only=True)
-                return int((await self._client.call(RANGE, request)).header.revision)
+                return int((await self._client.call(RANGE, request, within=CONNECT_WITHIN)).header.revision)
             except Lost:
-                if time() - begin > CONNECT_WITHIN:
+                if attempt and time() - begin > CONNECT_WITHIN:
                     raise
             delay = await _pause(delay)
+        raise AssertionError  # not reached
 
     async def _advance(self, revision: Revision) -> None:
         """Reach a revision that etcd has, even if there are no events. Raises Lost, Refused."""
