@@ -4,8 +4,11 @@ Properties are tested with different examples in every run, with more of them if
 same ones every time if HYPOTHESIS_PROFILE=gate, so that the gate fails only because of a change.
 """
 
+import logging
 import os
+from collections.abc import Iterator
 
+import pytest
 import yaml  # noqa: F401 - pytester forgets what was imported inside it first, and PyYAML cannot be imported twice
 from hypothesis import HealthCheck, settings
 
@@ -18,3 +21,14 @@ settings.register_profile("nightly", TIMELESS, max_examples=5000)
 settings.register_profile("gate", TIMELESS, max_examples=150, derandomize=True)
 settings.register_profile("quick", TIMELESS, max_examples=10, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """Remove the handlers of servers that ran in this process: pytest closes what they write to after the test."""
+    root = logging.getLogger()
+    before = root.handlers[:]
+    yield
+    for handler in root.handlers[:]:
+        if type(handler) is logging.StreamHandler and handler not in before:
+            root.removeHandler(handler)
