@@ -51,6 +51,7 @@ SLOW: dict[str, int] = {
     "tests/schema/test_validation.py::test_a_hundred_thousand": 0,
     "tests/testing/test_plugin.py": 4,
     "tests/testing/test_recipes.py": 4,
+    "tests/testing/test_types.py::test_mypy": 0,
     # These have hundreds of rows.
     "tests/cel/": 4,
     "tests/go/": 3,

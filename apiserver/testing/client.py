@@ -106,7 +106,7 @@ class Client:
     def _session(self) -> aiohttp.ClientSession:
         """Made by the first request: many tests only use other clients."""
         if self._made is None:
-            headers = {"User-Agent": USER_AGENT, "Accept": codec.JSON}
+            headers = {"User-Agent": USER_AGENT, "Accept": codec.JSON, "Accept-Encoding": "identity"}
             if self._access.token:
                 headers["Authorization"] = f"Bearer {self._access.token}"
             context = _context(self._access) if self._access.certificate_authority else None
@@ -114,7 +114,6 @@ class Client:
                 headers=headers,
                 connector=aiohttp.TCPConnector(limit=0, ssl=context or True),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=True,
             )
         return self._made
 
