@@ -14,12 +14,12 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from aiohttp import web_server
 
@@ -59,7 +59,7 @@ from noxu.apiserver.stores import open_store
 from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
-from noxu.storage.types import Revision, Unavailable
+from noxu.storage.types import Prefix, Progress, Revision, Unavailable
 
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
@@ -72,6 +72,8 @@ STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
 ACCEPTED_AT_ONCE: Final = (
     32  # connections; each takes 80 µs of the event loop, and its first request five times as long
 )
+SHOWN_AFTER: Final = 0.5  # seconds of a start without progress
+SHOWN_EVERY: Final = 0.1  # seconds
 GC_THRESHOLDS: Final = (20_000, 1, 100)
 """For gc.set_threshold. A decoded object consists of hundreds of containers, which are hardly ever part of a cycle.
 
@@ -82,11 +84,39 @@ three times 20,000 at most. One of generation 2, which visits all, waits for fou
 log = logging.getLogger("noxu")
 
 
+Shown: TypeAlias = Callable[[], contextlib.AbstractContextManager[Progress]]
+"""Shows how far a work is while the context is open."""
+
+
+@contextlib.asynccontextmanager
+async def _compiled(plane: ControlPlane, show: Shown | None) -> AsyncIterator[None]:
+    """Show how many of the stored definitions are served, while that takes longer than SHOWN_AFTER."""
+    if show is None:
+        yield
+        return
+    task = asyncio.create_task(_show_compiled(plane, show))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _show_compiled(plane: ControlPlane, show: Shown) -> None:
+    await asyncio.sleep(SHOWN_AFTER)
+    total = await plane.store.count(Prefix(resource_of(plane.catalog, GROUP, RESOURCE).collection))
+    with show() as report:
+        while True:
+            report(len(plane.catalog.current.defined), total)
+            await asyncio.sleep(SHOWN_EVERY)
+
+
 class Server:
     """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError.
 
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
-    that is entered before all others.
+    that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
+    long.
     """
 
     plane: ControlPlane
@@ -101,6 +131,7 @@ class Server:
         identifiers: Identifiers = SYSTEM_IDENTIFIERS,
         claimed: Callable[[], object] = lambda: None,
         observer: Filter | None = None,
+        compiling: Shown | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -108,6 +139,7 @@ class Server:
         self.identifiers = identifiers
         self.claimed = claimed
         self.observer = observer
+        self.compiling = compiling
         self.url = ""
         self.secured: Secured | None = None
         self._handshakes: Handshakes | None = None
@@ -168,7 +200,8 @@ class Server:
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
-        self.plane = await self._closing.enter_async_context(running(plane))
+        async with _compiled(plane, self.compiling):
+            self.plane = await self._closing.enter_async_context(running(plane))
         if self.documents:
             from noxu.apiserver import loading  # it knows YAML
 
@@ -486,17 +519,18 @@ def run(
     config: Config,
     out: Callable[[str], object] = sys.stdout.write,
     each: Callable[[Sequence[Document]], Iterable[Document]] = iter,
+    compiling: Shown | None = None,
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
-    `each` iterates over the documents of the configuration while they are loaded.
+    `each` iterates over the documents of the configuration while they are loaded. `compiling`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
     documents = _documents(config)
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, each(documents) if documents else (), out, parent))
+        return runner.run(_main(config, each(documents) if documents else (), out, parent, compiling))
 
 
 def _documents(config: Config) -> list[Document]:
@@ -565,11 +599,17 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-async def _main(config: Config, documents: Iterable[Document], out: Callable[[str], object], parent: int) -> Server:
+async def _main(
+    config: Config,
+    documents: Iterable[Document],
+    out: Callable[[str], object],
+    parent: int,
+    compiling: Shown | None,
+) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(place_of_kubeconfig(config))
-        server = Server(config, documents, claimed=lambda: claim_kubeconfig(path))
+        server = Server(config, documents, claimed=lambda: claim_kubeconfig(path), compiling=compiling)
 
         def ready() -> None:
             gc.collect()

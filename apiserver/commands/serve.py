@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,6 +23,7 @@ from noxu.apiserver.signals import Interrupted
 
 if TYPE_CHECKING:
     from noxu.apiserver.manifests import Document
+    from noxu.storage.types import Progress
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,7 +39,10 @@ def run(options: argparse.Namespace) -> int:
     from noxu.apiserver import server
 
     try:
-        _stopped = server.run(options.config, each=partial(_loaded, options))  # kept until the end, see the module
+        # The server is kept until the end, see the module.
+        _stopped = server.run(
+            options.config, each=partial(_loaded, options), compiling=partial(_shown, options, "start", "definitions")
+        )
     except StartError as error:
         head = coloured("noxu:", "red", shown=shown_on(sys.stderr))
         for message in error.args:
@@ -53,10 +58,14 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _shown(options: argparse.Namespace, work: str, unit: str = "objects") -> AbstractContextManager[Progress]:
+    """The progress of a work. Without a terminal, lines about it are in the server's log."""
+    return progress.shown(work, unit, quiet=options.quiet, say=logging.getLogger("noxu").info)
+
+
 def _loaded(options: argparse.Namespace, documents: Sequence[Document]) -> Iterator[Document]:
-    """The documents while they are loaded. Without a terminal, lines about that are in the server's log."""
-    say = logging.getLogger("noxu").info
-    with progress.shown("load", quiet=options.quiet, say=say) as report:
+    """The documents while they are loaded."""
+    with _shown(options, "load") as report:
         yield from progress.each(documents, report, len(documents))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import logging
 import os
@@ -11,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -21,9 +22,12 @@ from noxu.apiserver import server
 from noxu.apiserver.commands import progress, serve
 from noxu.apiserver.commands.progress import BAR_AFTER, ERASE_LINE, LINE_EVERY, REDRAW_EVERY
 from noxu.apiserver.config import Config
+from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.server import Server
+from noxu.storage.types import Progress
 from tests.cli.conftest import Run, Write
+from tests.timing import hang_guard
 
 CRD: Final = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -269,8 +273,10 @@ def test_the_integrity_check_shows_that_it_goes_on(
 def test_a_server_shows_what_it_loads(data: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
 
-    def load(config: Any, each: Callable[[Any], Any]) -> None:
+    def load(config: Any, each: Callable[[Any], Any], compiling: Any) -> None:
         loaded.extend(each(["a", "b"]))
+        with compiling() as report:
+            report(1, 3)
 
     said: list[str] = []
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
@@ -280,7 +286,34 @@ def test_a_server_shows_what_it_loads(data: Path, run: Run, monkeypatch: pytest.
     assert run("serve --memory").status == 0
     assert run("serve --memory --quiet").status == 0
     assert loaded == ["a", "b", "a", "b"]
-    assert said == ["load: 0 of 2 objects", "load: 1 of 2 objects"]
+    assert said == ["load: 0 of 2 objects", "load: 1 of 2 objects", "start: 1 of 3 definitions"]
+
+
+async def test_a_server_shows_how_many_definitions_are_served(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start is held up until that was shown."""
+    monkeypatch.setattr(server, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(server, "SHOWN_EVERY", 0.0)
+    was_shown, seen = asyncio.Event(), []
+    running = server.running
+
+    @contextlib.contextmanager
+    def compiling() -> Iterator[Progress]:
+        def report(done: int, total: int) -> None:
+            seen.append((done, total))
+            was_shown.set()
+
+        yield report
+
+    @contextlib.asynccontextmanager
+    async def held_up(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
+        await was_shown.wait()
+        async with running(plane):
+            yield plane
+
+    monkeypatch.setattr(server, "running", held_up)
+    async with hang_guard(), Server(Config(port=0, data=data), compiling=compiling):
+        assert seen[0] == (0, 1)
+        assert set(seen) <= {(0, 1), (1, 1)}
 
 
 def test_short_commands_do_not_import_the_library(data: Path, here: Path) -> None:
