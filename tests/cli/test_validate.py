@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -197,6 +198,12 @@ def test_an_object_that_is_too_large_for_a_request(run: Make, write: Make, crd: 
     write("a.json", widget("a", text="x" * MAX_BODY))
     ran = run("validate -f crd.json -f a.json")
     assert f": Request entity too large: limit is {MAX_BODY}\n" in ran.out
+
+
+def test_garbage_is_collected_as_before_afterwards(run: Make, write: Make, crd: Make) -> None:
+    before = gc.get_threshold()
+    write("crd.json", crd(size=SIZE))
+    assert (run("validate crd.json").status, gc.get_threshold()) == (0, before)
 
 
 # -- places and formats
