@@ -7,7 +7,9 @@ with empty lists and maps, because validation distinguishes nil and empty. `writ
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Callable
+from functools import cache
+from typing import Final, TypeAlias
 
 from noxu.apiserver.api.meta import OBJECT_META
 from noxu.apiserver.go.structs import (
@@ -272,21 +274,65 @@ def written(crd: Object) -> Object:
 
 def write(kind: Type, value: Json) -> Json:
     """A part of a CRD as Go writes it."""
-    if isinstance(kind, Scalar) or value is None:
-        return value
-    if isinstance(kind, List):
-        return [write(kind.element, item) for item in value]
-    if isinstance(kind, Map):
-        return {name: write(kind.element, item) for name, item in value.items()}
+    return _writer(kind)(value)
+
+
+_Writer: TypeAlias = Callable[[Json], Json]
+
+
+def _unchanged(value: Json) -> Json:
+    return value
+
+
+@cache
+def _writer(kind: Type) -> _Writer:
+    """The function that writes values of a type, made once: a definition has thousands of them."""
+    if isinstance(kind, Scalar):
+        return _unchanged
     if isinstance(kind, Union):
-        return None if value == [] else write(kind.choices[json_type(value)].type, value)
-    return {
-        name: write(field.type, value[name])
-        for name, field in kind.fields.items()
-        if name in value and (value[name] or field.write is _ALWAYS or not _is_omitted(field.type, value[name]))
-    }
+        return _writer_of_union(kind)
+    if isinstance(kind, Struct):
+        return _writer_of_struct(kind)
+    write_item = _writer(kind.element)
+    if isinstance(kind, List):
+        return lambda value: None if value is None else [write_item(item) for item in value]
+    return lambda value: None if value is None else {name: write_item(item) for name, item in value.items()}
 
 
-def _is_omitted(kind: Type, empty: Json) -> bool:
-    """Whether an empty value is left out. That of a union is written as null, which reading drops."""
-    return isinstance(kind, (List, Map)) or (isinstance(kind, Union) and empty == [])
+def _writer_of_union(kind: Union) -> _Writer:
+    def write_union(value: Json) -> Json:
+        return None if value is None or value == [] else _writer(kind.choices[json_type(value)].type)(value)
+
+    return write_union
+
+
+def _writer_of_struct(kind: Struct) -> _Writer:
+    """The fields of a struct are looked up with its first value, because types are recursive."""
+    fields: dict[str, tuple[int, _Writer, Callable[[Json], bool]]] = {}
+
+    def write_struct(value: Json) -> Json:
+        if value is None:
+            return None
+        if not fields:
+            for place, (name, field) in enumerate(kind.fields.items()):
+                fields[name] = place, _writer(field.type), _omission(field)
+        names = [name for name in value if name in fields]
+        names.sort(key=fields.__getitem__)  # by their places
+        written = {}
+        for name in names:
+            _, write_item, is_omitted = fields[name]
+            item = value[name]
+            if item or not is_omitted(item):
+                written[name] = item if write_item is _unchanged else write_item(item)
+        return written
+
+    return write_struct
+
+
+def _omission(field: Field) -> Callable[[Json], bool]:
+    """Whether an empty value of a field is left out. That of a union is written as null, which reading drops."""
+    if field.write is not _ALWAYS and isinstance(field.type, (List, Map)):
+        return lambda _: True
+    if field.write is not _ALWAYS and isinstance(field.type, Union):
+        return lambda empty: bool(empty == [])
+    return lambda _: False
