@@ -53,6 +53,9 @@ class RotatingFile:
         self._descriptor = -1
         self._size = 0
         self._cleaning: threading.Thread | None = None
+        self._lock = threading.Lock()  # of the next two
+        self._cleanings_due = 0
+        self._is_cleaning = False
 
     def open(self) -> None:
         """Open the file, or create it and its directory, readable by its owner only."""
@@ -129,11 +132,23 @@ class RotatingFile:
         rotation = self._rotation
         if not (rotation.max_age or rotation.max_backups or rotation.compress):
             return
-        if self._cleaning is None or not self._cleaning.is_alive():
-            self._cleaning = threading.Thread(
-                target=clean, args=(self.path, rotation, self._now()), name="noxu-log-cleaner", daemon=True
-            )
-            self._cleaning.start()
+        with self._lock:
+            self._cleanings_due += 1
+            if self._is_cleaning:
+                return
+            self._is_cleaning = True
+        self._cleaning = threading.Thread(target=self._clean_until_done, name="noxu-log-cleaner", daemon=True)
+        self._cleaning.start()
+
+    def _clean_until_done(self) -> None:
+        """Clean, and again if files have been rotated meanwhile."""
+        while True:
+            due = self._cleanings_due
+            clean(self.path, self._rotation, self._now())
+            with self._lock:
+                if self._cleanings_due == due:
+                    self._is_cleaning = False
+                    return
 
 
 def _backup_name(path: Path, moment: datetime) -> str:

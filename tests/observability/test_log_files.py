@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import resource
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -99,6 +100,26 @@ def test_rotated_files_are_compressed(path: Path) -> None:
     file.write(LINE, LINE)
     assert file.names == ["audit-2026-01-02T03-04-05.678.log.gz", "audit.log"]
     assert gzip.decompress((path.parent / file.names[0]).read_bytes()) == LINE
+
+
+def test_a_file_that_is_rotated_during_a_cleaning_is_cleaned_after_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed, rotated = threading.Event(), threading.Event()
+
+    def backups_before_rotation(path: Path) -> list[tuple[datetime, Path]]:
+        found = backups(path)
+        listed.set()
+        assert rotated.wait(60)
+        return found
+
+    monkeypatch.setattr(log_files, "backups", backups_before_rotation)
+    file = File(path, max_size=8, compress=True)
+    assert listed.wait(60)
+    file.file.write((LINE, LINE))
+    rotated.set()
+    file.settle()
+    assert file.names == ["audit-2026-01-02T03-04-05.678.log.gz", "audit.log"]
 
 
 def test_a_file_and_its_compressed_form_count_once(path: Path) -> None:

@@ -37,6 +37,8 @@ class Recorder:
         self.succeeds = False
 
     async def call(self, call: Call, request: Any) -> Any:
+        if isinstance(request, bytes):
+            request = Message[call.request].FromString(request)
         self.sent.append((call, request))
         header = SimpleNamespace(revision=1)
         if call is LEASE_GRANT:
