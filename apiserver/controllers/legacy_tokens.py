@@ -1,7 +1,7 @@
 """Records on which day the token of a Secret was last used: its label `kubernetes.io/legacy-token-last-used`
 (pkg/serviceaccount/legacy.go).
 
-Upstream writes the label while it authenticates the request. Here requests do not wait for it: whoever checks tokens calls
+Upstream writes the label while it authenticates the request. Here requests do not wait for it: the authenticator calls
 `used`, which adds the Secret to the queue. `tokens` does so once a day for each token.
 """
 

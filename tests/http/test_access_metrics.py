@@ -26,7 +26,7 @@ def numbers(metrics: AccessMetrics) -> dict[str, Any]:
 
 
 class Known:
-    """Knows the user of the header, and refuses whoever has none; with `waits` after loading objects."""
+    """Knows the user of the header, and refuses requests without one; with `waits` after loading objects."""
 
     def __init__(self, *, waits: bool) -> None:
         self.waits = waits

@@ -138,8 +138,8 @@ async def test_without_etcd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 async def test_members_that_differ(prefixed: Prefixed, tmp_path: Path) -> None:
     """Two servers that are no cluster, which have different keys, and one that does not answer."""
     with running_etcd(tmp_path / "other") as other:
-        nobody = "http://127.0.0.1:1"
-        servers = [prefixed.url, prefixed.url, other.url, nobody]
+        absent = "http://127.0.0.1:1"
+        servers = [prefixed.url, prefixed.url, other.url, absent]
         alone = await etcd_check.check([prefixed.url], prefixed.layout, verify=lambda _: "")
         assert alone.problems == []
         client = Client([other.url])
@@ -158,7 +158,7 @@ async def test_members_that_differ(prefixed: Prefixed, tmp_path: Path) -> None:
         f"etcd: {other.url} has other keys or values than the other members"
     ]
     [remark] = report.remarks
-    assert remark.startswith(f"{nobody} is not compared with the other members: ")
+    assert remark.startswith(f"{absent} is not compared with the other members: ")
 
 
 async def test_alarms_of_a_user_who_may_not_see_them_are_a_remark(
