@@ -249,8 +249,10 @@ def _server(arguments: Mapping[str, Any]) -> Noxu:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if message := item.stash.get(_REFUSED, ""):
         pytest.fail(message, pytrace=False)
-    reports = _if_used("reports")
-    item.stash[_BEFORE] = reports.marks() if reports else {}
+    if _if_used("handle"):
+        from noxu.apiserver.testing import reports
+
+        item.stash[_BEFORE] = reports.marks()
 
 
 @pytest.hookimpl(wrapper=True)

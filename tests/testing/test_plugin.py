@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import noxu.apiserver.testing.handle  # noqa: F401 - pytester would import each module again for each run, but not packages
+from noxu.apiserver.testing.handle import Noxu  # here: pytester would import each module again for each run
 
 ROOT = Path(__file__).parents[2]
 WIDGETS = """
@@ -451,6 +451,14 @@ def test_it(noxu_module):
         ],
         consecutive=True,
     )
+
+
+def test_the_first_report_has_no_requests_of_earlier_tests(project: pytest.Pytester) -> None:
+    with Noxu() as earlier:
+        earlier.list("namespaces")
+        result = _report(project, "def test_it(noxu):\n    noxu.get('widgets', 'a')\n")
+        result.stdout.fnmatch_lines(["*- noxu requests (*) -*"])
+        result.stdout.no_fnmatch_line(f"*({earlier.url})*")
 
 
 def test_requests_can_be_left_out(project: pytest.Pytester) -> None:
