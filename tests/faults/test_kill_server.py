@@ -259,7 +259,7 @@ def test_sigterm_ends_a_thousand_watches_with_whole_events(tmp_path: Path, port:
             writer.join()
             assert writer.failure is None, writer.failure
         left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
-        assert left == ["noxu.db"]  # no kubeconfig, no write-ahead log, nothing temporary
+        assert left == [".gitignore", "noxu.db"]  # no kubeconfig, no write-ahead log, nothing temporary
         assert list((tmp_path / "tmp").iterdir()) == []
         again = Process(tmp_path, port)
         stack.callback(again.end, signal.SIGKILL)
@@ -293,4 +293,4 @@ def test_a_second_server_on_the_same_file_is_refused_and_the_first_goes_on(
 
 def test_a_server_that_is_stopped_right_after_its_start_leaves_only_its_data(started: Process, tmp_path: Path) -> None:
     assert "Traceback" not in stop(started, signal.SIGINT)
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["noxu.db"]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [".gitignore", "noxu.db"]
