@@ -245,12 +245,7 @@ class TlsConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._above is not None:
             self._incoming.write(data)
-            if not self._decrypt(self._above):
-                self._counted.add(self, len(data))
-                self._has_half_a_record = True
-            elif self._has_half_a_record:
-                self._counted.end(self)
-                self._has_half_a_record = False
+            self._receive(self._above)
             return
         if self._transport is None or self._transport.is_closing():
             return
@@ -297,7 +292,7 @@ class TlsConnection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing() or self._tls is None:
             return
         if self._above is not None:  # data of the request has followed the last step at once
-            self._decrypt(self._above)
+            self._receive(self._above)
             return
         try:
             self._tls.do_handshake()
@@ -313,7 +308,7 @@ class TlsConnection(asyncio.Protocol):
         self._above = self._make()
         self._above_transport = TlsTransport(self._transport, self._tls, self._outgoing, self._above)
         self._above.connection_made(self._above_transport)
-        self._decrypt(self._above)
+        self._receive(self._above)
 
     def _fail(self, reason: str) -> None:
         assert self._transport is not None
@@ -335,6 +330,18 @@ class TlsConnection(asyncio.Protocol):
             self._transport.write(self._outgoing.read())
 
     # -- data
+
+    def _receive(self, above: asyncio.Protocol) -> None:
+        """Pass on what has arrived. The bytes of an incomplete record count as incoming, also if they came with the handshake."""
+        size = self._incoming.pending
+        if not size:
+            return
+        if not self._decrypt(above):
+            self._counted.add(self, size)
+            self._has_half_a_record = True
+        elif self._has_half_a_record:
+            self._counted.end(self)
+            self._has_half_a_record = False
 
     def _decrypt(self, above: asyncio.Protocol) -> bool:
         """Pass on what has arrived. Returns whether that was a complete record.
