@@ -111,17 +111,12 @@ async def list_answer(
     weight = sum([len(entry.stored) for entry in entries])
     short = len(entries) <= CHUNK and weight <= CHUNK_BYTES
     if accepted.is_plain:
-        chunks = _plain_list(entries, resource, metadata)
-        if not short:
-            return Answer(chunks, 200, accepted.content_type)
-        return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
+        return await _chunked_answer(_plain_list(entries, resource, metadata), accepted, short=short)
 
     summarized = _summarized(resource, accepted, include, now) if entries else None
     if summarized is not None and accepted.convert is not None and accepted.convert.kind in _LISTS:
         chunks = _summarized_list(entries, resource, metadata, accepted, now, summarized)
-        if not short:
-            return Answer(chunks, 200, accepted.content_type)
-        return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
+        return await _chunked_answer(chunks, accepted, short=short)
 
     columns = await _columns_of_list(entries, resource, weight) if accepted.convert is not None else None
 
@@ -138,6 +133,13 @@ async def list_answer(
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
     return Answer(_converted_list(entries, shell, key, convert, accepted), 200, accepted.content_type)
+
+
+async def _chunked_answer(chunks: AsyncIterator[bytes], accepted: Accepted, *, short: bool) -> Answer:
+    """The answer with a list in chunks, which a short one joins, so that it has a Content-Length."""
+    if not short:
+        return Answer(chunks, 200, accepted.content_type)
+    return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
 
 
 async def _cbor_list(entries: list[Entry], convert: Callable[[list[Entry]], Object]) -> AsyncIterator[bytes]:
@@ -175,7 +177,7 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
     )
 
 
-async def _summarized_list(
+def _summarized_list(
     entries: list[Entry],
     resource: Resource,
     metadata: Object,
@@ -183,17 +185,16 @@ async def _summarized_list(
     now: datetime,
     summarized: Callable[[Entry], bytes],
 ) -> AsyncIterator[bytes]:
-    """The chunks of a list. See `_converted_list` for how they are spliced."""
     assert accepted.convert is not None
     key = _LISTS[accepted.convert.kind]
     empty = table.convert_list([], metadata, accepted.convert, columns_of(resource), now)
     before, _, after = encode({**empty, key: []}, accepted).rpartition(b"[]")  # the rows or items are the last field
-    separator = before + b"["
-    for portion in _portions(entries):
-        weight = sum([len(entry.stored) for entry in portion if not _summaries.has(entry, resource)])
-        yield separator + await offload(weight, lambda portion=portion: b",".join(map(summarized, portion)))  # type: ignore[misc]
-        separator = b","
-    yield b"]" + after
+    return _spliced(
+        entries,
+        Splice(before + b"[", b",", b"]" + after),
+        write=lambda portion: b",".join(map(summarized, portion)),
+        is_ready=lambda entry: _summaries.has(entry, resource),
+    )
 
 
 async def _columns_of_list(entries: list[Entry], resource: Resource, weight: int) -> Columns:
@@ -236,21 +237,17 @@ def _pretty_items(items: list[Json]) -> bytes:
     return codec.pretty(items, sort_keys=False)[1:-2].replace(b"\n", b"\n  ")
 
 
-async def _converted_list(
+def _converted_list(
     entries: list[Entry], shell: bytes, key: str, convert: Callable[[list[Entry]], Object], accepted: Accepted
 ) -> AsyncIterator[bytes]:
-    """The chunks of a list: the entries, spliced into the shell, which is the encoded list without them.
-
-    The shell {"kind":"List","items":[],"metadata":{}} becomes {"kind":"List","items":[A,B and ,C and ],"metadata":{}}.
-    """
     form = _form(key, accepted)
     before, _, after = shell.rpartition(form.empty)
-    separator = before + form.start
-    for portion in _portions(entries):
-        weight = sum([len(entry.stored) for entry in portion])
-        yield separator + await offload(weight, lambda portion=portion: form.write(convert(portion)[key]))  # type: ignore[misc]
-        separator = form.between
-    yield form.end + after
+    return _spliced(
+        entries,
+        Splice(before + form.start, form.between, form.end + after),
+        write=lambda portion: form.write(convert(portion)[key]),
+        is_ready=lambda _: False,
+    )
 
 
 def _list_metadata(listing: Listing, *, custom: bool) -> Object:
@@ -268,15 +265,43 @@ def _list_object(items: list[Json], resource: Resource, metadata: Object) -> Obj
     return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
 
 
-async def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
+def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
     shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
     at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
-    separator = shell[:at]
+    return _spliced(
+        entries,
+        Splice(shell[:at], b",", shell[at:] + b"\n"),
+        write=lambda portion: b",".join([_item(entry, resource) for entry in portion]),
+        is_ready=lambda entry: is_rendered(entry, resource),
+    )
+
+
+class Splice(NamedTuple):
+    """The bytes before, between and after the portions of a list."""
+
+    before: bytes
+    between: bytes
+    after: bytes
+
+
+async def _spliced(
+    entries: list[Entry],
+    splice: Splice,
+    *,
+    write: Callable[[list[Entry]], bytes],
+    is_ready: Callable[[Entry], bool],
+) -> AsyncIterator[bytes]:
+    """The chunks of a list: the portions that `write` encodes, spliced into the encoded list without entries.
+
+    The list {"kind":"List","items":[],"metadata":{}} becomes {"kind":"List","items":[A,B and ,C and ],"metadata":{}}.
+    Entries that are ready do not count when it is decided whether `write` runs in a thread.
+    """
+    separator = splice.before
     for portion in _portions(entries):
-        unrendered = sum([len(entry.stored) for entry in portion if not is_rendered(entry, resource)])
-        yield separator + await offload(unrendered, _joined, portion, resource)
-        separator = b","
-    yield (b"" if entries else separator) + shell[at:] + b"\n"
+        weight = sum([len(entry.stored) for entry in portion if not is_ready(entry)])
+        yield separator + await offload(weight, write, portion)
+        separator = splice.between
+    yield (b"" if entries else separator) + splice.after
 
 
 def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
@@ -289,10 +314,6 @@ def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
         size += len(entry.stored)
     if entries:
         yield entries[start:]
-
-
-def _joined(entries: list[Entry], resource: Resource) -> bytes:
-    return b",".join([_item(entry, resource) for entry in entries])
 
 
 def _item(entry: Entry, resource: Resource) -> bytes:
@@ -314,12 +335,12 @@ def later_events(
     if to.kind != "Table":
         return _summarized(resource, accepted, include, now())
     shell = table.table(columns_of(resource), [], {"resourceVersion": "0"}, to.version, headers=False)
-    before, after = codec.encode({**shell, "rows": []}, sort_keys=False).split(b'"0"')
+    before, after = codec.encode({**shell, "rows": []}, sort_keys=False).removesuffix(b"]}").split(b'"0"')
 
     def make(entry: Entry) -> bytes:
         encode_row = _summarized(resource, accepted, include, now())
         assert encode_row is not None
-        return b'%b"%d"%b%b]}' % (before, entry.revision, after.removesuffix(b"]}"), encode_row(entry))
+        return b'%b"%d"%b%b]}' % (before, entry.revision, after, encode_row(entry))
 
     return make
 
