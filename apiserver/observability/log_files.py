@@ -144,7 +144,11 @@ class RotatingFile:
         """Clean, and again if files have been rotated meanwhile."""
         while True:
             due = self._cleanings_due
-            clean(self.path, self._rotation, self._now())
+            try:
+                clean(self.path, self._rotation, self._now())
+            except BaseException:
+                self._is_cleaning = False  # the next rotation starts another thread
+                raise
             with self._lock:
                 if self._cleanings_due == due:
                     self._is_cleaning = False

@@ -122,6 +122,19 @@ def test_a_file_that_is_rotated_during_a_cleaning_is_cleaned_after_it(
     assert file.names == ["audit-2026-01-02T03-04-05.678.log.gz", "audit.log"]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_after_a_cleaning_that_failed_there_are_others(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(path: Path) -> list[tuple[datetime, Path]]:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log_files, "backups", failing)
+        file = File(path, max_size=8, compress=True)
+        file.settle()
+    file.write(LINE, LINE)
+    assert file.names == ["audit-2026-01-02T03-04-05.678.log.gz", "audit.log"]
+
+
 def test_a_file_and_its_compressed_form_count_once(path: Path) -> None:
     path.parent.mkdir()
     for name in (
