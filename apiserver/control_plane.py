@@ -94,6 +94,8 @@ class ControlPlane:
     """Those that requests depend on: they run before the first one."""
     background_controllers: list[Reconciler[Any]]
     """Those that create, finish and repair objects. In a new store they do so before the first request."""
+    bootstrap: BootstrapController
+    """That of them which creates the objects of every cluster."""
     election: Election | None = None
     """Elects the server that runs some of the background controllers; None: this one does."""
     log_failure: str = field(default="", init=False)
@@ -255,8 +257,9 @@ def assemble(
     )
     legacy_tokens = LegacyTokenController(reader, writer, resource_of(catalog, "", "secrets"), clock)
     tokens.used = legacy_tokens.used
+    bootstrap = BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts)
     background: list[Reconciler[Any]] = [
-        BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts),
+        bootstrap,
         legacy_tokens,
         *_api_services(reader, writer, catalog, clock, facts),
         *managed,
@@ -278,6 +281,7 @@ def assemble(
         authorize,
         own,
         background,
+        bootstrap,
         _election(reader, writer, catalog, clock, identifiers, managed, elected),
     )
 
@@ -382,6 +386,7 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
         if plane.election is not None:
             closing.push_async_callback(plane.election.stop)
             await plane.election.start(is_new=is_new)
+        closing.push_async_callback(plane.bootstrap.withdraw)
         yield plane
 
 

@@ -265,6 +265,7 @@ class Server:
 
         async def stop() -> None:
             self.is_stopping = True
+            await plane.bootstrap.withdraw()  # as upstream, before connections are refused
             for server in servers:
                 server.close()
             if self._handshakes is not None:

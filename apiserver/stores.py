@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.apiserver.config import Config, Etcd, StartError
 from noxu.apiserver.registry.builtin import built_in_versions
+from noxu.apiserver.registry.server_leases import LEASE_SECONDS
+from noxu.apiserver.registry.stored_objects import SERVER_LEASES
 from noxu.storage.store import Store
 from noxu.storage.types import OpenError
 
@@ -55,7 +57,8 @@ async def open_store(config: Config) -> Store:
 def lifetimes(event_ttl: float) -> dict[str, int]:
     """The seconds after which etcd deletes objects, by collection; as upstream, whole ones."""
     tables = {versions.collection: versions.storage.table for versions in built_in_versions()}
-    return {name: max(int(event_ttl), 1) for name, table in tables.items() if table and table.lifetime and event_ttl}
+    events = {name for name, table in tables.items() if table and table.lifetime and event_ttl}
+    return {SERVER_LEASES: LEASE_SECONDS, **dict.fromkeys(events, max(int(event_ttl), 1))}
 
 
 def etcd_access(options: Etcd) -> EtcdAccess:
@@ -68,7 +71,7 @@ def etcd_access(options: Etcd) -> EtcdAccess:
         ) from None
     from noxu.apiserver.registry.etcd_layout import KubernetesLayout
 
-    collections = [versions.collection for versions in built_in_versions()]
+    collections = [SERVER_LEASES, *(versions.collection for versions in built_in_versions())]
     layout = KubernetesLayout(options.prefix, collections, options.media_type)
     tls = Tls(options.ca_file, options.certificate_file, options.key_file)
     try:

@@ -42,6 +42,9 @@ CRD = {
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 
+ADDRESSES = ("192.0.2.7", "192.0.2.10")
+"""Those of the servers, of which they tell others; they listen on loopback."""
+
 
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
@@ -85,8 +88,10 @@ async def both(etcd: EtcdServer) -> AsyncIterator[Clients]:
     async with contextlib.AsyncExitStack() as stack:
         options = Etcd((etcd.url,), prefix)
         servers = [
-            await stack.enter_async_context(Server(Config(port=0, etcd=options, services="10.0.0.0/28")))
-            for _ in range(2)
+            await stack.enter_async_context(
+                Server(Config(port=0, etcd=options, services="10.0.0.0/28", advertise_address=address))
+            )
+            for address in ADDRESSES
         ]
         session = await stack.enter_async_context(aiohttp.ClientSession())
         yield Clients(servers, session, prefix)
@@ -245,7 +250,11 @@ async def test_one_server_runs_the_controllers_and_the_other_one_when_it_has_sto
     leads = [server.plane.election is not None and server.plane.election.is_leader for server in both.servers]
     assert leads == [True, False]
     first = (await both.ask(1, "GET", lease))[1]["spec"]
+    await eventually_async(lambda: endpoints_are(both, sorted(ADDRESSES)))
+    at = f"masterleases/{ADDRESSES[1]}"
+    assert json.loads(await raw_at(both, at))["subsets"] == [{"addresses": [{"ip": ADDRESSES[1]}]}]
     await both.servers[0].__aexit__(None, None, None)
+    assert await endpoints_are(both, [ADDRESSES[1]])
     await eventually_async(lambda: holder_changed(both, lease, first["holderIdentity"]))
     assert (await both.ask(1, "GET", lease))[1]["spec"]["leaseTransitions"] == first["leaseTransitions"] + 1
     assert (await both.ask(1, "POST", "/api/v1/namespaces", {"metadata": {"name": "n"}}))[0] == 201
@@ -301,6 +310,14 @@ async def test_a_quota_limits_the_objects_of_both_servers_together(both: Clients
 async def is_counted(clients: Clients, path: str) -> bool:
     found = [await clients.ask(which, "GET", path) for which in range(2)]
     return all("count/secrets" in value.get("status", {}).get("used", {}) for _, value in found)
+
+
+async def endpoints_are(clients: Clients, addresses: list[str]) -> bool:
+    """Whether these are the addresses of the Service kubernetes."""
+    _, found = await clients.ask(1, "GET", "/api/v1/namespaces/default/endpoints/kubernetes")
+    _, mirror = await clients.ask(1, "GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")
+    shown = [address["ip"] for address in found["subsets"][0]["addresses"]]
+    return shown == addresses and [each["addresses"] for each in mirror["endpoints"]] == [[one] for one in addresses]
 
 
 async def holder_changed(clients: Clients, lease: str, before: str) -> bool:

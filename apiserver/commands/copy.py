@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from noxu.apiserver import stores
 from noxu.apiserver.commands import progress
 from noxu.apiserver.config import DEFAULT_EVENT_TTL, Etcd, StartError
-from noxu.apiserver.registry.stored_objects import is_claim
+from noxu.apiserver.registry.stored_objects import is_temporary
 from noxu.storage.snapshot import Snapshot, snapshot
 from noxu.storage.state_file import existing_file, new_file
 from noxu.storage.types import (
@@ -147,7 +147,7 @@ async def _each_page(source: Source, write: Callable[[Sequence[KeyValue]], Await
     """Write all pages. Returns the number of states."""
     objects = done = 0
     async for page in source.pages():
-        copied = [state for state in page if not is_claim(state.key)]
+        copied = [state for state in page if not is_temporary(state.key)]
         await write(copied)
         objects += len(copied)
         done += len(page)

@@ -9,6 +9,10 @@ The objects of `default_objects` are in a second table, by kind. In a new store 
 objects, so complete ones are stored directly; later they are created as clients do.
 
 No collection is loaded for this: an object is read by its key.
+
+Where several servers share a store, the endpoints of the Service `kubernetes` have the addresses of all that are running, as
+with upstream's reconcilers/lease.go: each renews its lease before it writes them, and removes it when it stops. Their ports
+are those of the server that has written them first: servers are expected to have the same one.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from typing import Final, NamedTuple
@@ -35,15 +39,17 @@ from noxu.apiserver.registry.entry import Entry, key_of, object_at
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.server_leases import ServerLeases
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.values import Object, copy
-from noxu.storage.types import Conflict
+from noxu.storage.types import Conflict, StoreError
 
 SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 SERVICE_PORT: Final = 443
 
 NAMESPACES_EVERY: Final = 60.0  # seconds; upstream's
-SERVICE_EVERY: Final = 10.0  # upstream's
+SERVICE_EVERY: Final = 10.0  # upstream's; leases of servers are renewed as often
+WITHDRAW_WITHIN: Final = 2.0  # seconds that the end of a server waits until it is no endpoint; upstream: 20
 FLOW_CONTROL_EVERY: Final = 60.0  # upstream's
 TRACKING_EVERY: Final = 1800.0  # upstream's limit on the creation
 LEASE_SECONDS: Final = 3600
@@ -54,7 +60,9 @@ class Facts(NamedTuple):
     """A server. `identity` is unique to this process, and `port` that on which it listens.
 
     `address` is an IPv4 address of the host that is not on loopback, "" if it has none: an endpoint may not be on loopback.
-    `services` is the network of the addresses of services; its first address is that of the Service `kubernetes`.
+    `services` is the network of the addresses of services; its first address is that of the Service `kubernetes`. `running` are
+    the addresses of all servers with the same store, in their order, None: only this one. `keeps_ports`: endpoints that have
+    ports keep them.
     """
 
     port: int
@@ -62,6 +70,15 @@ class Facts(NamedTuple):
     identity: str
     address: str = ""
     services: str = SERVICE_RANGE
+    running: Sequence[str] | None = None
+    keeps_ports: bool = False
+
+    @property
+    def endpoints(self) -> Sequence[str]:
+        """The addresses of the Service `kubernetes`."""
+        if self.running is None:
+            return [self.address] if self.address else []
+        return self.running
 
     @property
     def service_address(self) -> str:
@@ -106,15 +123,15 @@ def _endpoints(facts: Facts, _: Clock) -> Object:
         "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
     }
     endpoints: Object = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
-    if facts.address:
+    if facts.endpoints:
         port = {"name": "https", "port": facts.port, "protocol": "TCP"}
-        endpoints["subsets"] = [{"addresses": [{"ip": facts.address}], "ports": [port]}]
+        endpoints["subsets"] = [{"addresses": [{"ip": address} for address in facts.endpoints], "ports": [port]}]
     return endpoints
 
 
 def _endpoint_slice(facts: Facts, _: Clock) -> Object:
     metadata = {"name": "kubernetes", "namespace": "default", "labels": {"kubernetes.io/service-name": "kubernetes"}}
-    endpoints = [{"addresses": [facts.address], "conditions": {"ready": True}}] if facts.address else []
+    endpoints = [{"addresses": [address], "conditions": {"ready": True}} for address in facts.endpoints]
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
@@ -126,11 +143,17 @@ def _endpoint_slice(facts: Facts, _: Clock) -> Object:
 
 
 def _reset_endpoints(value: Object, facts: Facts, clock: Clock) -> bool:
-    return _reset(value, _endpoints(facts, clock), ("subsets",))
+    wanted, subsets = _endpoints(facts, clock), value.get("subsets") or []
+    if facts.keeps_ports and len(subsets) == 1 and subsets[0].get("ports") and "subsets" in wanted:
+        wanted["subsets"][0]["ports"] = subsets[0]["ports"]
+    return _reset(value, wanted, ("subsets",))
 
 
 def _reset_endpoint_slice(value: Object, facts: Facts, clock: Clock) -> bool:
-    return _reset(value, _endpoint_slice(facts, clock), ("endpoints", "ports"))
+    wanted = _endpoint_slice(facts, clock)
+    if facts.keeps_ports and value.get("ports"):
+        wanted["ports"] = value["ports"]
+    return _reset(value, wanted, ("endpoints", "ports"))
 
 
 def _reset(value: Object, wanted: Object, names: tuple[str, ...]) -> bool:
@@ -195,10 +218,12 @@ def lease_name(hostname: str) -> str:
     return "apiserver-" + base64.b32encode(hashed).decode().rstrip("=").lower()
 
 
+ENDPOINTS: Final = "Endpoints kubernetes"
+ENDPOINT_SLICE: Final = "EndpointSlice kubernetes"
 OBJECTS: Final = {
     "Service kubernetes": Row("services", SERVICE_EVERY, _service, is_complete=False),
-    "Endpoints kubernetes": Row("endpoints", SERVICE_EVERY, _endpoints, renew=_reset_endpoints),
-    "EndpointSlice kubernetes": Row(
+    ENDPOINTS: Row("endpoints", SERVICE_EVERY, _endpoints, renew=_reset_endpoints),
+    ENDPOINT_SLICE: Row(
         "endpointslices", SERVICE_EVERY, _endpoint_slice, "discovery.k8s.io", renew=_reset_endpoint_slice
     ),
     "ConfigMap of token tracking": Row("configmaps", TRACKING_EVERY, _token_tracking, renew=_correct_since),
@@ -255,6 +280,10 @@ class BootstrapController(Controller[str]):
         self.catalog = catalog
         self.facts = facts
         self._is_new = False  # the store: while the controller starts
+        self._leases: ServerLeases | None = None
+        if facts is not None and facts.address and reader.store.shared:
+            self._leases = ServerLeases(reader.store, facts.address)
+        self._has_ports: set[str] = set()  # the rows of endpoints whose ports this server has checked
 
     async def start(self) -> None:
         """Create everything in a new store, before this returns."""
@@ -263,6 +292,20 @@ class BootstrapController(Controller[str]):
             await super().start()
         finally:
             self._is_new = False
+
+    async def withdraw(self) -> None:
+        """Stop, and remove this server from the endpoints that it shares with others."""
+        await self.stop()
+        leases, self._leases = self._leases, None
+        if leases is None:
+            return
+        with suppress(ApiError, StoreError, TimeoutError):  # else the lease expires, and another server writes them
+            async with asyncio.timeout(WITHDRAW_WITHIN):
+                await leases.remove()
+                assert self.facts is not None
+                if others := await leases.addresses():
+                    facts = self.facts._replace(running=others, keeps_ports=True)
+                    await asyncio.gather(*(self._write_row(OBJECTS[key], facts) for key in (ENDPOINTS, ENDPOINT_SLICE)))
 
     def observe(self, change: Change) -> Iterable[str]:
         name = change.key.name
@@ -279,8 +322,24 @@ class BootstrapController(Controller[str]):
         if key in DEFAULTS:
             return await self._defaults(DEFAULTS[key])
         assert self.facts is not None
-        row = OBJECTS[key]
-        manifest = row.make(self.facts, self.clock)
+        is_shared = key in (ENDPOINTS, ENDPOINT_SLICE) and self._leases is not None
+        await self._write_row(OBJECTS[key], await self._shared_facts(key) if is_shared else self.facts)
+        return OBJECTS[key].every
+
+    async def _shared_facts(self, key: str) -> Facts:
+        """The facts about all running servers, of which this is one. The first time, a server that is alone sets the ports."""
+        assert self.facts is not None
+        assert self._leases is not None
+        if key == ENDPOINTS:
+            await self._leases.renew()
+        running = sorted({*await self._leases.addresses(), self.facts.address})
+        keeps_ports = key in self._has_ports or len(running) > 1
+        self._has_ports.add(key)
+        return self.facts._replace(running=running, keeps_ports=keeps_ports)
+
+    async def _write_row(self, row: Row, facts: Facts) -> None:
+        """Create an object, or renew it."""
+        manifest = row.make(facts, self.clock)
         resource = self._resource(row.group, row.plural)
         namespace: str = manifest["metadata"].get("namespace", "")
         await self.queue.processed(namespace)
@@ -288,9 +347,8 @@ class BootstrapController(Controller[str]):
         if found is None:
             create = self._store if self._is_new and row.is_complete else self._create
             await create(resource, manifest)
-        elif row.renew is not None and row.renew(value := object_at(found, resource), self.facts, self.clock):
+        elif row.renew is not None and row.renew(value := object_at(found, resource), facts, self.clock):
             await self._write(Action.REPLACE, resource, value)
-        return row.every
 
     def _resource(self, group: str, plural: str) -> Resource:
         found = self.catalog.current.find(group, "v1", plural)

@@ -16,17 +16,20 @@ from noxu.storage.types import Key, KeyValue
 
 CLAIMS: Final = "ranges/"
 """What the collections of claims begin with (claims.py). They are no objects, and end with the write that they belong to."""
+SERVER_LEASES: Final = "/masterleases"
+"""The collection of the leases of servers (server_leases.py), which end with the servers."""
 PROTOBUF: Final = b"k8s\0"  # the first bytes of what was not decoded when it was read from etcd
 
 
-def is_claim(key: Key) -> bool:
-    return key.collection.startswith(CLAIMS)
+def is_temporary(key: Key) -> bool:
+    """Whether it is a claim or a lease, which belongs to a running server, and is no object of the API."""
+    return key.collection.startswith(CLAIMS) or key.collection == SERVER_LEASES
 
 
 def problem(state: KeyValue) -> str:
     """What is wrong; empty if nothing is."""
     key, stored, _ = state
-    if is_claim(key):
+    if is_temporary(key):
         return ""
     if stored.startswith(PROTOBUF):
         return "is in protobuf, which cannot be decoded as this kind"

@@ -13,8 +13,9 @@ from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts, lea
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.group_priorities import PRIORITIES
+from noxu.apiserver.registry.stored_objects import SERVER_LEASES
 from noxu.apiserver.values import Json, Object
-from noxu.storage.types import EVERYTHING, Unavailable
+from noxu.storage.types import EVERYTHING, Key, Prefix, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, conditions, copy_of, namespace
 from tests.faults.flaky import FlakyStore
@@ -141,6 +142,70 @@ async def test_a_server_at_another_address_takes_over_the_endpoints(store: Flaky
             )
 
         await eventually_async(moved_both)
+
+
+class SharedStore(FlakyStore):
+    """A store of several servers: it stays open when one of them stops."""
+
+    shared = True
+
+    async def close(self) -> None: ...
+
+
+async def ready(world: World) -> tuple[list[str], list[int], list[str], list[int]]:
+    """The addresses and ports of the endpoints of the Service, and those of the slice."""
+    one = (await world.get(world.resource("endpoints"), "kubernetes", "default"))["subsets"][0]
+    other = await world.get(world.resource("endpointslices", "discovery.k8s.io"), "kubernetes", "default")
+    return (
+        [address["ip"] for address in one["addresses"]],
+        [port["port"] for port in one["ports"]],
+        [address for endpoint in other["endpoints"] for address in endpoint["addresses"]],
+        [port["port"] for port in other["ports"]],
+    )
+
+
+async def test_servers_that_share_a_store_are_all_endpoints_until_they_stop(clock: ManualClock) -> None:
+    store, second = SharedStore(), ManualClock()
+    last = FACTS._replace(address="192.0.2.10", identity="beef", port=7000)
+    both, alone = ["192.0.2.10", "192.0.2.7"], ["192.0.2.7"]
+
+    async def after(seconds: float) -> tuple[list[str], list[int], list[str], list[int]]:
+        clock.advance(seconds)
+        await world.settled()
+        return await ready(world)
+
+    async with a_world(store, clock, a_server) as world:
+        assert await ready(world) == (alone, [6443], alone, [6443])
+        async with a_world(store, second, lambda store, clock: assemble(store, clock=clock, facts=last)) as other:
+            await other.settled()
+            assert await ready(other) == (both, [6443], both, [6443])
+            revisions = {item.key: item.revision for item in (await store.list(EVERYTHING)).items}
+            assert await after(bootstrap.SERVICE_EVERY) == (both, [6443], both, [6443])
+            second.advance(bootstrap.SERVICE_EVERY)
+            await other.settled()
+            changed = {
+                item.key for item in (await store.list(EVERYTHING)).items if item.revision != revisions[item.key]
+            }
+            assert {key.name for key in changed} == set(both)  # only the leases
+        assert await ready(world) == (alone, [6443], alone, [6443])
+
+
+async def test_a_server_whose_lease_has_expired_is_no_endpoint(clock: ManualClock) -> None:
+    store = SharedStore()
+    peer = Key(SERVER_LEASES, "", "192.0.2.8")
+    lease = b'{"kind":"Endpoints","apiVersion":"v1","metadata":{},"subsets":[{"addresses":[{"ip":"192.0.2.8"}]}]}'
+    revision = await store.put(peer, lease, expected=0)
+    async with a_world(store, clock, a_server) as world:
+        assert (await ready(world))[0] == ["192.0.2.7", "192.0.2.8"]
+        await store.delete(peer, expected=revision)
+        clock.advance(bootstrap.SERVICE_EVERY)
+        await world.settled()
+        assert (await ready(world))[::2] == (["192.0.2.7"], ["192.0.2.7"])
+    assert await store.count(Prefix(SERVER_LEASES)) == 0
+    moved = FACTS._replace(address="192.0.2.8", port=7000)
+    async with a_world(store, clock, lambda store, clock: assemble(store, clock=clock, facts=moved)) as world:
+        await world.settled()
+        assert await ready(world) == (["192.0.2.8"], [7000], ["192.0.2.8"], [7000])
 
 
 async def test_the_system_priority_classes(world: World) -> None:

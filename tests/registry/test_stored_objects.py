@@ -9,7 +9,7 @@ import pytest
 
 from noxu.apiserver.controllers.service_addresses import ADDRESSES, PORTS
 from noxu.apiserver.registry.storage_form import as_cbor
-from noxu.apiserver.registry.stored_objects import is_claim, problem
+from noxu.apiserver.registry.stored_objects import SERVER_LEASES, is_temporary, problem
 from noxu.storage.types import Key, KeyValue
 
 WIDGET = {
@@ -48,9 +48,9 @@ ROWS: list[tuple[str, Key, Any, str]] = [
 ]  # fmt: skip
 
 
-def test_claims_are_those_of_addresses_and_ports() -> None:
-    assert all(is_claim(Key(collection, "", "1")) for collection in (ADDRESSES, PORTS))
-    assert not is_claim(NAMESPACED)
+def test_claims_of_addresses_and_ports_and_leases_of_servers_are_temporary() -> None:
+    assert all(is_temporary(Key(collection, "", "1")) for collection in (ADDRESSES, PORTS, SERVER_LEASES))
+    assert not is_temporary(NAMESPACED)
 
 
 @pytest.mark.parametrize(("key", "value", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
