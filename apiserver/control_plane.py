@@ -170,6 +170,7 @@ def assemble(
     disabled: frozenset[tuple[str, str]] = frozenset(),
     node_ports: range = NODE_PORTS,
     elected: LeaderElection | None = None,
+    as_protobuf: bool = False,
 ) -> ControlPlane:
     """Wire the parts together, without running anything.
 
@@ -181,12 +182,17 @@ def assemble(
     that signs requests for certificates; None: one in memory. `foreign` are definitions of further kinds, which are served without being stored
     themselves. `modes` are the modes of authorization, `authentication` says how users are identified. `disabled` are group
     versions of built-in kinds that clients cannot use, `node_ports` those that Services get. `elected`: the controllers of
-    kube-controller-manager run only while this server is the leader; None: always.
+    kube-controller-manager run only while this server is the leader; None: always. `as_protobuf`: the store keeps built-in kinds as protobuf.
     """
     served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
-    catalog = LiveCatalog(Catalog([definitions_resource(), *built_in_versions()], served, disabled=disabled))
+    catalog = LiveCatalog(
+        Catalog([definitions_resource(), *built_in_versions(has_foreign=store.shared)], served, disabled=disabled)
+    )
     cache = WatchCache(store)
-    reader, persistence = Reader(store, cache), Persistence(store, cache, as_cbor=features.cbor)
+    reader, persistence = (
+        Reader(store, cache),
+        Persistence(store, cache, as_cbor=features.cbor, as_protobuf=as_protobuf),
+    )
     conversions = Conversions(caller or no_caller, identifiers=identifiers)
     chain = admission_chain(catalog.current, caller, admission_plugins)
     policy = Policy()

@@ -51,6 +51,7 @@ from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.listeners import Listeners
 from noxu.apiserver.observability import logs
 from noxu.apiserver.observability.checks import checks_of
+from noxu.apiserver.registry.etcd_built_in import PROTOBUF
 from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.audit_log import AuditLog
@@ -197,6 +198,7 @@ class Server:
             modes=_modes_of(self.config),
             authentication=authentication,
             elected=elected(self.config),
+            as_protobuf=self.config.etcd is not None and self.config.etcd.media_type == PROTOBUF,
         )
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))

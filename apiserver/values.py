@@ -21,6 +21,9 @@ MIN_INT64 = -(2**63)
 MAX_COPIED_AT_ONCE: Final = 256 * 1024
 """Bytes of JSON that are copied in one call, during which no other thread runs: a few milliseconds."""
 
+MAX_SORTED: Final = 256 * 1024
+"""Bytes of JSON that are sorted in one call, likewise."""
+
 
 def copy(value: Json) -> Json:
     """A deep copy. Scalars are shared."""
@@ -93,10 +96,11 @@ def has_equal_json(left: Json, right: Json) -> bool:
     """Whether two values are certainly equal: their JSON is, regardless of the order of keys. False without certainty.
 
     Sorting costs several times the encoding, and is skipped where it cannot matter: sorted JSON has the length of unsorted.
+    It is skipped above MAX_SORTED, too: other threads cannot run meanwhile, as they can while values are compared in Python.
     """
     try:
         one, other = orjson.dumps(left), orjson.dumps(right)
-        if one == other or len(one) != len(other):
+        if one == other or len(one) != len(other) or len(one) > MAX_SORTED:
             return one == other
         return orjson.dumps(left, option=orjson.OPT_SORT_KEYS) == orjson.dumps(right, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError):  # too deep, or an integer that is too large (TypeError: JSONEncodeError)

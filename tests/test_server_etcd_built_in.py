@@ -75,10 +75,20 @@ async def test_what_is_protobuf_after_a_restart_is_what_was_answered(both: Clien
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}}
     code, created = await both.ask(PROTOBUF, "POST", "/api/v1/namespaces/default/pods", pod)
     assert code == 201, created
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    code, role = await both.ask(PROTOBUF, "POST", roles, {"metadata": {"name": "r"}, "rules": []})
+    assert (code, role["rules"]) == (201, None)
+    replaced = role | {"rules": []}
+    assert await both.ask(PROTOBUF, "PUT", f"{roles}/r", replaced) == (200, role), "nothing changes"
+    slices = "/apis/discovery.k8s.io/v1/endpointslices"
     third = Config(port=0, profile="envtest", etcd=both.servers[JSON].config.etcd)
     async with Server(third) as server:
         clients = Clients([server], both.session, both.prefix)
         assert await clients.ask(0, "GET", "/api/v1/namespaces/default/pods/p") == (200, created)
+        assert await clients.ask(0, "GET", f"{roles}/r") == (200, role)
+        for path in (roles, slices):
+            answered = (await both.ask(PROTOBUF, "GET", path))[1]["items"]
+            assert (await clients.ask(0, "GET", path))[1]["items"] == answered
 
 
 async def test_what_cannot_be_decoded_fails_when_it_is_read(both: Clients, kept: Any) -> None:

@@ -75,6 +75,17 @@ def test_values_with_equal_json_are_equal(left: Any, right: Any) -> None:
     assert equal(left, sorted_copy(left))
 
 
+@pytest.mark.parametrize(("limit", "certain"), [(7, True), (6, False)], ids=["sorted", "longer"])
+def test_long_values_in_another_order_are_compared_without_sorting(
+    monkeypatch: pytest.MonkeyPatch, limit: int, certain: bool
+) -> None:
+    monkeypatch.setattr(values, "MAX_SORTED", limit + 6)
+    left, right = {"a": 1, "b": 2}, {"b": 2, "a": 1}  # 13 bytes of JSON
+    assert has_equal_json(left, right) is certain
+    assert has_equal_json(left, dict(left))
+    assert equal(left, right)
+
+
 @pytest.mark.parametrize("levels", [300, 10_000])
 def test_deep_values_are_compared(levels: int) -> None:
     assert equal(nested(levels), nested(levels))

@@ -25,7 +25,6 @@ from contextlib import suppress
 from datetime import date
 from typing import Final, NamedTuple
 
-from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import default_objects, users
@@ -35,7 +34,7 @@ from noxu.apiserver.go.time import MICRO, format_time
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
-from noxu.apiserver.registry.entry import Entry, key_of, object_at
+from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
@@ -376,7 +375,7 @@ class BootstrapController(Controller[str]):
         metadata = manifest["metadata"]
         key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
         with suppress(Conflict):
-            await self.persistence.create(Entry(key, codec.encode(value, sort_keys=False), 0))
+            await self.persistence.create(self.persistence.complete(key, value))
 
     async def _create_missing(self, resource: Resource, manifest: Object) -> None:
         if await self.reader.stored(resource, "", manifest["metadata"]["name"]) is None:

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
-from noxu.apiserver.api import codec
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import bootstrap_policy, default_objects, users
 from noxu.apiserver.controllers.bootstrap_policy import AUTOUPDATE
@@ -23,7 +22,7 @@ from noxu.apiserver.go.time import format_time
 from noxu.apiserver.kinds.policy_rules import missing
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
-from noxu.apiserver.registry.entry import Entry, key_of, object_at
+from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
@@ -96,7 +95,7 @@ class BootstrapRoleController(Controller[str]):
             uid = self.writer.environment.identifiers.new_uid()
             value = default_objects.stored(manifest, uid, format_time(self.clock.now()))
             with suppress(Conflict):
-                await self.persistence.create(Entry(key, codec.encode(value, sort_keys=False), 0))
+                await self.persistence.create(self.persistence.complete(key, value))
             return
         old = object_at(entry, resource)
         new = reconciled(old, manifest)

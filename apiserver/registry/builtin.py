@@ -19,18 +19,33 @@ class BuiltIn(TypedObjects):
     """The behaviour of one built-in kind."""
 
     def __init__(
-        self, kind: Kind, other: Kind | None = None, adopt: Callable[[Object], Object] = lambda value: value
+        self,
+        kind: Kind,
+        other: Kind | None = None,
+        adopt: Callable[[Object], Object] = lambda value: value,
+        *,
+        has_foreign: bool = False,
     ) -> None:
-        """`adopt` converts an object of `other`, the same kind in another group, to this one."""
+        """`adopt` converts an object of `other`, the same kind in another group, to this one.
+
+        `has_foreign`: stored objects may be those of other programs, so they are decoded into structs when they are read.
+        """
         versions = [kind] if other is None else [kind, other]
         super().__init__(kind.struct, {version.api_version: partial(decode, version.struct) for version in versions})
         self.kind = kind
         self.unconditional_update = kind.unconditional_update
         self.create_on_update = kind.create_on_update
         self._adopt = adopt
+        self._has_foreign = has_foreign
 
     def convert(self, resource: Resource, value: Object) -> Object:
         return self._adopt(value)
+
+    def read(self, resource: Resource, value: Object) -> None:
+        if self._has_foreign:
+            decoded, _ = self.decode(resource, value)
+            value.clear()
+            value.update(decoded)
 
     def default(self, resource: Resource, value: Object) -> None:
         self.kind.default(value)
@@ -131,19 +146,22 @@ _SEVERAL: Final[tuple[tuple[str, tuple[str, _Converter], tuple[str, _Converter]]
 """The kinds that are served in two versions or groups: (the kind, the stored version, the other one), with converters."""
 
 
-def built_in_versions() -> list[Versions]:
-    """The built-in kinds, in the order of discovery; then those with several versions."""
+def built_in_versions(*, has_foreign: bool = False) -> list[Versions]:
+    """The built-in kinds, in the order of discovery; then those with several versions.
+
+    `has_foreign`: other programs may have stored objects.
+    """
     several = {kind for kind, _, _ in _SEVERAL}
     versions = []
     for kind in scheme.served():
         if kind.kind not in several:
-            resource = resource_of(kind, BuiltIn(kind))
+            resource = resource_of(kind, BuiltIn(kind, has_foreign=has_foreign))
             versions.append(Versions([resource], resource))
     for name, (stored_version, to_stored), (other_version, to_other) in _SEVERAL:
         stored, other = (scheme.by_group_kind()[version, name] for version in (stored_version, other_version))
         both = [
-            resource_of(stored, BuiltIn(stored, other, to_stored)),
-            resource_of(other, BuiltIn(other, stored, to_other)),
+            resource_of(stored, BuiltIn(stored, other, to_stored, has_foreign=has_foreign)),
+            resource_of(other, BuiltIn(other, stored, to_other, has_foreign=has_foreign)),
         ]
         versions.append(Versions(both, both[0]))
     return versions

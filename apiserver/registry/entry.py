@@ -27,8 +27,8 @@ from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.go.fmt import go_type
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.registry import reading, storage_form
-from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry import etcd_built_in, reading, storage_form
+from noxu.apiserver.registry.resource import BUILT_IN, Resource, Versions
 from noxu.apiserver.registry.storage_form import as_json, is_cbor
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key, Revision
@@ -98,12 +98,18 @@ def key_of(resource: Resource, namespace: str, name: str) -> Key:
 
 
 def new_entry(
-    key: Key, storage: Resource, value: Object, *, served_as_stored: bool = True, as_cbor: bool = False
+    key: Key,
+    storage: Resource,
+    value: Object,
+    *,
+    served_as_stored: bool = True,
+    as_cbor: bool = False,
+    as_protobuf: bool = False,
 ) -> Entry:
     """The entry for an object of the storage version that is about to be written; it has no revision yet.
 
     `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it. `as_cbor`: store custom
-    resources as CBOR.
+    resources as CBOR. `as_protobuf`: built-in kinds are stored as protobuf, in which an empty list is none.
     """
     if not storage.is_custom:
         value = storage.behaviour.written(value)
@@ -111,6 +117,10 @@ def new_entry(
     if "resourceVersion" in metadata:
         value = {**value, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
     stored, offset = _encode(storage, value)
+    if as_protobuf and storage.type == BUILT_IN:
+        read = etcd_built_in.as_read(key.collection, stored)
+        if read != stored:
+            stored, offset = _encode(storage, codec.decode_stored(read))
     entry = Entry(key, stored, 0)
     entry.labels = metadata.get("labels") or {}
     if as_cbor and storage.is_custom:
@@ -218,6 +228,8 @@ def render(entry: Entry, versions: Versions) -> Rendering:
     own = versions.of(value)
     if own.is_custom and value.get("apiVersion") != own.api_version:
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value.get('apiVersion')}")
+    if own.type == BUILT_IN and not value.get("apiVersion"):
+        raise errors.plain_error(f"Object 'apiVersion' is missing in '{entry.stored.decode(errors='replace')}'")
     body, offset = _read(own, value)
     if body == entry.stored:
         body = entry.stored  # one copy in memory instead of two
@@ -239,6 +251,10 @@ def _read(own: Resource, value: Object) -> tuple[bytes, int]:
     try:
         reading.read(own, value)
         return _encode(own, value)
+    except ValueError as error:
+        if own.is_custom:
+            raise
+        raise errors.plain_error(str(error)) from None
     except (AttributeError, KeyError, TypeError) as bug:
         if own.is_custom:
             raise

@@ -4,13 +4,15 @@ The server itself works on JSON, so objects in protobuf are converted where they
 `k8s\\0`, which no JSON does; see `noxu.apiserver.api.protobuf` for their envelope.
 
 A kind is stored in the version in which it is served, with exceptions: as long as servers of the release before have to read
-it, upstream stores it in the version before (OLDER; upstream's default storage factory). If that has the same fields, this
-server does so, too; else it only reads it.
+it, upstream stores it in the version before (OLDER; upstream's default storage factory). That has the same fields, or more of
+them, which are dropped when it is read.
 
     the server    {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1",…}
     etcd          {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1beta1",…}
 
-Reading what was written gives the same bytes. A value that cannot be converted is not changed: it fails when it is read.
+Reading what was written gives the same bytes, with one exception: an empty list in protobuf is read as none. So objects are
+written as they would be read (`as_read`); upstream answers with what it decodes from the bytes it has written. A value that
+cannot be converted is not changed: it fails when it is read.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ MEDIA_TYPES: Final = (JSON, PROTOBUF)
 
 
 class Older(NamedTuple):
-    """A kind that upstream stores in the version before the one in which it is served. `same`: it has the same fields."""
+    """A kind that upstream stores in the version before the one in which it is served.
+
+    `dropped` are fields of that version which the one that is served does not have.
+    """
 
     kind: str
     served: str
     stored: str
-    same: bool
+    dropped: tuple[bytes, ...] = ()
 
     def head(self, api_version: str) -> bytes:
         """The first bytes of an object as JSON."""
@@ -42,16 +47,20 @@ class Older(NamedTuple):
 
 OLDER: Final = {
     "certificates.k8s.io/clustertrustbundles": Older(
-        "ClusterTrustBundle", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1", same=True
+        "ClusterTrustBundle", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1"
     ),
     "certificates.k8s.io/podcertificaterequests": Older(
-        "PodCertificateRequest", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1", same=False
+        "PodCertificateRequest",
+        "certificates.k8s.io/v1",
+        "certificates.k8s.io/v1beta1",
+        (b'"pkixPublicKey"', b'"proofOfPossession"'),
     ),
     "storagemigration.k8s.io/storageversionmigrations": Older(
-        "StorageVersionMigration", "storagemigration.k8s.io/v1", "storagemigration.k8s.io/v1beta1", same=True
+        "StorageVersionMigration", "storagemigration.k8s.io/v1", "storagemigration.k8s.io/v1beta1"
     ),
 }
 """By collection."""
+_EMPTY_LIST: Final = b"[]"
 _SERVED: Final = {(older.stored, older.kind): older.served for older in OLDER.values()}
 
 
@@ -62,7 +71,7 @@ def is_protobuf(stored: bytes) -> bool:
 def to_json(collection: str, value: bytes) -> bytes:
     """A built-in object as it is stored as JSON, without the newline."""
     older = OLDER.get(collection)
-    if older is None or not older.same:
+    if older is None:
         return value
     return _with_head(value, older.head(older.served), older.head(older.stored))
 
@@ -77,7 +86,7 @@ def to_protobuf(collection: str, value: bytes) -> bytes:
     if struct is None:
         return value
     older = OLDER.get(collection)
-    return protobuf.encode(struct, {**found, "apiVersion": older.stored} if older is not None and older.same else found)
+    return protobuf.encode(struct, found if older is None else {**found, "apiVersion": older.stored})
 
 
 def from_etcd(collection: str, stored: bytes) -> bytes:
@@ -92,9 +101,14 @@ def from_etcd(collection: str, stored: bytes) -> bytes:
     value = stored.removesuffix(b"\n") if stored.startswith(b"{") else stored
     if older is None or value.startswith(older.head(older.served)):
         return value
-    if older.same and value.startswith(older.head(older.stored)):
+    if value.startswith(older.head(older.stored)) and not any(name in value for name in older.dropped):
         return _with_head(value, older.head(older.stored), older.head(older.served))
     return _served(value)
+
+
+def as_read(collection: str, value: bytes) -> bytes:
+    """A built-in object as JSON, as it is read after it was stored as protobuf."""
+    return from_etcd(collection, to_protobuf(collection, value)) if _EMPTY_LIST in value else value
 
 
 def _with_head(value: bytes, head: bytes, other: bytes) -> bytes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.api import errors
+from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry import etcd_built_in
 from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.store_metrics import StoreMetrics
+from noxu.apiserver.values import Object
 from noxu.storage.store import Store
 from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision, TooLarge
 
@@ -14,12 +16,18 @@ from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision, TooLarge
 class Persistence:
     """Writes entries. Controllers use it directly; writes of clients go through `registry.write`."""
 
-    def __init__(self, store: Store, cache: WatchCache, *, as_cbor: bool = False) -> None:
-        """`as_cbor`: makers of entries have to store custom resources as CBOR."""
+    def __init__(self, store: Store, cache: WatchCache, *, as_cbor: bool = False, as_protobuf: bool = False) -> None:
+        """`as_cbor`, `as_protobuf`: the form in which makers of entries have to store custom resources and built-in kinds."""
         self.as_cbor = as_cbor
+        self.as_protobuf = as_protobuf
         self.metrics = StoreMetrics()
         self._store = store
         self._cache = cache
+
+    def complete(self, key: Key, value: Object) -> Entry:
+        """The entry of an object of a built-in kind that has all defaults, in the order of declaration."""
+        stored = codec.encode(value, sort_keys=False)
+        return Entry(key, etcd_built_in.as_read(key.collection, stored) if self.as_protobuf else stored, 0)
 
     async def create(self, entry: Entry) -> None:
         """Store an entry under a new key. Raises storage.types.Conflict if the key exists, ApiError, StoreError."""

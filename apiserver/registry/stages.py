@@ -41,6 +41,7 @@ from noxu.apiserver.registry.entry import Entry, check_path_name, key_of, new_en
 from noxu.apiserver.registry.limits import SIZE_CHECKED, check_size
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
+from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.storage_form import as_json
 from noxu.apiserver.registry.strategies import STRATEGIES, finalization_of, grace
@@ -756,8 +757,7 @@ def encode(draft: Draft) -> Awaitable[None] | None:
     key = draft.found.key if draft.found is not None else Key(resource.collection, namespace, new["metadata"]["name"])
     if resource.versions.converter is not None and resource.versions.storage is not resource:
         return _encode_converted(draft, key)
-    as_cbor = draft.environment.persistence.as_cbor
-    draft.entry = _entry(resource, key, new, complete=draft.scale is None, as_cbor=as_cbor)
+    draft.entry = _entry(resource, key, new, draft.environment.persistence, complete=draft.scale is None)
     return None
 
 
@@ -776,20 +776,27 @@ def _refuse_resource_version(metadata: Object) -> None:
 
 async def _encode_converted(draft: Draft, key: Key) -> None:
     [value], weight = await at_storage_version(draft.new, draft.resource.versions.storage, draft.weight)
-    complete, as_cbor = draft.scale is None, draft.environment.persistence.as_cbor
-    draft.entry = await offload(weight, _entry, draft.resource, key, value, complete=complete, as_cbor=as_cbor)
+    persistence, complete = draft.environment.persistence, draft.scale is None
+    draft.entry = await offload(weight, _entry, draft.resource, key, value, persistence, complete=complete)
 
 
-def _entry(resource: Resource, key: Key, value: Object, *, complete: bool, as_cbor: bool) -> Entry:
+def _entry(resource: Resource, key: Key, value: Object, persistence: Persistence, *, complete: bool) -> Entry:
     """The entry of an object that is at the resource's version or already at the storage version.
 
-    `as_cbor`: custom resources are stored as CBOR. `complete`: its defaults are filled in. A write to /scale, which may create maps, does not; the next read does.
+    `complete`: its defaults are filled in. A write to /scale, which may create maps, does not; the next read does.
     """
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
         value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
     served_as_stored = complete and storage is resource and resource.serves_as_stored
-    entry = new_entry(key, storage, value, served_as_stored=served_as_stored, as_cbor=as_cbor)
+    entry = new_entry(
+        key,
+        storage,
+        value,
+        served_as_stored=served_as_stored,
+        as_cbor=persistence.as_cbor,
+        as_protobuf=persistence.as_protobuf,
+    )
     if not served_as_stored:
         render(entry, storage.versions)
     return entry

@@ -37,4 +37,4 @@ class TypedObjects:
         return self.decode(resource, value)[0]
 
     def read(self, resource: Resource, value: Object) -> None:
-        """Stored objects were decoded when they were written."""
+        """Objects that this server has stored were decoded when they were written."""

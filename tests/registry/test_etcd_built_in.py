@@ -13,7 +13,7 @@ from noxu.apiserver.config import STORAGE_MEDIA_TYPES
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.kinds.kind import Kind, written
 from noxu.apiserver.registry import etcd_built_in
-from noxu.apiserver.registry.etcd_built_in import from_etcd, is_protobuf, to_json, to_protobuf
+from noxu.apiserver.registry.etcd_built_in import as_read, from_etcd, is_protobuf, to_json, to_protobuf
 from noxu.apiserver.values import Object
 from tests.kinds.objects import created
 from tests.optional import SHARED, needs_data
@@ -93,7 +93,7 @@ def test_bundles_are_stored_as_v1beta1(convert: object) -> None:
 REQUESTS: Final = "certificates.k8s.io/podcertificaterequests"
 
 
-def test_requests_are_read_in_v1beta1_and_stored_in_v1() -> None:
+def test_requests_are_stored_as_v1beta1_and_read_without_what_v1_does_not_have() -> None:
     value = as_written(
         scheme.by_group_kind()["certificates.k8s.io/v1", "PodCertificateRequest"],
         {
@@ -102,14 +102,28 @@ def test_requests_are_read_in_v1beta1_and_stored_in_v1() -> None:
             "metadata": {"name": "a", "uid": "u"},
         },
     )
-    assert b"v1beta1" not in to_json(REQUESTS, value) + to_protobuf(REQUESTS, value)
     older = value.replace(b"certificates.k8s.io/v1", b"certificates.k8s.io/v1beta1")
-    assert from_etcd(REQUESTS, older.replace(b'"spec":{', b'"spec":{"pkixPublicKey":"YQ==",')) == value
-    in_protobuf = to_protobuf(REQUESTS, value).replace(
-        b"\x0a\x16certificates.k8s.io/v1", b"\x0a\x1bcertificates.k8s.io/v1beta1"
-    )
-    in_protobuf = in_protobuf.replace(b"k8s\0\x0a" + in_protobuf[5:6], b"k8s\0\x0a" + bytes([in_protobuf[5] + 5]))
+    in_protobuf = to_protobuf(REQUESTS, value)
+    assert to_json(REQUESTS, value) == older
+    assert b"certificates.k8s.io/v1beta1" in in_protobuf
     assert from_etcd(REQUESTS, in_protobuf) == value
+    for more in (b'"spec":{"pkixPublicKey":"YQ==",', b'"spec":{"proofOfPossession":"YQ==",'):
+        assert from_etcd(REQUESTS, older.replace(b'"spec":{', more)) == value
+    assert from_etcd(REQUESTS, value) == value, "a server that stores v1"
+
+
+ROLES: Final = "rbac.authorization.k8s.io/clusterroles"
+ROLE: Final = b'{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"a"},"rules":%b}'
+
+
+@pytest.mark.parametrize(
+    ("rules", "read"),
+    [(b"[]", b"null"), (b"null", b"null"), (b'[{"verbs":["get"]}]', b'[{"verbs":["get"]}]'), (b'[{"verbs":[]}]', b'[{"verbs":null}]')],
+    ids=["empty", "none", "one", "a rule without verbs"],
+)  # fmt: skip
+def test_an_empty_list_is_written_as_protobuf_reads_it(rules: bytes, read: bytes) -> None:
+    assert as_read(ROLES, ROLE % rules) == ROLE % read
+    assert from_etcd(ROLES, to_protobuf(ROLES, ROLE % rules)) == ROLE % read
 
 
 UNCHANGED: list[tuple[str, bytes]] = [

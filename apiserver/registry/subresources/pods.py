@@ -51,7 +51,7 @@ async def update(draft: Draft, name: str, change: Callable[[Object], None], *, d
         change(pod)
         if dry_run or equal(pod, old):
             return pod
-        entry = new_entry(found.key, resource, pod)
+        entry = new_entry(found.key, resource, pod, as_protobuf=environment.persistence.as_protobuf)
         if await environment.persistence.replace(found, entry):
             stored: Object = object_at(entry, resource)
             return stored
