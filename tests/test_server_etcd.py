@@ -15,10 +15,15 @@ import aiohttp
 import pytest
 
 from noxu.apiserver.config import Config, Etcd
+from noxu.apiserver.http import watch
+from noxu.apiserver.registry import cache
 from noxu.apiserver.server import Server
+from noxu.storage import log
 from noxu.storage.types import Prefix
 from tests import etcd_server
 from tests.etcd_server import EtcdServer
+from tests.http import streams
+from tests.http import test_slow_watchers as slow_watchers
 from tests.timing import eventually_async, hang_guard
 
 CRD = {
@@ -169,6 +174,37 @@ async def test_a_watch_shows_the_writes_of_the_other_server(both: Clients) -> No
         _, created = await both.ask(0, "POST", WIDGETS, named("a"))
         event = json.loads(await stream.content.readline())
         assert event == {"type": "ADDED", "object": created}
+
+
+async def test_a_client_that_does_not_read_the_writes_of_the_other_server_costs_no_memory_and_is_cut_off(
+    both: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has not read is in etcd, from which it is read when its turn comes."""
+    monkeypatch.setattr(log, "TAIL_EVENTS", 5)
+    monkeypatch.setattr(cache, "MAX_RECENT", 5)
+    monkeypatch.setattr(watch, "HIGH_WATER", 0)
+    writing, watched = both.servers
+    assert (await both.ask(0, "POST", DEFINITIONS, streams.DEFINITION))[0] == 201
+    assert (await both.ask(1, "GET", streams.PATH))[0] == 200
+    store, client, other = watched.plane.store, slow_watchers.Sink(0), slow_watchers.Sink(0)
+    start = store.revision
+    running = [await slow_watchers.begun(slow_watchers.stream_to(watched, sink)) for sink in (client, other)]
+    await slow_watchers.write(writing, 40)
+    await watched.plane.reader.be_fresh()
+    assert store._log.since(start) is None  # type: ignore[attr-defined]
+    collection = await watched.plane.reader.collection(streams.resource_of(watched))
+    assert (len(collection.recent), len(client.events), len(other.events)) == (5, 1, 1)
+    monkeypatch.setattr(watch, "STALLED_AFTER", 0.05)
+    client.take_all()
+    found = streams.Watched(start, await client.until(collection.changed), upto=collection.changed)
+    streams.judge(found, await streams.history_of(store, streams.THINGS))
+    running[0].cancel()
+    stalled = await slow_watchers.begun(slow_watchers.stream_to(watched, slow_watchers.Sink(0)))
+    await slow_watchers.write(writing, 1, seed=2)
+    with pytest.raises(ConnectionError, match="does not read"):
+        async with hang_guard():
+            await stalled
+    running[1].cancel()
 
 
 async def test_a_future_version_is_too_large(both: Clients, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,17 @@
 The authenticators are asked in order: the front proxy, the client's certificate, the token in `Authorization`, the token
 of a WebSocket. The first that knows the user decides. If none does and one has rejected a credential, the request is
 refused: a bad token is not anonymous. If nothing was presented, the user is anonymous, where anonymous users are allowed.
+
+Objects are looked up in the cache. Where several servers share a store, what is not there is looked up again when the cache
+has what any of them has answered: a token that one has issued is good at the others at once. (Upstream's token getter asks
+the store for what its informers do not have.) A token whose account or object is gone is accepted until this server knows.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
 from noxu.apiserver.api import errors
@@ -19,6 +24,7 @@ from noxu.apiserver.security import bearer
 from noxu.apiserver.security.credentials import (
     INVALID_TOKEN,
     Credentials,
+    Disputable,
     Identity,
     Rejected,
     Token,
@@ -66,20 +72,30 @@ class Authenticators:
     def authenticate(self, given: Credentials, warnings: list[str]) -> User | Awaitable[User]:
         """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
         try:
-            return self._user(given, warnings)
-        except Unloaded as missing:
-            return self._load_and_authenticate(missing, given)
+            return self._user(given, warnings, is_final=not self._reader.store.shared)
+        except (Unloaded, Disputable) as unknown:
+            return self._look_up_and_authenticate(unknown, given)
 
-    async def _load_and_authenticate(self, missing: Unloaded, given: Credentials) -> User:
+    async def _look_up_and_authenticate(self, unknown: Unloaded | Disputable, given: Credentials) -> User:
+        is_final = not self._reader.store.shared
         while True:
-            await self._reader.collection(missing.resource)
+            if isinstance(unknown, Unloaded):
+                await self._reader.collection(unknown.resource)
+            else:
+                is_final = await self._be_fresh()
             try:
-                return self._user(given, [])
-            except Unloaded as other:
-                missing = other
+                return self._user(given, [], is_final=is_final)
+            except (Unloaded, Disputable) as other:
+                unknown = other
 
-    def _user(self, given: Credentials, warnings: list[str]) -> User:
-        """Raises ApiError Unauthorized, Unloaded."""
+    async def _be_fresh(self) -> bool:
+        """Wait until the cache has what any server has answered. True, also if the store cannot be asked."""
+        with suppress(StoreError):
+            await self._reader.be_fresh()
+        return True
+
+    def _user(self, given: Credentials, warnings: list[str], *, is_final: bool) -> User:
+        """Raises ApiError Unauthorized, Unloaded, Disputable unless `is_final`."""
         if self.allows_anonymous and not given.chain and not bearer.is_presented(given.headers):
             return ANONYMOUS
         rejected: list[str] = []
@@ -102,6 +118,8 @@ class Authenticators:
             try:
                 return self._identity(token, self._audiences).user
             except Rejected as error:
+                if isinstance(error, Disputable) and not is_final:
+                    raise
                 rejected.append(str(error))
         if rejected or not self.allows_anonymous:
             log.debug("a request is not authenticated: %s", ", ".join(rejected) or "it has no credentials")
@@ -124,14 +142,16 @@ class Authenticators:
                 raise Rejected(aggregate([INVALID_TOKEN, str(error)])) from None
 
     def _identity(self, token: Token, audiences: Sequence[str]) -> Identity:
-        """Raises Rejected, Unloaded."""
+        """Raises Rejected, which may be Disputable, Unloaded."""
         rejected: list[str] = []
+        is_disputable = False
         for authenticator in self._tokens:
             try:
                 identity = authenticator(token, audiences)
             except Rejected as error:
                 rejected.append(str(error))
+                is_disputable |= isinstance(error, Disputable)
                 continue
             if identity is not None:
                 return identity
-        raise Rejected(aggregate(rejected) if rejected else INVALID_TOKEN)
+        raise (Disputable if is_disputable else Rejected)(aggregate(rejected) if rejected else INVALID_TOKEN)

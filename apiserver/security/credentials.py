@@ -59,6 +59,10 @@ class Rejected(Exception):
     """A credential is bad. The text tells why; only reviews of tokens show it."""
 
 
+class Disputable(Rejected):
+    """A credential is bad because of objects of which another server with the same store may have a newer state."""
+
+
 class Unloaded(Exception):
     """The cache has not loaded the objects that tell whether a credential is good. Load them, and ask again."""
 

@@ -28,7 +28,7 @@ from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.security import claims as of_tokens
 from noxu.apiserver.security.claims import LEGACY_ISSUER, Claims, Reference
-from noxu.apiserver.security.credentials import Identity, Rejected, Token, Unloaded
+from noxu.apiserver.security.credentials import Disputable, Identity, Rejected, Token, Unloaded
 from noxu.apiserver.security.keys import BAD_SIGNATURE, Keys
 from noxu.apiserver.values import Object
 from noxu.storage.types import Key
@@ -182,17 +182,20 @@ class Tokens:
         return verified
 
     def _check_objects(self, verified: _Verified, token: Token, now: float) -> None:
-        """Raises Rejected if the account or the bound object is gone, or is another one; Unloaded."""
+        """Raises Disputable if the account or the bound object is gone, or is another one; Unloaded."""
         entries = tuple(map(self._find, verified.needed))
         if entries == verified.entries and now < verified.until:
             return
         claims = verified.claims
-        if claims.is_legacy:
-            self._check_legacy(claims, token, entries[0], entries[1])
-            verified.until = now - now % _DAY + _DAY
-        else:
-            for (resource, _, reference), entry in zip(verified.needed, entries, strict=True):
-                self._check_object(claims, resource, reference, entry, now)
+        try:
+            if claims.is_legacy:
+                self._check_legacy(claims, token, entries[0], entries[1])
+                verified.until = now - now % _DAY + _DAY
+            else:
+                for (resource, _, reference), entry in zip(verified.needed, entries, strict=True):
+                    self._check_object(claims, resource, reference, entry, now)
+        except Rejected as error:
+            raise Disputable(str(error)) from None
         found = tuple(entry for entry in entries if entry is not None)
         if not any("deletionTimestamp" in _metadata(entry) for entry in found):
             verified.entries = found

@@ -13,6 +13,7 @@ from noxu.apiserver.security.claims import Reference
 from noxu.apiserver.security.settings import DEFAULT, Settings
 from noxu.apiserver.values import Object, copy
 from noxu.storage.memory import MemoryStore
+from noxu.storage.store import Store
 
 POD = {
     "apiVersion": "v1",
@@ -26,8 +27,10 @@ ACCOUNT = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "r
 
 
 @contextlib.asynccontextmanager
-async def plane_with_account(clock: Clock, settings: Settings = DEFAULT) -> AsyncIterator[ControlPlane]:
-    async with running(assemble(MemoryStore(), clock=clock, authentication=settings)) as plane:
+async def plane_with_account(
+    clock: Clock, settings: Settings = DEFAULT, store: Store | None = None
+) -> AsyncIterator[ControlPlane]:
+    async with running(assemble(store or MemoryStore(), clock=clock, authentication=settings)) as plane:
         await create(plane, ACCOUNT)
         yield plane
 
