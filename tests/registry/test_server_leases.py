@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from noxu.apiserver import stores
 from noxu.apiserver.registry import etcd_built_in
 from noxu.apiserver.registry.etcd_layout import KubernetesLayout
 from noxu.apiserver.registry.server_leases import ServerLeases
@@ -65,6 +66,11 @@ async def test_what_is_no_lease_is_no_address_and_is_replaced(store: MemoryStore
     assert await leases.addresses() == []
     await leases.renew()
     assert await leases.addresses() == ["192.0.2.7"]
+
+
+@pytest.mark.parametrize("event_ttl", [0, 3600])
+def test_etcd_deletes_what_is_not_renewed(event_ttl: float) -> None:
+    assert stores.lifetimes(event_ttl)[SERVER_LEASES] == 15
 
 
 async def test_etcd_has_the_keys_and_bytes_of_upstream(store: MemoryStore) -> None:
