@@ -3,7 +3,8 @@
 Each is a row of a table: a manifest, which may depend on the facts of the server, and the seconds after which its existence
 is checked again. So an object that was deleted comes back, as upstream. The rows are those of pkg/controlplane: controller/
 systemnamespaces, kubernetesservice, legacytokentracking, and the identity lease in apiserver/server.go. (The ConfigMap
-extension-apiserver-authentication exists only if the server authenticates clients by certificates.)
+extension-apiserver-authentication exists only if the server authenticates clients by certificates.) Identity leases that
+servers have left behind are deleted when they expire (controller/apiserverleasegc).
 
 The objects of `default_objects` are in a second table, by kind. In a new store no webhook and no policy can refuse or change
 objects, so complete ones are stored directly; later they are created as clients do.
@@ -20,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
@@ -30,18 +32,18 @@ from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import default_objects, users
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.default_objects import SERVICE_RANGE, first_address
-from noxu.apiserver.go.time import MICRO, format_time
+from noxu.apiserver.go.time import MICRO, format_time, unix_nanos
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
-from noxu.apiserver.registry.entry import key_of, object_at
+from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
+from noxu.apiserver.registry.entry import Entry, key_of, object_at
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.server_leases import ServerLeases
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.values import Object, copy
-from noxu.storage.types import Conflict, StoreError
+from noxu.storage.types import Conflict, Corrupt, KeyValue, Prefix, StoreError
 
 SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 SERVICE_PORT: Final = 443
@@ -52,7 +54,12 @@ WITHDRAW_WITHIN: Final = 2.0  # seconds that the end of a server waits until it 
 FLOW_CONTROL_EVERY: Final = 60.0  # upstream's
 TRACKING_EVERY: Final = 1800.0  # upstream's limit on the creation
 LEASE_SECONDS: Final = 3600
+IDENTITY: Final = "apiserver.kubernetes.io/identity"
+"""The label of the identity leases of servers."""
+EXPIRED_EVERY: Final = 3600.0  # upstream's
 LEASE_EVERY: Final = LEASE_SECONDS / 6  # upstream: every 10 s; here an idle server writes next to nothing
+
+log = logging.getLogger("noxu")
 
 
 class Facts(NamedTuple):
@@ -190,7 +197,7 @@ def _today(clock: Clock) -> str:
 
 def _lease(facts: Facts, clock: Clock) -> Object:
     name = lease_name(facts.hostname)
-    labels = {"apiserver.kubernetes.io/identity": "kube-apiserver", "kubernetes.io/hostname": facts.hostname}
+    labels = {IDENTITY: "kube-apiserver", "kubernetes.io/hostname": facts.hostname}
     lease: Object = {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -207,6 +214,15 @@ def _renew_lease(lease: Object, facts: Facts, clock: Clock) -> bool:
     return True
 
 
+def _is_expired_identity(lease: Object, now: float) -> bool:
+    """Whether it is the lease of a server that has not renewed it for its duration, or never. `now` in seconds since 1970."""
+    if (lease["metadata"].get("labels") or {}).get(IDENTITY) != "kube-apiserver":
+        return False
+    spec = lease.get("spec") or {}
+    renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    return not renewed or seconds is None or unix_nanos(renewed) / 1e9 + seconds < now
+
+
 def lease_name(hostname: str) -> str:
     """The identity of an API server: a hash of its host and its kind (apiserver's server/config.go).
 
@@ -217,6 +233,7 @@ def lease_name(hostname: str) -> str:
     return "apiserver-" + base64.b32encode(hashed).decode().rstrip("=").lower()
 
 
+EXPIRED_LEASES: Final = "leases of stopped servers"
 ENDPOINTS: Final = "Endpoints kubernetes"
 ENDPOINT_SLICE: Final = "EndpointSlice kubernetes"
 OBJECTS: Final = {
@@ -311,7 +328,7 @@ class BootstrapController(Controller[str]):
         return [name] if change.entry is None and name in SYSTEM_NAMESPACES else ()
 
     def resync(self) -> Iterable[str]:
-        return SYSTEM_NAMESPACES if self.facts is None else (*SYSTEM_NAMESPACES, *OBJECTS, *DEFAULTS)
+        return SYSTEM_NAMESPACES if self.facts is None else (*SYSTEM_NAMESPACES, *OBJECTS, *DEFAULTS, EXPIRED_LEASES)
 
     async def reconcile(self, key: str) -> float | None:
         if key in SYSTEM_NAMESPACES:
@@ -321,9 +338,46 @@ class BootstrapController(Controller[str]):
         if key in DEFAULTS:
             return await self._defaults(DEFAULTS[key])
         assert self.facts is not None
+        if key == EXPIRED_LEASES:
+            await self._delete_expired_leases(lease_name(self.facts.hostname))
+            return EXPIRED_EVERY
         is_shared = key in (ENDPOINTS, ENDPOINT_SLICE) and self._leases is not None
         await self._write_row(OBJECTS[key], await self._shared_facts(key) if is_shared else self.facts)
         return OBJECTS[key].every
+
+    async def _delete_expired_leases(self, own: str) -> None:
+        """Delete the identity leases that have expired, except for this server's own, which it renews."""
+        resource, now = self._resource("coordination.k8s.io", "leases"), self.clock.now().timestamp()
+        for item in await self._stored_in(resource, "kube-system"):
+            try:
+                lease = object_at(Entry(item.key, item.value, item.revision), resource)
+                if item.key.name != own and _is_expired_identity(lease, now):
+                    await self._delete(resource, lease)
+            except ApiError as error:  # it cannot be decoded, or another server was faster
+                log.debug("the lease %s is not deleted: %s", item.key.name, error)
+
+    async def _delete(self, resource: Resource, value: Object) -> None:
+        """Delete an object if nobody has changed it since."""
+        metadata = value["metadata"]
+        version = metadata["resourceVersion"]
+        await self.writer.write(
+            WriteRequest(
+                Action.DELETE,
+                resource,
+                metadata["namespace"],
+                metadata["name"],
+                delete_options=DeleteOptions(preconditions=Preconditions(resource_version=version)),
+                options_sent={"preconditions": {"resourceVersion": version}},
+                user=users.APISERVER,
+            )
+        )
+
+    async def _stored_in(self, resource: Resource, namespace: str) -> Sequence[KeyValue]:
+        """The objects of a namespace, without corrupt ones. Raises StoreError."""
+        try:
+            return (await self.reader.store.list(Prefix(resource.collection, f"{namespace}/"))).items
+        except Corrupt as error:
+            return [] if error.page is None else error.page.items
 
     async def _shared_facts(self, key: str) -> Facts:
         """The facts about all running servers, of which this is one. The first time, a server that is alone sets the ports."""

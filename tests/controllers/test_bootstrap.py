@@ -144,6 +144,32 @@ async def test_a_server_at_another_address_takes_over_the_endpoints(store: Flaky
         await eventually_async(moved_both)
 
 
+def identity(name: str, *, label: str = "kube-apiserver", **spec: Json) -> Object:
+    labels = {"apiserver.kubernetes.io/identity": label} if label else {}
+    metadata = {"name": name, "namespace": "kube-system", "labels": labels}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
+async def test_leases_of_servers_that_have_stopped_are_deleted_when_they_expire(
+    world: World, clock: ManualClock
+) -> None:
+    renewed = {"renewTime": "2026-01-02T03:04:05.000000Z", "leaseDurationSeconds": 3600}
+    await world.apply(
+        identity("apiserver-old", **renewed),
+        identity("apiserver-day", **(renewed | {"leaseDurationSeconds": 86_400})),
+        identity("apiserver-never", leaseDurationSeconds=3600),
+        identity("another", label="another-server", **renewed),
+        identity("leader", label="", **renewed),
+    )
+    kept = {"another", "apiserver-day", "leader", LEASE}
+    clock.advance(bootstrap.LEASE_SECONDS - 2)
+    await world.settled()
+    assert set(await names(world, "leases", "coordination.k8s.io")) == kept | {"apiserver-old", "apiserver-never"}
+    clock.advance(bootstrap.EXPIRED_EVERY)
+    await world.settled()
+    assert set(await names(world, "leases", "coordination.k8s.io")) == kept
+
+
 class SharedStore(FlakyStore):
     """A store of several servers: it stays open when one of them stops."""
 
