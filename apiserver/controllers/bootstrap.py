@@ -50,7 +50,7 @@ SERVICE_PORT: Final = 443
 
 NAMESPACES_EVERY: Final = 60.0  # seconds; upstream's
 SERVICE_EVERY: Final = 10.0  # upstream's; leases of servers are renewed as often
-WITHDRAW_WITHIN: Final = 2.0  # seconds that the end of a server waits until it is no endpoint; upstream: 20
+WITHDRAW_WITHIN: Final = 1.0  # seconds that the end of a server waits until it is no endpoint; upstream: 20
 FLOW_CONTROL_EVERY: Final = 60.0  # upstream's
 TRACKING_EVERY: Final = 1800.0  # upstream's limit on the creation
 LEASE_SECONDS: Final = 3600
