@@ -23,6 +23,7 @@ DECLARED = {
     "requirements/test.txt": [*RUNTIME, *TEST, *BUILD],
     "requirements/runtime.txt": [*RUNTIME, *ETCD],
     "requirements/build.txt": BUILD,
+    "requirements/docs.txt": PROJECT["dependency-groups"]["docs"],
 }
 
 

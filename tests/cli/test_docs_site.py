@@ -1,0 +1,92 @@
+"""The site of the documentation has every page, and its links lead where the pages' links lead.
+
+`./site` needs packages that the tests do not have; what its strictness asks for is checked here without them.
+`test_docs_references.py` has links and anchors.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from docs.site_hooks import PAGES, moved
+
+ROOT: Final = Path(__file__).parents[2]
+# BaseLoader reads the tag of a function in Python as data.
+CONFIGURATION: Final[dict[str, Any]] = yaml.load((ROOT / "properdocs.yml").read_text(), yaml.BaseLoader)
+_LINK: Final = re.compile(r"\]\(([^)\s:#]+)(?:#[^)\s]*)?\)")
+
+
+def entries(navigation: object) -> Iterator[str]:
+    """The pages of the navigation: its items are paths, or have a title, for a path or for further items."""
+    if isinstance(navigation, str):
+        yield navigation
+    elif isinstance(navigation, dict):
+        for value in navigation.values():
+            yield from entries(value)
+    else:
+        assert isinstance(navigation, list)
+        for item in navigation:
+            yield from entries(item)
+
+
+def pages() -> dict[str, Path]:
+    """The pages of the site: their paths in it, and where they are."""
+    docs = ROOT / CONFIGURATION["docs_dir"]
+    return {str(path.relative_to(docs)): path for path in docs.rglob("*.md")} | {name: ROOT / name for name in PAGES}
+
+
+def test_the_navigation_has_every_page_once_and_nothing_else() -> None:
+    assert sorted(entries(CONFIGURATION["nav"])) == sorted(pages())
+
+
+def test_all_checks_are_warnings_and_warnings_are_errors() -> None:
+    checks = ("omitted_files", "absolute_links", "unrecognized_links", "anchors")
+    assert CONFIGURATION["strict"] == "true"
+    assert CONFIGURATION["validation"] == dict.fromkeys(checks, "warn")
+    assert (ROOT / "site").read_text().count("--strict") == 2
+
+
+def test_nothing_is_loaded_from_other_hosts() -> None:
+    assert CONFIGURATION["theme"]["font"] == "false"
+    assert CONFIGURATION["plugins"] == ["search"]  # `offline` loads a script
+    assert [path for path in pages().values() if "```mermaid" in path.read_text()] == []
+
+
+def test_the_pages_of_the_first_page_are_those_of_the_site() -> None:
+    listed = set(_LINK.findall((ROOT / "docs/README.md").read_text()))
+    assert {page for page in pages() if "/" not in page and page not in PAGES} - listed == {"README.md"}
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "there"),
+    [
+        ("a.md", "[b](b.md#c)", "[b](b.md#c)"),
+        ("a.md", "[c](../CONTRIBUTING.md#style)", "[c](CONTRIBUTING.md#style)"),
+        ("a.md", "[`data`](../conformance/recordings)", "`data`"),
+        ("decisions/1.md", "[a](../a.md), [c](../../SECURITY.md)", "[a](../a.md), [c](../SECURITY.md)"),
+        ("CHANGELOG.md", "[docs/a.md](docs/a.md#b)", "[docs/a.md](a.md#b)"),
+        ("CONTRIBUTING.md", "[x](https://x.example/y), [s](SECURITY.md)", "[x](https://x.example/y), [s](SECURITY.md)"),
+    ],
+    ids=["beside it", "a page outside of docs", "a folder", "in a folder", "from outside of docs", "elsewhere"],
+)
+def test_a_link_in_the_site(page: str, text: str, there: str) -> None:
+    assert moved(text, page) == there
+
+
+def test_an_unknown_argument_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "installed.txt").write_text((ROOT / "requirements/docs.txt").read_text())
+    ran = subprocess.run(
+        ["/bin/sh", ROOT / "site", "upload"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"VENV": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    assert (ran.returncode, ran.stderr) == (2, "site: unknown argument upload: build or serve\n")
