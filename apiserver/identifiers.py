@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -11,9 +12,23 @@ _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # upstream's: no vowels
 _SYSTEM: Final = random.SystemRandom()
 
 
+_READ_AT_ONCE: Final = 64  # UUIDs, whose random digits are read from the system together
+_unused: Final[deque[str]] = deque()  # the digits of those that are still to come; every thread may take one
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unused.clear)  # a child would return the same ones
+
+
 def new_uuid() -> str:
-    """A random UUID (version 4). Three times as fast as `str(uuid.uuid4())`, which makes an object first."""
-    digits = os.urandom(16).hex()
+    """A random UUID (version 4). Three times as fast as `str(uuid.uuid4())`, which makes an object first.
+
+    `os.urandom` releases the interpreter's lock, and returns when another thread gives it back: rarely, therefore.
+    """
+    try:
+        digits = _unused.pop()
+    except IndexError:
+        fresh = os.urandom(16 * _READ_AT_ONCE).hex()
+        digits = fresh[:32]
+        _unused.extend([fresh[at : at + 32] for at in range(32, len(fresh), 32)])
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 

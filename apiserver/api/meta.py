@@ -26,6 +26,7 @@ from noxu.apiserver.api.meta_shape import is_coerced
 from noxu.apiserver.api.names import (
     NameRule,
     is_label,
+    is_label_pair,
     is_subdomain,
     label_name,
     label_value,
@@ -200,6 +201,8 @@ def validate_update(new: Object, old: Object, *, namespaced: bool, path: Path = 
     message has equal texts once.
     """
     change = _validate_change(new, old, path)
+    if not change and is_sound(new, namespaced=namespaced):
+        return UpdateErrors([], [])
     parts = _validate_parts(new, path, _UPDATED_PARTS)
     own = change + parts if change or parts else []
     identity = _validate_identity(new, namespaced, path_segment_name, path)
@@ -212,7 +215,8 @@ def validate_update(new: Object, old: Object, *, namespaced: bool, path: Path = 
 def is_sound(metadata: Object, *, namespaced: bool) -> bool:
     """The fast path of `validate_object_meta`: True if one look shows that it would find nothing; False says nothing.
 
-    It knows what most objects have: a name, a namespace, and managedFields as this server writes them.
+    It knows what most objects have: a name, a namespace, labels, and managedFields as this server writes them. What it
+    accepts has no errors in an update, either, whose rule for names is weaker.
     """
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if type(name) is not str or not is_subdomain(name) or not _COMMON_METADATA.issuperset(metadata):
@@ -222,18 +226,24 @@ def is_sound(metadata: Object, *, namespaced: bool) -> bool:
             return False
     elif namespace:
         return False
+    for label, value in (metadata.get("labels") or _NO_LABELS).items():
+        if not is_label_pair(label, value):
+            return False
     for entry in metadata.get("managedFields") or ():
         if entry.get("operation") not in _FIELD_OPERATIONS or entry.get("fieldsType") != "FieldsV1":
             return False
-        manager = entry.get("manager") or ""
-        if len(manager) > MAX_MANAGER or not (manager.isascii() and manager.isprintable()) or "subresource" in entry:
+        manager, subresource = entry.get("manager") or "", entry.get("subresource") or ""
+        if len(manager) > MAX_MANAGER or not (manager.isascii() and manager.isprintable()):
+            return False
+        if len(subresource) > MAX_SUBRESOURCE or not subresource.isascii():
             return False
     return bool((metadata.get("generation") or 0) >= 0)
 
 
 _COMMON_METADATA: Final = frozenset({
-    "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"
+    "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels", "managedFields"
 })  # fmt: skip
+_NO_LABELS: Final[dict[str, str]] = {}
 _FIELD_OPERATIONS: Final = frozenset({"Apply", "Update"})
 
 

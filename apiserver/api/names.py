@@ -138,6 +138,11 @@ def label_value(value: str) -> list[str]:
     return errors
 
 
+def is_label_pair(name: str, value: str) -> bool:
+    """Whether the name and the value of a label are certainly valid."""
+    return len(name) <= 253 and _qualifies(name) and len(value) <= 63 and _is_value(value) is not None
+
+
 def path_segment_name(name: str, prefix: bool = False) -> list[str]:
     """A name that may be a segment of a URL path. A prefix may be `.` or `..`: the suffix can make it valid."""
     if name in (".", "..") and not prefix:

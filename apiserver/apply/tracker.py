@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from noxu.apiserver.apply.comparison import Comparison, compare
-from noxu.apiserver.apply.fieldset import EMPTY, FieldSet, matching, recursive_difference
+from noxu.apiserver.apply.fieldset import EMPTY, FieldSet, is_member, matching, recursive_difference
 from noxu.apiserver.apply.typed import join_errors, validate
 from noxu.apiserver.apply.types import Type
 from noxu.apiserver.values import Json, Object
@@ -68,13 +68,32 @@ class Tracker:
         return recursive_difference(fields, self.resets.get(version, EMPTY))
 
     def compared(self, old: Object, new: Object, version: str) -> Comparison:
-        """What a write through this endpoint changed, at a version."""
-        return compare(old, new, self.types[version]).filtered(lambda fields: self.changeable(fields, version))
+        """What a write through this endpoint changed, at a version.
+
+        Whole fields of the object that it does not change, such as its status, are not compared.
+        """
+        kind = self.types[version]
+        if self.only is None and kind.map is not None and not kind.map.atomic:
+            ignored = _whole_fields(self.resets.get(version, EMPTY))
+            old, new = _without(old, ignored), _without(new, ignored)
+        return compare(old, new, kind).filtered(lambda fields: self.changeable(fields, version))
 
     @property
     def blank(self) -> Object:
         """The object that a create starts from, with apiVersion and kind."""
         return {"apiVersion": self.version, "kind": self.kind} | self.empty
+
+
+def _whole_fields(reset: FieldSet) -> list[str]:
+    """The names of fields of the object that are reset with everything below them: `status` for {f:status: {}}."""
+    return [element[2:] for element, node in reset.items() if element[:2] == "f:" and is_member(node)]
+
+
+def _without(value: Object, names: list[str]) -> Object:
+    """The object without some of its fields; itself if it has none of them."""
+    if value.keys().isdisjoint(names):
+        return value
+    return {name: item for name, item in value.items() if name not in names}
 
 
 class Conversions:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 import pytest
 
+from noxu.apiserver.apply.comparison import compare
+from noxu.apiserver.apply.fieldset import FieldSet, of
 from noxu.apiserver.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
-from noxu.apiserver.apply.types import FREE_FORM, of_schema
+from noxu.apiserver.apply.types import FREE_FORM, Type, of_schema
 from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.values import Object
 
@@ -52,6 +57,47 @@ def test_versions_that_do_not_exist(version: str, message: str) -> None:
     assert str(raised.value) == message
     with pytest.raises(MissingVersion):
         Conversions(Tracker(V1, "Widget", {V1: FREE_FORM}, custom=False)).at(WIDGET, version)
+
+
+STRICT = of_schema(parse({"type": "object", "properties": {
+    "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+    "status": {"type": "object", "properties": {"size": {"type": "integer"}, "list": {"type": "array", "items": {"type": "string"}}}},
+}}))  # fmt: skip
+ATOMIC = of_schema(
+    parse({"type": "object", "x-kubernetes-map-type": "atomic", "x-kubernetes-preserve-unknown-fields": True})
+)
+STATES: list[Object] = [
+    {"spec": {"size": size}, **({"status": status} if status is not None else {}), "other": other}
+    for size in (1, 2)
+    for status in (None, {}, {"size": 1}, {"list": ["a"]})
+    for other in (1, 2)
+]
+RESETS: dict[str, FieldSet] = {
+    "nothing is reset": {},
+    "the status": of(("f:status",)),
+    "the status and its size": of(("f:status",), ("f:status", "f:size")),
+    "a field of the status": of(("f:status", "f:size")),
+    "the spec, and part of the status": of(("f:spec",), ("f:status", "f:list")),
+}
+
+
+@pytest.mark.parametrize("kind", [STRICT, FREE_FORM, ATOMIC], ids=["declared", "free", "atomic"])
+@pytest.mark.parametrize("reset", RESETS.values(), ids=RESETS.keys())
+def test_fields_that_are_not_compared_would_not_count(kind: Type, reset: FieldSet) -> None:
+    tracker = Tracker(V1, "Widget", {V1: kind}, resets={V1: reset})
+    for old, new in product(STATES, STATES):
+        complete = compare(old, new, kind).filtered(lambda fields: tracker.changeable(fields, V1))
+        assert tracker.compared(old, new, V1) == complete
+
+
+def test_a_field_that_is_reset_as_a_whole_is_not_compared() -> None:
+    class Untouched(dict[str, object]):
+        def items(self) -> Any:
+            raise AssertionError("it is compared")
+
+    tracker = Tracker(V1, "Widget", {V1: STRICT}, resets={V1: of(("f:status",))})
+    old, new = {"spec": {"size": 1}, "status": Untouched()}, {"spec": {"size": 2}, "status": Untouched()}
+    assert tracker.compared(old, new, V1).modified == of(("f:spec", "f:size"))
 
 
 def test_a_create_starts_from_an_empty_object() -> None:

@@ -64,6 +64,9 @@ def check(value: Object, namespaced: bool) -> None:
     if meta.is_sound(value, namespaced=namespaced):
         event("sound")
         assert meta.validate_object_meta(value, namespaced=namespaced) == []
+        own, stored = {**value, "resourceVersion": "1"}, {**value, "resourceVersion": "1"}
+        assert meta.validate_update(own, stored, namespaced=namespaced) == ([], [])
+        assert meta.validate_object_meta_update(own, stored) == []
 
 
 @given(metadata, st.booleans())
@@ -71,6 +74,11 @@ def check(value: Object, namespaced: bool) -> None:
 @example({"name": "a", "managedFields": None, "generation": None}, False)
 @example({"name": "a", "managedFields": [{**ENTRY, "manager": "m" * 129}]}, False)
 @example({"name": "a", "managedFields": [{**ENTRY, "subresource": "s" * 257}]}, False)
+@example({"name": "a", "managedFields": [{**ENTRY, "subresource": "é" * 129}]}, False)
+@example({"name": "a", "labels": {"a.b/c": "d", "e": ""}}, False)
+@example({"name": "a", "labels": {"a": "b", "c": "-d"}}, False)
+@example({"name": "a", "labels": {"a/b/c": "d"}}, False)
+@example({"name": "a", "labels": {"a": "b" * 64}}, False)
 def test_sound_metadata_is_valid(value: Object, namespaced: bool) -> None:
     check(value, namespaced)
 
@@ -93,4 +101,6 @@ def test_sound_metadata_of_common_fields_is_valid(
 def test_the_metadata_of_a_usual_object_is_sound() -> None:
     value: Object = {"name": "a", "namespace": "b", "uid": "u", "generation": 1, "managedFields": [ENTRY]}
     assert meta.is_sound(value, namespaced=True)
+    assert meta.is_sound({**value, "labels": {"example.com/a": "b"}}, namespaced=True)
+    assert meta.is_sound({**value, "managedFields": [{**ENTRY, "subresource": "status"}]}, namespaced=True)
     assert meta.is_sound({"name": "a"}, namespaced=False)
