@@ -18,7 +18,7 @@ from noxu.apiserver.schema.embedded import Malformed, coerce
 from noxu.apiserver.schema.embedded import validate as validate_embedded
 from noxu.apiserver.schema.lint import structural_errors
 from noxu.apiserver.schema.pruning import META, prune
-from noxu.apiserver.schema.structural import MISSING, NoStructuralForm, Structural, parse
+from noxu.apiserver.schema.structural import MISSING, NoStructuralForm, Structural, has_defaults, parse
 from noxu.apiserver.schema.validation import validate_default
 from noxu.apiserver.values import Json, Object, copy, equal
 
@@ -49,6 +49,8 @@ class _Defaults:
 
     def check(self, s: Structural, path: Path, root: Structural, steps: Steps, *, in_meta: bool) -> None:
         """`steps` lead from the resource `root` to `s`; `in_meta`: through apiVersion, kind or metadata."""
+        if not has_defaults(s):
+            return
         if s.embedded_resource:
             root, steps, in_meta = s, (), False
         if s.default is not MISSING:

@@ -33,10 +33,19 @@ from noxu.apiserver.crd.lists import LIST_TYPE, MAP_TYPE, list_type_errors, map_
 from noxu.apiserver.crd.strictness import TYPES, Strictness
 from noxu.apiserver.crd.types import RULE, SCHEMA
 from noxu.apiserver.go.text import compact_json, trim_space
+from noxu.apiserver.schema.embedded import has_embedded
 from noxu.apiserver.schema.fieldpath import resolve
 from noxu.apiserver.schema.lint import structural_errors
 from noxu.apiserver.schema.pruning import META
-from noxu.apiserver.schema.structural import NoStructuralForm, Structural, parse
+from noxu.apiserver.schema.structural import (
+    NoStructuralForm,
+    Structural,
+    has_defaults,
+    has_rules,
+    is_marked,
+    mark,
+    parse,
+)
 from noxu.apiserver.values import Json, Object
 
 MAX_UINT64: Final = 2**64 - 1
@@ -170,6 +179,7 @@ class _Walk:
 
     def __init__(self, strict: Strictness, checker: RuleChecker | None) -> None:
         self.strict = strict
+        self.is_creation = strict.old is None
         self.checker = checker
         self.errors: list[FieldError] = []
         self.rule_errors: list[FieldError] = []
@@ -185,8 +195,10 @@ class _Walk:
         root: bool = False,
     ) -> None:
         """`structural` is the node's structural form, None if its rules are not checked."""
+        if structural is not None and self.is_creation and is_marked(structural, _VALID):
+            return
         errors = self.errors
-        found = len(errors)
+        found, found_in_rules = len(errors), len(self.rule_errors)
         self.keywords(schema, path, context)
         self.spine(schema, path, context, structural, cardinality, root=root)
         self.junctors(schema, path, context)
@@ -215,6 +227,9 @@ class _Walk:
                         structural, path, resource, cardinality, context.uncorrelatable, lambda n: echo(RULE, rules[n])
                     )
                 )
+        has_none = len(errors) == found and len(self.rule_errors) == found_in_rules
+        if self.is_creation and not root and structural is not None and has_none and _is_valid_anywhere(structural):
+            mark(structural, _VALID)
 
     def keywords(self, schema: Object, path: Path, context: _Context) -> None:
         errors = self.errors
@@ -304,6 +319,15 @@ class _Walk:
             return
         for n, item in enumerate(items):
             self.node(item, index(below, n), context, None, None)
+
+
+def _is_valid_anywhere(s: Structural) -> bool:
+    """Whether a node without errors has none anywhere else: only defaults, embedded resources and rules have a context."""
+    return not (has_defaults(s) or has_embedded(s) or has_rules(s))
+
+
+_VALID: Final = "valid in a new definition"
+"""The mark of nodes that have no errors wherever they are: equal ones need no second walk."""
 
 
 def _times(cardinality: int | None, schema: Object) -> int | None:

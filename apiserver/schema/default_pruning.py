@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from noxu.apiserver.schema import embedded
 from noxu.apiserver.schema.pruning import prune
-from noxu.apiserver.schema.structural import MISSING, Structural
+from noxu.apiserver.schema.structural import MISSING, Structural, has_defaults
 from noxu.apiserver.values import Json, copy, equal
 
 ITEM: Final = 0
@@ -38,6 +38,8 @@ def prune_defaults(schema: Structural) -> Structural:
 
 
 def _pruned(s: Structural, steps: Steps, root: Structural) -> Structural:
+    if not has_defaults(s):
+        return s
     changes: dict[str, Any] = {}
     if s.default is not MISSING:
         default = _without_unknown(s.default, steps, root)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api.codec import encode
-from noxu.apiserver.schema.structural import MISSING, Structural, of_schema
+from noxu.apiserver.schema.structural import MISSING, Structural, has_defaults, of_schema
 from noxu.apiserver.values import Json, Object, copy
 
 MAX_ADDED: Final = 1_572_864
@@ -85,7 +85,7 @@ def has_null_default(schema: Structural | None) -> bool:
     todo: list[Structural | None] = [schema]
     while todo:
         node = todo.pop()
-        if node is None:
+        if node is None or not has_defaults(node):
             continue
         if node.default is not MISSING and _contains_null(node.default):
             return True

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from noxu.apiserver.api import field, meta, names
 from noxu.apiserver.api.field import FieldError, Path
-from noxu.apiserver.schema.structural import Structural
+from noxu.apiserver.schema.structural import Structural, of_schema
 from noxu.apiserver.values import Json, Object
 
 
 def has_embedded(schema: Structural | None) -> bool:
     """Whether a schema declares an embedded resource; few do."""
-    if schema is None:
-        return False
+    return schema is not None and _has_embedded(schema)
+
+
+@of_schema
+def _has_embedded(schema: Structural) -> bool:
     below = (*schema.properties.values(), schema.values, schema.items)
     return schema.embedded_resource or any(map(has_embedded, below))
 

@@ -21,7 +21,14 @@ from typing import Final, NamedTuple
 
 from noxu.apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
 from noxu.apiserver.schema import patterns
-from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
+from noxu.apiserver.schema.structural import (
+    MISSING,
+    NO_VALIDATION,
+    NestedValueValidation,
+    Structural,
+    ValueValidation,
+    of_schema,
+)
 
 
 def explain(violation: FieldError) -> str:
@@ -116,13 +123,15 @@ def structural_errors(schema: Structural, path: Path = "") -> list[FieldError]:
 def _invariants(s: Structural, level: _Level, path: Path, errors: list[FieldError]) -> None:
     root = level is _Level.ROOT
     if s.items is not None:
-        _invariants(s.items, _Level.ITEM, child(path, "items"), errors)
+        if not _is_sound(s.items):
+            _invariants(s.items, _Level.ITEM, child(path, "items"), errors)
     elif s.type == "array":
         errors.append(required(child(path, "items"), "must be specified"))
     if s.properties:
         below = child(path, "properties")
         for name, inner in s.properties.items():
-            _invariants(inner, _Level.FIELD, f"{below}[{name}]", errors)
+            if not _is_sound(inner):
+                _invariants(inner, _Level.FIELD, f"{below}[{name}]", errors)
         _check_meta(s, root, below, errors)
     if s.additional_properties is not None:
         _check_additional(s, root, path, errors)
@@ -142,8 +151,16 @@ def _check_additional(s: Structural, root: bool, path: Path, errors: list[FieldE
     below = child(path, "additionalProperties")
     if root:
         errors.append(forbidden(below, "must not be used at the root"))
-    if s.values is not None:
+    if s.values is not None and not _is_sound(s.values):
         _invariants(s.values, _Level.FIELD, below, errors)
+
+
+@of_schema
+def _is_sound(s: Structural) -> bool:
+    """Whether a node below the root violates nothing, nor those below it. Where it is only shows in messages."""
+    errors: list[FieldError] = []
+    _invariants(s, _Level.FIELD, "", errors)
+    return not errors
 
 
 def _check_int_or_string(s: Structural, path: Path, errors: list[FieldError]) -> None:

@@ -10,14 +10,21 @@ is a skeleton. The junctors anyOf, allOf, oneOf and not belong to the validation
 
 `parse` takes an openAPIV3Schema as decoded JSON, and does not check whether it is structural; `lint` does. A junctor may
 contain value validations only; anything else in it is kept in `NestedValueValidation.forbidden` for lint to report.
+
+Equal schemas share one node while any of them is in use: nine of ten nodes of real CRDs are repeated, because many of them
+contain pod templates, references to secrets and conditions. What is computed of a node (`of_schema`) is computed once, too.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
+
+import orjson
 
 from noxu.apiserver.values import Json, Object
 
@@ -93,7 +100,7 @@ class NestedValueValidation:
     """The keywords with an empty list or map, which Go distinguishes from missing ones when it compares schemas."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Structural:
     """One node of the spine, with the value validations that hold at it."""
 
@@ -150,6 +157,18 @@ def of_schema(function: Callable[[Structural], T]) -> Callable[[Structural], T]:
     return cached
 
 
+def mark(schema: Structural, fact: str) -> None:
+    """Keep with a node that something is true of it."""
+    if schema.results is None:
+        object.__setattr__(schema, "results", {})
+    assert schema.results is not None
+    schema.results[fact] = True
+
+
+def is_marked(schema: Structural, fact: str) -> bool:
+    return schema.results is not None and fact in schema.results
+
+
 # Keywords that upstream has a Go field for, but that no schema may use: such a schema has no structural form.
 UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 _UNSUPPORTED: Final = frozenset(UNSUPPORTED)
@@ -167,10 +186,42 @@ def parse(schema: Object) -> Structural:
     Raises NoStructuralForm for the UNSUPPORTED keywords, for lists of item schemas and for
     `x-kubernetes-preserve-unknown-fields: false`.
     """
+    digest = _shareable(schema)
+    if digest is None:
+        return _parse(schema)
+    found = _shared.get(digest)
+    if found is None:
+        found = _shared[digest] = _parse(schema)
+    return found
+
+
+def _parse(schema: Object) -> Structural:
     _refuse_unsupported(schema)
     return Structural(
         **_read(schema, _SPINE), validation=_value_validation(schema), empty=_empty(schema, _LISTS_OF_EXTENSIONS)
     )
+
+
+_shared: Final[WeakValueDictionary[bytes, Structural]] = WeakValueDictionary()
+_NOT_SHARED: Final = (b'"default":{', b'"default":[', b'"x-kubernetes-validations":')
+
+
+def _shareable(schema: Object) -> bytes | None:
+    """What identifies equal schemas, None for one that is not shared.
+
+    Not shared are those with rules, whose types depend on where they are, and those with defaults that are not scalars:
+    validation drops unknown metadata fields from them, in place. A property named `default` may be taken for one.
+    """
+    try:
+        encoded = orjson.dumps(schema)
+    except (
+        TypeError,
+        ValueError,
+    ):  # too deep for orjson, or a number that it does not have (TypeError: JSONEncodeError)
+        return None
+    if any(mark in encoded for mark in _NOT_SHARED):
+        return None
+    return hashlib.blake2b(encoded, digest_size=16).digest()
 
 
 _LISTS_OF_EXTENSIONS: Final = ("x-kubernetes-list-map-keys", "x-kubernetes-validations")
@@ -317,9 +368,19 @@ _VALIDATIONS: Final[_Fields] = {
 }
 
 
+@of_schema
 def has_rules(schema: Structural) -> bool:
     """Whether there are x-kubernetes-validations at a node or below."""
     if schema.rules:
         return True
     below = (*schema.properties.values(), schema.items, schema.values)
     return any(inner is not None and has_rules(inner) for inner in below)
+
+
+@of_schema
+def has_defaults(schema: Structural) -> bool:
+    """Whether there are defaults at a node or below."""
+    if schema.default is not MISSING:
+        return True
+    below = (*schema.properties.values(), schema.items, schema.values)
+    return any(inner is not None and has_defaults(inner) for inner in below)
