@@ -19,6 +19,7 @@ import asyncio
 import contextlib
 import socket
 import struct
+from collections.abc import Awaitable
 from http import HTTPStatus
 from typing import Final
 
@@ -121,6 +122,22 @@ class Connection(web_protocol.RequestHandler):
         self._unsent.reads(self)
         self._end_send_timer()
         super().resume_writing()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing can be sent any more."""
+        return self.transport is None or self.transport.is_closing()
+
+    def write_whole(self, data: bytes) -> Awaitable[None] | None:
+        """Write a complete answer to a connection that is not lost. None if the kernel has taken it, else what to await.
+
+        The awaitable raises ConnectionError.
+        """
+        assert self.transport is not None
+        assert self._current_request is not None
+        self._current_request.writer.output_size += len(data)  # aiohttp sends no second answer after it
+        self.transport.write(data)
+        return self._drain_helper() if self._paused else None
 
     def unsent_bytes(self) -> int:
         return 0 if self._open is None else self._open.get_write_buffer_size()

@@ -2,6 +2,9 @@
 
 A large body is written piece by piece, so that a client that does not read leaves at most a piece in the connection's
 buffer, and the rest is shared with other answers where possible (`unsent`).
+
+Most answers are small, over HTTP/1.1, and have usual headers. Their bytes are written at once, without aiohttp's response,
+which makes headers of its own and adds to them (`_send_whole`). That both write the same is tested.
 """
 
 from __future__ import annotations
@@ -9,16 +12,18 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterable, Iterator
+from functools import lru_cache
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
-from aiohttp import web_request, web_response
+from aiohttp import HttpVersion11, web_request, web_response
+from aiohttp.helpers import rfc822_formatted_time
 from multidict import CIMultiDict
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http import negotiation, responses
-from noxu.apiserver.http.answer import Answer, text_answer
+from noxu.apiserver.http.answer import Answer, Headers, text_answer
 from noxu.apiserver.http.connection import SERVER, Connection
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import first, parse_query, split_target
@@ -42,6 +47,9 @@ def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
 async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_response.StreamResponse:
     """Send an answer, and return its aiohttp response. Raises ConnectionError."""
     request = exchange.request
+    if (head := _head_of_whole(exchange, answer)) is not None:
+        await _send_whole(exchange, head, answer.body)
+        return _SENT
     headers = headers_of(exchange, answer.content_type)
     headers.extend(answer.headers)
     accept_encoding = request.headers.get("Accept-Encoding", "")
@@ -72,6 +80,74 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
         await _write(request, response, parts, unsent)
     await response.write_eof()
     return response
+
+
+class _Sent(web_response.StreamResponse):
+    """The response of an answer that has been written: aiohttp has nothing left to do."""
+
+    @property
+    def keep_alive(self) -> bool:
+        return True
+
+    async def prepare(self, request: web_request.BaseRequest) -> None: ...
+
+    async def write_eof(self, data: bytes = b"") -> None: ...
+
+
+_SENT: Final = _Sent()
+_WITHOUT_BODY: Final = frozenset({204, 304})
+_OF_THE_CONNECTION: Final = frozenset({"connection", "content-length", "date", "transfer-encoding"})
+"""Headers with which aiohttp deals."""
+MAX_HEADS: Final = 256
+"""Heads that are kept: one for each status, type and further headers."""
+
+
+def _head_of_whole(exchange: Exchange, answer: Answer) -> tuple[bytes, bytes] | None:
+    """The head of an answer before and after its Audit-Id; None: aiohttp has to send it.
+
+    That is so for large and for empty bodies, HEAD, HTTP/1.0, a connection that closes, headers of filters, and any header
+    that may need a look at its characters.
+    """
+    request, body, id_ = exchange.request, answer.body, exchange.id
+    if not isinstance(body, bytes) or not 0 < len(body) <= PIECE or exchange.headers:
+        return None
+    protocol = request.protocol
+    if not isinstance(protocol, Connection) or protocol.is_closing or protocol.is_lost:
+        return None
+    if request.version != HttpVersion11 or request.method == "HEAD" or not request.keep_alive:
+        return None
+    if not (id_.isascii() and id_.isprintable()):
+        return None
+    return _head(answer.status, answer.content_type, answer.headers)
+
+
+@lru_cache(maxsize=MAX_HEADS)
+def _head(status: int, content_type: str, headers: Headers) -> tuple[bytes, bytes] | None:
+    """What `_head_of_whole` returns for the answers with this status, type and further headers."""
+    if status in _WITHOUT_BODY or not content_type:
+        return None
+    if any(name.lower() in _OF_THE_CONNECTION for name, _ in headers):
+        return None
+    before = f"HTTP/1.1 {status} {_REASONS.get(status, '')}\r\nServer: {SERVER}\r\nContent-Type: {content_type}\r\nAudit-Id: "
+    after = "".join([f"\r\n{name}: {value}" for name, value in headers])
+    texts = (content_type, *(text for header in headers for text in header))
+    if not all(text.isascii() and text.isprintable() for text in texts):
+        return None
+    return before.encode(), f"{after}\r\nContent-Length: ".encode()
+
+
+async def _send_whole(exchange: Exchange, head: tuple[bytes, bytes], body: Any) -> None:
+    """Write a small answer at once; return when the kernel has taken it. Raises ConnectionError."""
+    before, after = head
+    exchange.sent_bytes = size = len(body)
+    date = rfc822_formatted_time().encode()
+    protocol = exchange.request.protocol
+    assert isinstance(protocol, Connection)
+    waits = protocol.write_whole(
+        b"%b%b%b%d\r\nDate: %b\r\n\r\n%b" % (before, exchange.id.encode(), after, size, date, body)
+    )
+    if waits is not None:
+        await waits
 
 
 def _is_closing(request: web_request.BaseRequest) -> bool:

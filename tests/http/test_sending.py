@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import socket
 import zlib
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 from unittest import mock
 
 import pytest
 from aiohttp import web_response
 from aiohttp.test_utils import make_mocked_request
 
+from conformance.client import Client
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http import sending
@@ -214,3 +217,77 @@ def test_a_deadline_that_has_passed_is_answered_in_upstreams_form() -> None:
         "metadata": {}, "status": "Failure", "reason": "Timeout", "details": {}, "code": 504,
         "message": "Timeout: request did not complete within the allotted timeout",
     }  # fmt: skip
+
+
+# -- answers that are written at once ---------------------------------------------------------------------------------
+
+WHOLE: list[tuple[str, str, str, bool]] = [
+    ("an object", "GET /api/v1/namespaces/default HTTP/1.1", "", True),
+    ("a short list", "GET /api/v1/namespaces HTTP/1.1", "Accept: application/yaml", True),
+    ("an error", "GET /api/v1/namespaces/absent HTTP/1.1", "", True),
+    ("plain text", "GET /livez/ping HTTP/1.1", "", True),
+    ("the client's Audit-Id", "GET /livez/ping HTTP/1.1", "Audit-Id: mine", True),
+    ("an Audit-Id in another script", "GET /livez/ping HTTP/1.1", "Audit-Id: \u00fc", False),
+    ("only the head", "HEAD /livez/ping HTTP/1.1", "", False),
+    ("HTTP/1.0", "GET /livez/ping HTTP/1.0", "", False),
+    ("HTTP/1.0 that stays", "GET /livez/ping HTTP/1.0", "Connection: keep-alive", False),
+    ("the last request", "GET /livez/ping HTTP/1.1", "Connection: close", False),
+    ("no body", "OPTIONS * HTTP/1.1", "", False),
+    ("a warning", "POST /api/v1/namespaces/default/configmaps?dryRun=All HTTP/1.1", "", False),
+]
+_LAST: Final = b"GET /livez/ping HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n"
+_UNKNOWN: Final = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"unknown":1}'
+
+
+def conversation(served: Client, line: str, header: str) -> bytes:
+    """What a connection receives for a request and the one that ends it; the date and new ids are left out."""
+    place = served.connect()
+    place.close()
+    body = _UNKNOWN if line.startswith("POST") else b""
+    head = f"{line}\r\nHost: {place.host}:{place.port}\r\nContent-Length: {len(body)}\r\nContent-Type: application/json\r\n"
+    text = f"{head}{header}\r\n\r\n" if header else f"{head}\r\n"
+    closes = header == "Connection: close" or (line.endswith("/1.0") and not header)
+    received = b""
+    with socket.create_connection((place.host, place.port)) as connection:
+        connection.sendall(text.encode() + body + (b"" if closes else _LAST % place.host.encode()))
+        while part := connection.recv(65536):
+            received += part
+    received = re.sub(rb"Date: [^\r]*", b"Date: now", received)
+    return re.sub(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", b"an-id", received)
+
+
+@pytest.mark.parametrize(("line", "header", "at_once"), [row[1:] for row in WHOLE], ids=[row[0] for row in WHOLE])
+def test_an_answer_that_is_written_at_once_is_the_one_of_aiohttp(
+    served: Client, monkeypatch: pytest.MonkeyPatch, line: str, header: str, at_once: bool
+) -> None:
+    written: list[bool] = []
+    decide = sending._head_of_whole
+
+    def decided(*given: Any) -> Any:
+        head = decide(*given)
+        written.append(head is not None)
+        return head
+
+    monkeypatch.setattr(sending, "_head_of_whole", decided)
+    found = conversation(served, line, header)
+    assert written[0] == at_once
+    monkeypatch.setattr(sending, "_head_of_whole", lambda *_: None)
+    assert found == conversation(served, line, header)
+    assert found.startswith(b"HTTP/1.")
+
+
+HEADS: list[tuple[str, int, str, Any]] = [
+    ("an answer without a body", 204, "text/plain", ()),
+    ("no type", 200, "", ()),
+    ("a header of the connection", 200, "text/plain", (("Connection", "close"),)),
+    ("a header that aiohttp completes", 200, "text/plain", (("date", "now"),)),
+    ("a line end in a header", 200, "text/plain", (("A", "b\r\nC: d"),)),
+    ("a line end in the type", 200, "text/plain\n", ()),
+    ("another script", 200, "text/plain", (("A", "\u00fc"),)),
+]
+
+
+@pytest.mark.parametrize(("status", "kind", "headers"), [row[1:] for row in HEADS], ids=[row[0] for row in HEADS])
+def test_aiohttp_writes_unusual_heads(status: int, kind: str, headers: Any) -> None:
+    assert sending._head(status, kind, headers) is None
+    assert sending._head(200, "text/plain", (("A", "b"),)) is not None
