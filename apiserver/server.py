@@ -65,7 +65,7 @@ from noxu.storage.types import Prefix, Progress, Revision, Unavailable
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
     from noxu.apiserver.http.tls import Handshakes
-    from noxu.apiserver.manifests import Document
+    from noxu.apiserver.manifests import Document, Split
     from noxu.apiserver.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
@@ -208,6 +208,7 @@ class Server:
             from noxu.apiserver import loading  # it knows YAML
 
             _check_loaded(self.config, await loading.load(plane, self.documents))
+            self.documents = ()
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
 
@@ -523,26 +524,32 @@ def run(
     out: Callable[[str], object] = sys.stdout.write,
     each: Callable[[Sequence[Document]], Iterable[Document]] = iter,
     compiling: Shown | None = None,
+    split: Split | None = None,
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
-    `each` iterates over the documents of the configuration while they are loaded. `compiling`: see `Server`.
+    `each` iterates over the documents of the configuration while they are loaded. `split` reads the parts of their files,
+    None: as `manifests.split`. `compiling`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
-    documents = _documents(config)
+    documents = _documents(config, split)
+    loaded = each(documents) if documents else ()
+    del documents  # when they are loaded, their memory is given back
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, each(documents) if documents else (), out, parent, compiling))
+        return runner.run(_main(config, loaded, out, parent, compiling))
 
 
-def _documents(config: Config) -> list[Document]:
+def _documents(config: Config, split: Split | None) -> list[Document]:
     """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
     if not config.files and not config.kustomizations:
         return []
     from noxu.apiserver import kustomizations, loading, manifests
 
-    found = chain(manifests.read_paths(config.files), *map(kustomizations.build, config.kustomizations))
+    found = chain(
+        manifests.read_paths(config.files, split or manifests.split), *map(kustomizations.build, config.kustomizations)
+    )
     documents, errors = loading.readable(found)
     if errors and not config.keep_going and _is_new(config):
         errors += asyncio.run(_refusals(config, documents))

@@ -30,8 +30,12 @@ _DIGEST: Final = 32  # bytes
 _PACKAGE: Final = Path(__file__).parents[2]
 
 
-def user_directory() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "noxu", "checks")
+def user_directory() -> Path | None:
+    """None for a user without a home directory."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "noxu", "checks")
+    except RuntimeError:
+        return None
 
 
 @lru_cache(maxsize=1)

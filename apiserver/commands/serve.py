@@ -22,6 +22,7 @@ from noxu.apiserver.config import NotLoadedError, StartError
 from noxu.apiserver.signals import Interrupted
 
 if TYPE_CHECKING:
+    from noxu.apiserver.commands.cache import Cache
     from noxu.apiserver.manifests import Document
     from noxu.storage.types import Progress
 
@@ -38,10 +39,14 @@ def run(options: argparse.Namespace) -> int:
         lazy_client.install()
     from noxu.apiserver import server
 
+    cache = _cache(options)
     try:
         # The server is kept until the end, see the module.
         _stopped = server.run(
-            options.config, each=partial(_loaded, options), compiling=partial(_shown, options, "start", "definitions")
+            options.config,
+            each=partial(_loaded, options, cache),
+            compiling=partial(_shown, options, "start", "definitions"),
+            split=None if cache is None else cache.split,
         )
     except StartError as error:
         head = coloured("noxu:", "red", shown=shown_on(sys.stderr))
@@ -63,8 +68,19 @@ def _shown(options: argparse.Namespace, work: str, unit: str = "objects") -> Abs
     return progress.shown(work, unit, quiet=options.quiet, say=logging.getLogger("noxu").info)
 
 
-def _loaded(options: argparse.Namespace, documents: Sequence[Document]) -> Iterator[Document]:
+def _cache(options: argparse.Namespace) -> Cache | None:
+    """The cache of parsed manifests; None if it is not needed."""
+    if options.no_cache or not options.config.files:
+        return None
+    from noxu.apiserver.commands.cache import Cache, user_directory  # it knows YAML
+
+    return Cache(user_directory())
+
+
+def _loaded(options: argparse.Namespace, cache: Cache | None, documents: Sequence[Document]) -> Iterator[Document]:
     """The documents while they are loaded."""
+    if cache is not None:
+        cache.tidy()
     with _shown(options, "load") as report:
         yield from progress.each(documents, report, len(documents))
 

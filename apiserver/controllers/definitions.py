@@ -7,10 +7,12 @@ definitions with the same name, the first one gets it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.containment import Contained
@@ -31,17 +33,17 @@ from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
-from noxu.apiserver.values import Object, equal
+from noxu.apiserver.values import Object
 
 
 class _Parsed(NamedTuple):
-    """A definition, the parts of it that determine what is served (None: nothing is), and its versions.
+    """A definition, a digest of the parts of it that determine what is served (None: nothing is), and its versions.
 
     `versions` is None if nothing is served, or if the catalog has these versions already.
     """
 
     crd: Object
-    served: Object | None = None
+    served: bytes | None = None
     versions: Versions | None = None
 
 
@@ -66,7 +68,7 @@ class DefinitionController(Controller[str]):
         self.persistence = persistence
         self.catalog = catalog
         self.conversions = conversions
-        self._served: dict[str, Object] = {}  # by definition: `_Parsed.served` of what the catalog has
+        self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what the catalog has
         self._names: dict[str, Object] = {}  # by definition: its group and accepted names
         self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
         self._to_read: dict[str, None] = {}  # definitions whose accepted names are not in `_names` yet
@@ -135,8 +137,9 @@ class DefinitionController(Controller[str]):
         crd = object_at(entry, self.resource)
         if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
             return _Parsed(crd)
-        served = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
-        if equal(self._served.get(entry.key.name), served):
+        parts = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
+        served = hashlib.sha256(codec.encode(parts, sort_keys=True)).digest()
+        if self._served.get(entry.key.name) == served:
             return _Parsed(crd, served)
         versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
         if len(entry.stored) > LOOP_LIMIT:  # in a thread (see offload): do here what would take long on the event loop

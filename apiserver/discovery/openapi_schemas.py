@@ -37,7 +37,7 @@ def name_of(resource: Resource, *, list_: bool = False) -> str:
 
 def kind_schema(resource: Resource, style: str) -> Object:
     """The schema of a custom resource's objects; `style` is V2 or V3."""
-    raw = resource.raw_schema
+    raw = resource.declared_schema
     if raw is None or (style == V2 and raw.get(_PRESERVE)):
         return {"type": "object"} | _extensions(resource, resource.kind)
     schema = lowered(raw) if style == V2 else published(raw)

@@ -14,6 +14,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.apply.tracker import Tracker
@@ -171,6 +172,7 @@ class Resource:
     selectable_fields: Sequence[str] = ()
     """JSON paths without the leading dot, as in field selectors."""
     raw_schema: Object | None = None
+    """The schema as declared, until `prepare`; then `declared_schema` decodes it."""
     table: Kind | None = None
     """The rules of a built-in or virtual kind."""
     bodies: Mapping[str, Resource] = field(default_factory=dict)
@@ -189,6 +191,7 @@ class Resource:
     group_resource: Qualified = field(init=False, repr=False)
     """The name of the resource in error messages: `widgets.example.com`."""
     gvk: GroupVersionKind = field(init=False, repr=False)
+    _encoded_schema: bytes | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.api_version = f"{self.group}/{self.version}" if self.group else self.version
@@ -209,7 +212,16 @@ class Resource:
     @cached_property
     def schema(self) -> Structural | None:
         """The structural schema with pruned defaults, parsed on first use; None if there is none."""
-        return None if self.raw_schema is None else prune_defaults(parse(self.raw_schema))
+        declared = self.declared_schema
+        return None if declared is None else prune_defaults(parse(declared))
+
+    @property
+    def declared_schema(self) -> Object | None:
+        """The schema as the definition has it, None if there is none."""
+        if self._encoded_schema is None:
+            return self.raw_schema
+        decoded: Object = codec.decode_stored(self._encoded_schema)
+        return decoded
 
     @cached_property
     def compiled(self) -> Compiled | None:
@@ -252,8 +264,13 @@ class Resource:
         return status is None or status.default is MISSING
 
     def prepare(self) -> None:
-        """Compute the cached properties that every write uses."""
+        """Compute the cached properties that every write uses, and keep the declared schema as bytes: it is seldom needed.
+
+        Decoded, it takes five times their memory.
+        """
         _ = self.schema, self.has_embedded, self.serves_as_stored
+        if self.raw_schema is not None:
+            self._encoded_schema, self.raw_schema = codec.encode(self.raw_schema, sort_keys=False), None
 
 
 class Versions:

@@ -208,3 +208,33 @@ def test_results_of_several_processes_are_those_of_one(run: Make) -> None:
 
 def test_the_number_of_processes(run: Make) -> None:
     assert "argument -j: must be a number that is not negative" in run("validate a -j x").err
+
+
+# -- manifests of a server ------------------------------------------------------------------------------------------------
+
+
+def test_serve_keeps_what_it_has_parsed(run: Make, write: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("large.yaml", f"apiVersion: example.com/v1\nkind: Unknown\nmetadata: {{name: a}}\ntext: {'a' * MIN_SPLIT}\n")
+    first = run("serve --memory --port 0 large.yaml")
+    assert first.status == 1
+    assert 'large.yaml:1:1: no matches for kind "Unknown"' in first.err
+    monkeypatch.setattr(cache, "split", lambda body: pytest.fail("it is parsed again"))
+    assert run("serve --memory --port 0 large.yaml") == first
+    write("large.yaml", f"apiVersion: example.com/v1\nkind: Other\nmetadata: {{name: a}}\ntext: {'a' * MIN_SPLIT}\n")
+    monkeypatch.setattr(cache, "split", split)
+    assert 'no matches for kind "Other"' in run("serve --memory --port 0 large.yaml").err
+
+
+def test_serve_keeps_nothing_without_a_cache(run: Make, write: Make) -> None:
+    write("large.yaml", f"apiVersion: example.com/v1\nkind: Unknown\nmetadata: {{name: a}}\ntext: {'a' * MIN_SPLIT}\n")
+    assert run("serve --memory --port 0 --no-cache large.yaml").status == 1
+    assert not entries(Path(os.environ["XDG_CACHE_HOME"]))
+
+
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Path:
+        raise RuntimeError("could not determine home directory")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", none)
+    assert cache.user_directory() is None
