@@ -203,7 +203,6 @@ def _parse(schema: Object) -> Structural:
 
 
 _shared: Final[WeakValueDictionary[bytes, Structural]] = WeakValueDictionary()
-_NOT_SHARED: Final = (b'"default":{', b'"default":[', b'"x-kubernetes-validations":')
 
 
 def _shareable(schema: Object) -> bytes | None:
@@ -219,7 +218,7 @@ def _shareable(schema: Object) -> bytes | None:
         ValueError,
     ):  # too deep for orjson, or a number that it does not have (TypeError: JSONEncodeError)
         return None
-    if any(mark in encoded for mark in _NOT_SHARED):
+    if b'"default":{' in encoded or b'"default":[' in encoded or b'"x-kubernetes-validations":' in encoded:
         return None
     return hashlib.blake2b(encoded, digest_size=16).digest()
 

@@ -19,7 +19,7 @@ from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.schema_types import DeclType, decl_type
 from noxu.apiserver.cpu_budget import checkpoint
 from noxu.apiserver.schema.fieldpath import resolve
-from noxu.apiserver.schema.structural import Rule, Structural
+from noxu.apiserver.schema.structural import Rule, Structural, has_rules
 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
@@ -169,11 +169,16 @@ class Declarations:
         self._walk(root, None, in_scope=False, resource=True)
 
     def of(self, node: Structural) -> DeclType | None:
-        """None if the node, or a node above it that has rules, has no type."""
+        """The type of a node with rules; None if it, or a node above it that has rules, has no type."""
         return self._types.get(node)
 
     def _walk(self, node: Structural, declared: DeclType | None, *, in_scope: bool, resource: bool = False) -> None:
-        """`declared` is the type that nodes above see; `in_scope`: a node above has rules."""
+        """`declared` is the type that nodes above see; `in_scope`: a node above has rules.
+
+        Nobody asks for the types of nodes without rules.
+        """
+        if not has_rules(node):
+            return
         if in_scope or node.rules:
             declared = declared or decl_type(node, is_root=resource or node.embedded_resource)
             if declared is None:
