@@ -89,6 +89,11 @@ TRUSTED: Final = ((3, 4, 31), (3, 5, 13), (3, 6, 0))  # the first version of eac
 _NO_LIFETIMES: Final[Mapping[str, int]] = {}
 COMPACTION_KEY: Final = b"compact_rev_key"  # outside of all prefixes: etcd is compacted as a whole
 
+FORBIDDEN: Final = "etcdserver: permission denied"
+COMPACT_AS_ROOT: Final = (
+    "newer versions of etcd let only the role root compact: grant it to the user of --etcd-username, "
+    "or start etcd with --auto-compaction-retention"
+)
 logger = logging.getLogger("noxu")
 
 
@@ -331,7 +336,12 @@ class EtcdStore:
             raise Unavailable(f"etcd: {error}") from None
         if response.succeeded:
             self._turn += 1
-            await self.compact(revision)
+            try:
+                await self.compact(revision)
+            except Unavailable as error:
+                if str(error) == FORBIDDEN:
+                    raise Unavailable(f"{error} ({COMPACT_AS_ROOT})") from None
+                raise
             return
         for item in response.responses[0].response_range.kvs:
             self._turn = item.version
@@ -511,7 +521,7 @@ class EtcdStore:
                         elif events:
                             self._apply(events, await values_of(self._layout, [event.kv for event in events]))
                         elif self._trusted:
-                            self._publish((), response.header.revision)
+                            self._apply((), (), response.header.revision)
             except _Overtaken:
                 overtaken = True
                 continue
@@ -530,9 +540,12 @@ class EtcdStore:
         versions = await self._client.versions()
         self._trusted = all(map(has_correct_progress, versions))
 
-    def _apply(self, events: Sequence[Any], values: Sequence[tuple[Key, bytes] | None]) -> None:
-        """Apply the events of whole transactions; `values` are what they are in the store."""
-        shown, applied, reached = [], self._log.revision, 0
+    def _apply(self, events: Sequence[Any], values: Sequence[tuple[Key, bytes] | None], reached: Revision = 0) -> None:
+        """Apply the events of whole transactions; `values` are what they are in the store.
+
+        A notification of progress has none, but the revision that is reached without them.
+        """
+        shown, applied = [], self._log.revision
         for event, found in zip(events, values, strict=True):
             reached = event.kv.mod_revision
             if reached <= applied or found is None:

@@ -509,7 +509,10 @@ async def test_a_user_with_access_to_the_prefix_reads_and_writes(
     own_etcd.start()
     async with hang_guard():
         second = await store.put(A, b"2", expected=first)
-        await store.compact_in_turn(start)
+        try:
+            await store.compact_in_turn(start)
+        except Unavailable as error:  # by newer versions of etcd
+            assert "let only the role root compact" in str(error)  # noqa: PT017
         events = await collect(store, after=start, upto=second)
     assert [event.value for event in events] == [b"1", b"2"]
     await store.close()
