@@ -5,6 +5,10 @@ Some pages are outside of docs/ (`PAGES`): the site has them beside the others. 
     docs/architecture.md   [CONTRIBUTING.md](../CONTRIBUTING.md)         →  [CONTRIBUTING.md](CONTRIBUTING.md)
     CHANGELOG.md           [docs/api.md](docs/api.md)                    →  [docs/api.md](api.md)
 
+The name of a file, which tests read, is a title in the site:
+
+    ```yaml file=crd.yaml                                                →  ```yaml title="crd.yaml"
+
 A link to anything else outside of docs/ (`../conformance/recordings`) becomes its text: the site does not have the target.
 ProperDocs calls the functions by their names.
 """
@@ -19,6 +23,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+_NAMED: Final = re.compile(r"^(```\w+) file=(\S+)$", re.MULTILINE)
 
 
 def moved(text: str, page: str) -> str:
@@ -36,6 +41,11 @@ def moved(text: str, page: str) -> str:
     return _LINK.sub(link, text)
 
 
+def titled(text: str) -> str:
+    """The text of a page whose blocks have the names of their files as titles."""
+    return _NAMED.sub(r'\1 title="\2"', text)
+
+
 def on_files(files: Any, *, config: Any) -> Any:
     """Add the pages that are outside of docs/."""
     from properdocs.structure.files import File
@@ -46,4 +56,4 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    return moved(markdown, page.file.src_uri)
+    return titled(moved(markdown, page.file.src_uri))

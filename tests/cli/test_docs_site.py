@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from docs.site_hooks import PAGES, moved
+from docs.site_hooks import PAGES, moved, titled
 
 ROOT: Final = Path(__file__).parents[2]
 # BaseLoader reads the tag of a function in Python as data.
@@ -78,6 +78,15 @@ def test_the_pages_of_the_first_page_are_those_of_the_site() -> None:
 )
 def test_a_link_in_the_site(page: str, text: str, there: str) -> None:
     assert moved(text, page) == there
+
+
+def test_the_name_of_a_file_is_the_title_of_its_block() -> None:
+    """A fence with another option than those of the site's extension would be a paragraph."""
+    assert titled("```yaml file=crd.yaml\na: 1\n```\n") == '```yaml title="crd.yaml"\na: 1\n```\n'
+    fences = [
+        line for page in pages().values() for line in re.findall(r"^```.*$", titled(page.read_text()), re.MULTILINE)
+    ]
+    assert [line for line in fences if not re.fullmatch(r'```(\w+( title="\S+")?)?', line)] == []
 
 
 def test_an_unknown_argument_of_the_command(tmp_path: Path) -> None:
