@@ -17,7 +17,7 @@ from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
 from noxu.apiserver.http.summaries import Summaries
 from noxu.apiserver.kinds import scheme
-from noxu.apiserver.registry.entry import Entry, body_at, is_rendered
+from noxu.apiserver.registry.entry import Entry, bodies_at, body_at, is_rendered
 from noxu.apiserver.registry.listing import Listing
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource
@@ -122,7 +122,7 @@ async def list_answer(
 
     def convert(portion: list[Entry]) -> Object:
         if accepted.convert is None or columns is None:
-            return _list_object([codec.decode_stored(_item(entry, resource)) for entry in portion], resource, metadata)
+            return _list_object([codec.decode_stored(item) for item in _items(portion, resource)], resource, metadata)
         items = _decoded(portion, resource)
         return table.convert_list(items, metadata, accepted.convert, columns, now, include)
 
@@ -271,7 +271,7 @@ def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> A
     return _spliced(
         entries,
         Splice(shell[:at], b",", shell[at:] + b"\n"),
-        write=lambda portion: b",".join([_item(entry, resource) for entry in portion]),
+        write=lambda portion: b",".join(_items(portion, resource)),
         is_ready=lambda entry: is_rendered(entry, resource),
     )
 
@@ -316,13 +316,13 @@ def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
         yield entries[start:]
 
 
-def _item(entry: Entry, resource: Resource) -> bytes:
-    """An object in a list. In lists of built-in kinds items have neither kind nor apiVersion, as in Go's typed lists."""
-    body = body_at(entry, resource)
+def _items(entries: list[Entry], resource: Resource) -> list[bytes]:
+    """Objects in a list. In lists of built-in kinds items have neither kind nor apiVersion, as in Go's typed lists."""
+    bodies = bodies_at(entries, resource)
     if resource.is_custom:
-        return body
+        return bodies
     head = b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), resource.api_version.encode())
-    return b"{" + body[len(head) :] if body.startswith(head) else body
+    return [b"{" + body[len(head) :] if body.startswith(head) else body for body in bodies]
 
 
 def later_events(

@@ -344,7 +344,11 @@ class Stream:
             await self.reader.reached(revision)
         if corrupt := collection.corrupt_in(self.partition):
             raise _Unconvertible(corrupt_objects.unlistable(self.selection.resource, corrupt))
-        entries = [collection.entries[key] for key in collection.select(self.partition)]
+        single = self.selection.single
+        if single is None:
+            entries, _ = collection.page(self.partition, None, 0)
+        else:
+            entries = [collection.entries[single]] if single in collection.entries else []
         self.after = self.reader.cache.revision
         if options.initial_events is False:
             return

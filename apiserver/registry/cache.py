@@ -131,6 +131,14 @@ class Collection:
         first, last = self._bounds(partition)
         return self.keys[max(first, start) : last]
 
+    def page(self, partition: str | None, after: Key | None, limit: int) -> tuple[list[Entry], int]:
+        """(The first `limit` entries that `select` finds, 0: all; the number of those that follow)."""
+        first, last = (0, len(self.keys)) if partition is None else self._bounds(partition)
+        if after is not None:
+            first = min(max(first, bisect_left(self.keys, (*after, ""))), last)
+        end = min(first + limit, last) if limit else last
+        return [self.entries[key] for key in self.keys[first:end]], last - end
+
     def is_empty(self, partition: str | None) -> bool:
         """Whether there are no keys in a partition (None: at all)."""
         if partition is None:

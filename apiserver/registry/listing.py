@@ -147,15 +147,13 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
     if single is not None:
         found = [collection.entries[single]] if single in collection.entries else []
         return Listing(await select(found, selection), shown)
-    keys = collection.select(selection.partition, after)
     if selection.selects_all:
-        found = [collection.entries[key] for key in (keys[:limit] if limit else keys)]
-        remaining = len(keys) - len(found)  # before others change the collection
+        found, remaining = collection.page(selection.partition, after, limit)  # before others change the collection
         found = await entries_at(found, selection.resource)
         if not remaining:
             return Listing(found, shown)
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown), remaining)
-    entries = [collection.entries[key] for key in keys]
+    entries, _ = collection.page(selection.partition, after, 0)
     found = await select(entries, selection, limit)
     if limit and len(found) == limit and found[-1].key != entries[-1].key:
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown))
@@ -165,12 +163,15 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
 async def select(entries: list[Entry], selection: Selection, limit: int = 0) -> list[Entry]:
     """The entries that the selectors match, at most `limit` (0: all), at the resource's version. Raises ApiError.
 
-    Other tasks run in between.
+    Other tasks run in between. What `matches` would ask of objects with another name than the selected one is not asked.
     """
+    name = None if selection.fields is None else selection.fields.exact("metadata.name")
     matching: list[Entry] = []
     step = max(1, min(MAX_MATCHED, MAX_COMPARISONS // max(1, selection.cost)))
     for start in range(0, len(entries), step):
         some = await entries_at(entries[start : start + step], selection.resource)
+        if name is not None:
+            some = [entry for entry in some if entry.key.name == name]
         to_decode = sum([len(entry.stored) for entry in some if not selection.is_indexed(entry)])
         matching += await offload(to_decode, _select, some, selection)
         if limit and len(matching) >= limit:

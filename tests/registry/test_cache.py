@@ -517,3 +517,18 @@ async def test_the_watches_of_a_collection_can_be_ended(watch_cache: WatchCache,
     watch_cache.end_watches(THINGS)
     assert (watcher.ends, other.ends) == (int(loaded), 0)
     assert watch_cache.collections.get(THINGS) is (things if loaded else None)
+
+
+# -- pages ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [None, key("", "a/"), key("b", "a/"), key("c", "a/"), key("z", "a/"), key("b", "c/")])
+@pytest.mark.parametrize("partition", [None, "a/", "b/", "c/", "d/"])
+@pytest.mark.parametrize("limit", [0, 1, 2, 9])
+def test_a_page_is_the_beginning_of_what_is_selected(partition: str | None, after: Key | None, limit: int) -> None:
+    collection = Collection(THINGS)
+    collection.fill([Entry(key(name, place), b"{}", 1) for place in ("a/", "c/") for name in "abc"])
+    selected = collection.select(partition, after)
+    found, remaining = collection.page(partition, after, limit)
+    assert [entry.key for entry in found] == (selected[:limit] if limit else selected)
+    assert remaining == len(selected) - len(found)

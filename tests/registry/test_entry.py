@@ -12,6 +12,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.entry import (
     Entry,
+    bodies_at,
     body_at,
     body_before_storage,
     check_path_name,
@@ -207,6 +208,25 @@ def test_an_entry_is_converted_to_another_version_and_pruned_there(two: Versions
     assert (value["apiVersion"], value["spec"]) == (f"{GROUP}/v2", {"size": 2})
     assert body_at(entry, at(two, "v2")) == codec.encode(value, sort_keys=True)
     assert body_at(entry, two.storage) == codec.encode(object_at(entry, two.storage), sort_keys=True)
+
+
+@pytest.mark.parametrize("name", ["v1", "v2"])
+def test_the_bodies_of_entries_are_those_of_each_entry(two: Versions, name: str) -> None:
+    """Rendered or not, of this or another version, with or without a place for the resourceVersion."""
+    entries = [
+        entry_of(at(two, stored), widget(api_version=f"{GROUP}/{stored}", metadata=metadata, size=2), revision=n)
+        for n, metadata in enumerate(metadata for metadata, _ in METADATA.values())
+        for stored in ("v1", "v2")
+    ]
+    entries += map(read_back, entries)
+    expected = [body_at(read_back(entry), at(two, name)) for entry in entries]
+    assert bodies_at(entries, at(two, name)) == expected
+    assert bodies_at(entries, at(two, name)) == expected, "now all are rendered"
+
+
+def test_the_bodies_of_built_in_entries_are_those_of_each_entry() -> None:
+    entries = [entry_of(CONFIG_MAPS, object_of(CONFIG_MAPS, metadata)) for metadata, _ in METADATA.values()]
+    assert bodies_at(entries, CONFIG_MAPS) == [body_at(read_back(entry), CONFIG_MAPS) for entry in entries]
 
 
 def test_an_entry_has_the_version_in_which_it_was_stored(two: Versions) -> None:

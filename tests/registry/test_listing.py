@@ -259,6 +259,28 @@ async def test_the_list_of_one_name_reads_one_entry(filled: World, monkeypatch: 
     assert [entry.key.name for entry in seen] == ["x"]
 
 
+async def test_only_objects_of_the_selected_name_are_asked_for_their_fields(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Entry] = []
+    matches = Selection.matches
+    monkeypatch.setattr(Selection, "matches", lambda self, entry: seen.append(entry) or matches(self, entry))  # type: ignore[func-returns-value]
+    assert names(await list_(filled, fields="metadata.name=y")) == ["a/y"]
+    assert [entry.key.name for entry in seen] == ["y"]
+
+
+@pytest.mark.parametrize("text", [
+    "metadata.name=x", "metadata.name=x,metadata.name=y", "metadata.name!=x", "metadata.name=x,metadata.namespace!=a",
+    "metadata.name=", "metadata.name=/",
+])  # fmt: skip
+@pytest.mark.parametrize("limit", [0, 1, 2, 3])
+async def test_selecting_by_name_finds_what_matching_each_object_finds(filled: World, text: str, limit: int) -> None:
+    selection = Selection(filled.widgets, fields=selectors.parse_fields(text))
+    entries = [await filled.entry(name, namespace) for namespace, name in PLACES]
+    each = [entry for entry in entries if selection.matches(entry)]
+    assert await listing.select(entries, selection, limit) == (each[:limit] if limit else each)
+
+
 async def test_an_entry_is_indexed_when_a_selector_has_matched_it(filled: World) -> None:
     selection = Selection(
         filled.widgets, labels=selectors.parse_labels("name=x"), fields=selectors.parse_fields("metadata.name=x")

@@ -60,9 +60,11 @@ async def entries_before_failure(entries: list[Entry], resource: Resource) -> tu
 
     If no webhook converts the resource, the entries are returned unchanged.
     """
-    not_rendered = sum([len(entry.stored) for entry in entries if not resource.versions.has(entry.rendering.resource)])
-    entries, render_error = await offload(not_rendered, _rendered, entries, resource.versions)
-    converter = resource.versions.converter
+    versions, converter = resource.versions, resource.versions.converter
+    if converter is None and {entry.rendering.resource for entry in entries} <= {resource}:
+        return entries, None  # as what follows finds
+    not_rendered = sum([len(entry.stored) for entry in entries if not versions.has(entry.rendering.resource)])
+    entries, render_error = await offload(not_rendered, _rendered, entries, versions)
     if converter is None:
         return entries, render_error
     found: list[Entry] = []
