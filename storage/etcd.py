@@ -35,7 +35,7 @@ from itertools import count
 from random import uniform
 from typing import Any, Final, Self
 
-from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused, Tls, User, WatchStream
+from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Tls, User, WatchStream
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import (
@@ -52,6 +52,7 @@ from noxu.storage.etcd_messages import (
     transaction,
 )
 from noxu.storage.etcd_past import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Gone, Past
+from noxu.storage.grpc_channel import Lost, Refused
 from noxu.storage.log import Log
 from noxu.storage.states import States
 from noxu.storage.types import (
@@ -617,7 +618,7 @@ class EtcdStore:
             return
         for _ in range(3):
             if self._trusted and self._stream is not None:
-                await self._stream.request_progress()
+                self._stream.request_progress()
                 if await self._reached_within(PROGRESS_WITHIN, revision):
                     return
         while self._log.revision < revision:

@@ -16,12 +16,13 @@ from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
-from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Lost, Refused, Tls, User
+from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Tls, User
 from noxu.storage.etcd_layout import Layout, end_of
 from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import RANGE, TARGET_MOD, TXN, Message
 from noxu.storage.etcd_past import BARRIER, COPYING
 from noxu.storage.etcd_state import repeated
+from noxu.storage.grpc_channel import Lost, Refused
 from noxu.storage.types import Key, KeyValue, OpenError, Revision, Unavailable, reason
 
 NO_LIFETIMES: Final[Mapping[str, int]] = MappingProxyType({})

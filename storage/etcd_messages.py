@@ -5,7 +5,7 @@ generated code, and encoding and decoding run in C (docs/decisions). Fields that
 read. A type is a scalar of protobuf, or a message of the table; `*` marks a repeated field, `|` a member of the oneof. The
 numbers are those of etcd's published API (etcdserverpb/rpc.proto, mvccpb/kv.proto).
 
-This module requires the packages grpcio and protobuf: the extra `etcd`.
+This module requires the package protobuf: the extra `etcd`.
 """
 
 from __future__ import annotations

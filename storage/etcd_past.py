@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from noxu.storage import log
-from noxu.storage.etcd_client import Client, Lost, Refused
+from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import Layout, end_of, values_of
 from noxu.storage.etcd_messages import DELETED, RANGE, Message
+from noxu.storage.grpc_channel import Lost, Refused
 from noxu.storage.types import Batch, Event, Key, KeyValue, Page, Prefix, Revision
 
 PAGE: Final = 500  # keys that are read at a time

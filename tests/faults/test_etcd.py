@@ -17,7 +17,7 @@ from tests import etcd_server
 from tests.etcd_server import EtcdServer
 from tests.timing import eventually_async, hang_guard
 
-pytest.importorskip("grpc", reason="package: grpc")
+pytest.importorskip("hpack", reason="package: hpack")
 
 from noxu.storage.etcd import EtcdStore
 from noxu.storage.etcd_layout import PlainLayout

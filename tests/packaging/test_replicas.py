@@ -92,7 +92,7 @@ def test_the_members_are_those_of_one_cluster() -> None:
 
 
 def test_the_version_of_etcd_has_correct_progress() -> None:
-    pytest.importorskip("grpc", reason="package: grpc")
+    pytest.importorskip("hpack", reason="package: hpack")
     from noxu.storage.etcd import has_correct_progress
 
     for name in MEMBERS:

@@ -26,8 +26,6 @@ def _no_thread_remains() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:
-        if "_poll_wrapper" in thread.name:  # gRPC's, one for the process
-            continue
         thread.join(HANGS_AFTER)  # it may still be ending
         assert not thread.is_alive()
 

@@ -34,14 +34,15 @@ from tests import etcd_server
 from tests.etcd_server import EtcdServer
 from tests.timing import eventually_async, hang_guard
 
-pytest.importorskip("grpc", reason="package: grpc")
+pytest.importorskip("hpack", reason="package: hpack")
 
 from noxu.storage import etcd as module
 from noxu.storage import etcd_client, etcd_past
 from noxu.storage.etcd import COMPACTION_KEY, EtcdStore, has_correct_progress
-from noxu.storage.etcd_client import Client, Lost, User
+from noxu.storage.etcd_client import Client, User
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Message
+from noxu.storage.grpc_channel import Lost
 
 Collect = Callable[..., Awaitable[list[Event]]]
 
@@ -542,21 +543,21 @@ async def test_progress_of_an_older_version_is_not_used(store: EtcdStore, raw: C
 @pytest.mark.parametrize(
     ("url", "found"),
     [
-        ("http://127.0.0.1:2379", ("127.0.0.1:2379", False)),
-        ("https://etcd.example.com", ("etcd.example.com:2379", True)),
-        ("http://[::1]:4001/", ("[::1]:4001", False)),
+        ("http://127.0.0.1:2379", ("127.0.0.1", 2379, False)),
+        ("https://etcd.example.com", ("etcd.example.com", 2379, True)),
+        ("http://[::1]:4001/", ("::1", 4001, False)),
         ("127.0.0.1:2379", None),
         ("ftp://127.0.0.1", None),
         ("http://", None),
         ("http://127.0.0.1:2379/v3", None),
     ],
 )
-def test_the_url_of_a_server(url: str, found: tuple[str, bool] | None) -> None:
+def test_the_url_of_a_server(url: str, found: tuple[str, int, bool] | None) -> None:
     if found is not None:
-        assert etcd_client.target(url) == found
+        assert etcd_client.server(url) == found
     else:
         with pytest.raises(ValueError, match="is not a URL of etcd"):
-            etcd_client.target(url)
+            etcd_client.server(url)
 
 
 async def test_a_barrier_is_no_key_of_the_store(store: EtcdStore, raw: Client, prefix: str) -> None:

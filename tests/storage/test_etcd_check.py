@@ -9,14 +9,15 @@ from uuid import uuid4
 
 import pytest
 
-pytest.importorskip("grpc", reason="package: grpc")
+pytest.importorskip("hpack", reason="package: hpack")
 
 from noxu.storage import etcd_check, etcd_state
 from noxu.storage.etcd import COMPACTION_KEY
-from noxu.storage.etcd_client import Client, Refused
+from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import PlainLayout, apart
 from noxu.storage.etcd_messages import COMPACT, PUT, Message
 from noxu.storage.etcd_past import BARRIER
+from noxu.storage.grpc_channel import Refused
 from noxu.storage.types import EVERYTHING, Key, KeyValue, OpenError, Prefix, Unavailable
 from tests.etcd_server import EtcdServer, running_etcd
 

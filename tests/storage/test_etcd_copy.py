@@ -8,14 +8,15 @@ from uuid import uuid4
 
 import pytest
 
-pytest.importorskip("grpc", reason="package: grpc")
+pytest.importorskip("hpack", reason="package: hpack")
 
 from noxu.storage import etcd_check, etcd_copy, etcd_state
 from noxu.storage.etcd import EtcdStore
-from noxu.storage.etcd_client import Client, Lost
+from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_messages import PUT, RANGE, TXN, Message
 from noxu.storage.etcd_past import BARRIER
+from noxu.storage.grpc_channel import Lost
 from noxu.storage.types import EVERYTHING, Key, KeyValue, OpenError, Unavailable
 from tests.etcd_server import EtcdServer
 

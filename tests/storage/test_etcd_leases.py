@@ -14,13 +14,14 @@ from noxu.storage.types import Event, Key, Prefix, Unavailable
 from tests.etcd_server import EtcdServer
 from tests.timing import hang_guard
 
-pytest.importorskip("grpc", reason="package: grpc")
+pytest.importorskip("hpack", reason="package: hpack")
 
 from noxu.storage.etcd import EtcdStore
-from noxu.storage.etcd_client import Client, Lost
+from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_leases import MAX_KEYS, Leases
 from noxu.storage.etcd_messages import LEASE_GRANT, LEASE_REVOKE, RANGE, Call, Message
+from noxu.storage.grpc_channel import Lost
 
 HOUR: Final = 3600
 

@@ -18,7 +18,7 @@ import pytest
 
 from noxu.storage.types import Conflict, Key
 
-pytest.importorskip("grpc", reason="package: grpc")
+pytest.importorskip("hpack", reason="package: hpack")
 
 from google.protobuf import text_format
 

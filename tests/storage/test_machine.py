@@ -254,7 +254,7 @@ class SqliteMachine(Machine):
 
 
 class EtcdMachine(Machine):
-    """Every example has a prefix of its own in one etcd. They share a loop: gRPC still uses one that was left."""
+    """Every example has a prefix of its own in one etcd. They share a loop, as the stores of a server do."""
 
     url: str
     shared: asyncio.Runner
