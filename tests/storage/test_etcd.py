@@ -6,7 +6,9 @@ The contract of every store is in test_contract.py.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ from uuid import uuid4
 
 import pytest
 
+from noxu.apiserver.security.certificates import new_authority
 from noxu.storage.types import (
     EVERYTHING,
     Batch,
@@ -39,7 +42,7 @@ pytest.importorskip("hpack", reason="package: hpack")
 from noxu.storage import etcd as module
 from noxu.storage import etcd_client, etcd_past
 from noxu.storage.etcd import COMPACTION_KEY, EtcdStore, has_correct_progress
-from noxu.storage.etcd_client import Client, User
+from noxu.storage.etcd_client import Client, Tls, User
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Message
 from noxu.storage.grpc_channel import Lost
@@ -475,6 +478,54 @@ async def test_a_store_uses_the_servers_that_answer(etcd: EtcdServer, prefix: st
     revision = await store.put(A, b"1", expected=0)
     assert store.revision == revision
     await store.close()
+
+
+# TLS.
+
+
+async def test_a_server_with_tls_is_verified_and_asks_for_a_certificate(tmp_path: Path, prefix: str) -> None:
+    if reason := etcd_server.lacking():
+        pytest.skip(reason)
+    authority, other = new_authority(), new_authority()
+    server, client = authority.issue_server(["127.0.0.1"]), authority.issue_client("noxu")
+    files = {
+        "ca": authority.certificate, "other": other.certificate, "server.crt": server.certificate,
+        "server.key": server.key, "client.crt": client.certificate, "client.key": client.key,
+    }  # fmt: skip
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    ports = etcd_server.free_ports(2)
+    url, peer = f"https://127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[1]}"
+    assert etcd_server.PROGRAM is not None
+    process = await asyncio.create_subprocess_exec(
+        etcd_server.PROGRAM, "--data-dir", str(tmp_path / "data"), "--unsafe-no-fsync", "--log-level", "panic",
+        "--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", peer,
+        "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}", "--client-cert-auth",
+        "--trusted-ca-file", str(tmp_path / "ca"), "--cert-file", str(tmp_path / "server.crt"),
+        "--key-file", str(tmp_path / "server.key"), start_new_session=True, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    identity = (tmp_path / "client.crt", tmp_path / "client.key")
+
+    async def listens() -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", ports[0])
+        except OSError:
+            return False
+        writer.close()
+        return True
+
+    try:
+        await eventually_async(listens)
+        store = await EtcdStore.open([url], PlainLayout(prefix), Tls(tmp_path / "ca", *identity))
+        revision = await store.put(A, b"x" * 200_000, expected=0)
+        assert await store.get(A) == KeyValue(A, b"x" * 200_000, revision)
+        await store.close()
+        for wrong in (Tls(tmp_path / "other", *identity), Tls(tmp_path / "ca")):
+            with pytest.raises(OpenError, match="cannot read from etcd at https:"):
+                await EtcdStore.open([url], PlainLayout(prefix), wrong)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 # Users.
