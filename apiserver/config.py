@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from noxu.apiserver.admission_plugins import default
 from noxu.apiserver.features import Features
+from noxu.apiserver.records import NamedTuple, record
 
 KUBERNETES_VERSION: Final = "1.37.0"
 """The release of Kubernetes whose API this is."""
@@ -51,7 +52,7 @@ class ServiceName(NamedTuple):
     port: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Authentication:
     """How users are identified; the names are those of kube-apiserver's options.
 
@@ -79,7 +80,7 @@ class Authentication:
 DEFAULT_AUTHENTICATION: Final = Authentication()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Audit:
     """The audit log: kube-apiserver's flags --audit-*. Sizes are in megabytes, ages in days; 0 means no limit.
 
@@ -96,7 +97,7 @@ class Audit:
     compress: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Log:
     """The server's own log. `format`: text or json. `level` is one of `logging`. `requests`: a line for each request."""
 
@@ -105,7 +106,7 @@ class Log:
     requests: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Requests:
     """Limits on requests, and the web pages that may send them; the names are those of kube-apiserver's flags.
 
@@ -124,7 +125,7 @@ class Requests:
 DEFAULT_REQUESTS: Final = Requests()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Tls:
     """HTTPS. Without files the server makes a CA and its own certificate.
 
@@ -145,7 +146,7 @@ class Tls:
 STORAGE_MEDIA_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Etcd:
     """Objects are in etcd instead of a file. `servers` are URLs; the files are in PEM.
 
@@ -162,7 +163,7 @@ class Etcd:
     media_type: str = STORAGE_MEDIA_TYPES[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LeaderElection:
     """Which of several servers runs the controllers: kube-controller-manager's flags --leader-elect-*, in seconds.
 
@@ -175,7 +176,7 @@ class LeaderElection:
     retry_period: float = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Config:
     """`data` None keeps everything in memory. `port` 0 selects a free port.
 

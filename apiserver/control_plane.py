@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache as cached
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +34,7 @@ from noxu.apiserver.controllers.service_addresses import ServiceAddressControlle
 from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.records import record
 from noxu.apiserver.registry import custom
 from noxu.apiserver.registry.access import Authorize
 from noxu.apiserver.registry.builtin import built_in_versions
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
 RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class ControlPlane:
     """All parts of a server that work on one store."""
 

@@ -7,7 +7,9 @@ Features that upstream has locked to their default have no gate, except those th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+from noxu.apiserver.records import NamedTuple
 
 
 class Features(NamedTuple):

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from noxu.apiserver.records import NamedTuple
 
 MAX_SERIES: Final = 2000
 OTHER: Final = "other"

@@ -6,15 +6,16 @@ import base64
 import json
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 from noxu.apiserver.files import write_whole
+from noxu.apiserver.records import record
 from noxu.apiserver.values import Json, Object
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Access:
     """What a client needs to use a server, as its administrator. Certificates and the key are in PEM, empty without TLS."""
 

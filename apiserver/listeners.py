@@ -16,11 +16,12 @@ import stat
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.config import Config, StartError
 from noxu.apiserver.files import locked
+from noxu.apiserver.records import NamedTuple
 from noxu.storage.types import reason
 
 BACKLOG: Final = 1024  # connections that the kernel accepts before the server does

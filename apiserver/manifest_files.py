@@ -13,9 +13,10 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})

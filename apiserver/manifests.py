@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver import manifest_files
 from noxu.apiserver.api import codec
@@ -23,6 +23,7 @@ from noxu.apiserver.manifest_files import LoadError as LoadError
 from noxu.apiserver.manifest_files import Skipped
 from noxu.apiserver.manifest_files import content as content
 from noxu.apiserver.positions import Position, Text
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 STDIN: Final = "-"

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
 from yaml.error import MarkedYAMLError, YAMLError
@@ -30,6 +30,7 @@ from yaml.events import (
 )
 
 from noxu.apiserver.api.field import ROOT, Path, key
+from noxu.apiserver.records import NamedTuple
 
 _Event: TypeAlias = Any  # one of libyaml's; its attributes depend on its type
 

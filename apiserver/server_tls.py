@@ -11,10 +11,11 @@ import ipaddress
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.config import Authentication, Config, Tls
 from noxu.apiserver.kubeconfig import Access
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.security import pki
 from noxu.apiserver.security.authentication import CertificateAuthenticator
 from noxu.apiserver.security.certificates import Identity, TlsError, is_dns_name

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.config import Config, Etcd, StartError
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.server_leases import LEASE_SECONDS
 from noxu.apiserver.registry.stored_objects import SERVER_LEASES

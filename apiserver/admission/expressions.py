@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import thread_time
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from noxu.apiserver.cel import (
     PER_CALL_LIMIT,
@@ -29,6 +29,7 @@ from noxu.apiserver.cel import (
     match_condition,
 )
 from noxu.apiserver.cpu_budget import CpuBudget
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.values import Object

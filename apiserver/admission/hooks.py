@@ -6,17 +6,17 @@ Errors in a configuration are kept in its hook: they are reported to the request
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from noxu.apiserver.admission import reviews
 from noxu.apiserver.admission.expressions import MatchConditions
 from noxu.apiserver.admission.matching import Criteria, criteria_of_webhook
+from noxu.apiserver.records import record
 from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Caller, Endpoint, Unusable, endpoint_of
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Hook:
     """One configured webhook. It is called by `caller`, over the network if that is None."""
 

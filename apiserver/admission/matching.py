@@ -7,13 +7,13 @@ Equivalent it matches, and the objects are converted to that version.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.admission.attributes import Attributes, is_namespace
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.selectors import EVERYTHING, LabelSelector, label_selector
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 
@@ -44,7 +44,7 @@ def rule_of(rule: Object) -> Rule:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Criteria:
     """The requests that a webhook, policy or binding matches.
 

@@ -6,7 +6,7 @@ Both versions have the same fields. An answer in v1 must have the uid, apiVersio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.admission.attributes import Attributes
 from noxu.apiserver.admission.inputs import document
@@ -19,6 +19,7 @@ from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, json_type, named
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
 from noxu.apiserver.webhook.client import CallFailed, Reply, ReviewKind, read_review

@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final
 
@@ -31,6 +31,7 @@ from noxu.apiserver.api.names import qualified_name
 from noxu.apiserver.apply.patch import MAX_COPIED
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.kinds.admissionregistration import GROUP
+from noxu.apiserver.records import record
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
@@ -200,7 +201,7 @@ def _trace(request: Attributes, hook: Hook, start: float, outcome: str = "", ope
 # -- mutating ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@record
 class _Reinvocation:
     """The webhooks to call again."""
 

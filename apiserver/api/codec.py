@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
@@ -28,6 +28,7 @@ from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.json import JsonSyntaxError, string_of
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json
 
 MAX_BODY: Final = 3 * 1024 * 1024  # upstream's MaxRequestBodyBytes

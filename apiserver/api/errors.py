@@ -7,10 +7,11 @@ upstream prints it: `resource.group` or `Kind.group`, only the name in the core 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.field import NIL, FieldError
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
 
 MAX_REPORTED_ERRORS: Final = 10_000  # a 422 only counts the others; upstream has no limit, and takes minutes

@@ -6,9 +6,10 @@ nil *field.Path in Go). Required, Forbidden, TooLong and Internal never print a 
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from noxu.apiserver.go.text import compact_json, plain, quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json
 
 Path: TypeAlias = str

@@ -8,7 +8,7 @@ but `coerce` expects coerced metadata, a dict in which no field has the wrong ty
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.field import (
     FieldError,
@@ -52,6 +52,7 @@ from noxu.apiserver.go.structs import (
     named,
 )
 from noxu.apiserver.go.text import compact_json, quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 METADATA: Final[Path] = "metadata"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.codec import (
     UNCERTAIN,
@@ -24,6 +24,7 @@ from noxu.apiserver.go.json import JsonSyntaxError
 from noxu.apiserver.go.structs import JSON as JSON_VALUE
 from noxu.apiserver.go.structs import STRING, Field, List, Struct, decode, json_type
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json
 
 MAX_JSON_PATCH_OPERATIONS: Final = 10_000

@@ -15,12 +15,13 @@ the server does not know the difference. A Namespace named `a`, as short as poss
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.errors import no_kind_registered
 from noxu.apiserver.go.protobuf import RAW, RAW_JSON, read
 from noxu.apiserver.go.protobuf_writer import write
 from noxu.apiserver.go.structs import STRING, Field, Struct, Write
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
 
 MAGIC: Final = b"k8s\x00"

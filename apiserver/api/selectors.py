@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import field
+from typing import Final
 from weakref import WeakValueDictionary
 
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.api.field import ROOT, FieldError, index, invalid, key
 from noxu.apiserver.api.names import label_value, qualified_name
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Object
 
 EXISTS: Final = "exists"
@@ -93,7 +94,7 @@ def _int64(text: str) -> int | None:
     return number if number is not None and MIN_INT64 <= number <= MAX_INT64 else None
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@record(frozen=True, slots=True, weakref_slot=True)
 class LabelSelector:
     """Matches if all requirements hold; without requirements it matches everything. `nothing` never matches."""
 
@@ -311,7 +312,7 @@ _special: Final = re.compile(r"[\\,=]")
 _BACKSLASHED: Final = r"\\\g<0>"
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@record(frozen=True, slots=True, weakref_slot=True)
 class FieldSelector:
     """Matches if all terms hold."""
 

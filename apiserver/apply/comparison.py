@@ -17,11 +17,12 @@ values with equal JSON are skipped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, union
 from noxu.apiserver.apply.typed import deduced, item_of, whole
 from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object, has_equal_json
 
 

@@ -15,11 +15,12 @@ In doubt (a value that does not fit, an item that repeats or has no keys) `Unsur
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.apply.fieldset import MEMBER, SELF, Element, FieldSet, value
 from noxu.apiserver.apply.typed import BadItem, deduced, item_of
 from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 MAX_SHAPES: Final = 1000

@@ -7,14 +7,14 @@ subresource. (apimachinery's managedfields/internal/managedfields.go.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import orjson
 
 from noxu.apiserver.apply.fieldset import FieldSet, MalformedFields, ordered, parse
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.go.time import parse_time
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.values import Json, Object
 
 Operation = Literal["Apply", "Update"]
@@ -47,7 +47,7 @@ class Manager(NamedTuple):
         return f"{text} using {self.version}" if self.operation == "Update" else text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Owned:
     """The fields of a manager. `time` is an RFC 3339 text in whole seconds, "" if there is none."""
 

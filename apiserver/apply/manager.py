@@ -10,7 +10,7 @@ Objects are plain dicts and are never changed; results share unchanged parts. Ti
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
@@ -35,6 +35,7 @@ from noxu.apiserver.apply.fieldset import (
 from noxu.apiserver.apply.merging import merge, remove
 from noxu.apiserver.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
 from noxu.apiserver.apply.typed import ensure_named, join_errors, reconcile, to_set, validate
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object, copy, equal
 
 MAX_UPDATE_MANAGERS: Final = 10  # upstream's DefaultMaxUpdateManagers

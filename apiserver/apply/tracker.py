@@ -8,12 +8,13 @@ such entries.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noxu.apiserver.apply.comparison import Comparison, compare
 from noxu.apiserver.apply.fieldset import EMPTY, FieldSet, is_member, matching, recursive_difference
 from noxu.apiserver.apply.typed import join_errors, validate
 from noxu.apiserver.apply.types import Type
+from noxu.apiserver.records import record
 from noxu.apiserver.values import Json, Object
 
 
@@ -35,7 +36,7 @@ def unchanged(value: Object) -> Object:
     return value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Tracker:
     """One resource (or subresource) at the version of the request.
 

@@ -14,7 +14,6 @@ x-kubernetes-list-type, -list-map-keys, -map-type and -preserve-unknown-fields:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cache
 from typing import Any, Final, Literal
@@ -22,6 +21,7 @@ from typing import Any, Final, Literal
 from noxu.apiserver.apply.fieldset import Element, field, text
 from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Union, Wire, Write
 from noxu.apiserver.go.structs import Type as StructType
+from noxu.apiserver.records import record
 from noxu.apiserver.schema.structural import MISSING, Structural
 from noxu.apiserver.values import Json
 
@@ -29,7 +29,7 @@ ScalarKind = Literal["numeric", "string", "boolean", "untyped"]
 Shape = Literal["map", "list", "scalar"]
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class MapType:
     """`fields` are the named ones; `values` is the type of all other keys' values, None if there may be no other keys."""
 
@@ -38,7 +38,7 @@ class MapType:
     atomic: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class ListType:
     """Associative lists without keys are sets. `keys` are in the order of declaration; some may have `defaults`."""
 

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from email.message import Message
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 PAGE_SIZE: Final = 500  # objects

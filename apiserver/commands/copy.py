@@ -16,11 +16,12 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver import stores
 from noxu.apiserver.commands import progress
 from noxu.apiserver.config import DEFAULT_EVENT_TTL, Etcd, StartError
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.stored_objects import is_temporary
 from noxu.storage.snapshot import Snapshot, snapshot
 from noxu.storage.state_file import existing_file, new_file

@@ -7,13 +7,14 @@ statuses: 0 without errors, 1 with errors, and 2 if an input cannot be read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from noxu.apiserver.api.field import NIL, ROOT, FieldError, Path
 from noxu.apiserver.commands.wording import Said, plain
 from noxu.apiserver.crd.lint import as_written
 from noxu.apiserver.manifests import Document, is_crd
 from noxu.apiserver.positions import Position
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 Level = Literal["error", "warning"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.commands import findings, inputs
 from noxu.apiserver.commands.findings import Checked, Finding
 from noxu.apiserver.features import Features
 from noxu.apiserver.manifests import Document
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 

@@ -12,9 +12,10 @@ So shards can be processed in different processes, and the result of a shard dep
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.manifests import Document, is_crd
+from noxu.apiserver.records import NamedTuple
 
 _BUILT_IN: Final = ""
 _KUBERNETES: Final = ".k8s.io"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.field import OMIT, ROOT, invalid
@@ -19,6 +19,7 @@ from noxu.apiserver.commands.findings import Checked, Finding
 from noxu.apiserver.crd import types, v1beta1
 from noxu.apiserver.go.structs import Decoded, decode
 from noxu.apiserver.manifests import NO_KIND, Document, is_crd, joined, split
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.skeleton import restriction_1_violations, skeleton
 from noxu.apiserver.values import Object
 

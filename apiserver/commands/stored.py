@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from noxu.apiserver import loading, stores
 from noxu.apiserver.api import codec
@@ -26,6 +26,7 @@ from noxu.apiserver.config import DEFAULT_DATA, StartError
 from noxu.apiserver.crd import conditions, defaults, types
 from noxu.apiserver.crd.versions import served_versions, storage_version
 from noxu.apiserver.manifests import LoadError, checked, is_crd, read_paths
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.registry.entry import Entry, object_at

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.field import NIL, ROOT, Path
+from noxu.apiserver.records import NamedTuple
 
 
 class Said(NamedTuple):

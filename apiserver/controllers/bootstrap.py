@@ -25,7 +25,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
@@ -33,6 +33,7 @@ from noxu.apiserver.controllers import default_objects, users
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.default_objects import SERVICE_RANGE, first_address
 from noxu.apiserver.go.time import MICRO, format_time, unix_nanos
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest

@@ -17,12 +17,13 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers.queue import LONGEST_DELAY, WorkQueue
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.reader import Reader

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
@@ -24,6 +23,7 @@ from noxu.apiserver.crd.internal import same
 from noxu.apiserver.crd.types import NAMES
 from noxu.apiserver.crd.versions import storage_version
 from noxu.apiserver.features import Features
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.converters import Conversions

@@ -18,7 +18,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import aggregate
@@ -28,6 +28,7 @@ from noxu.apiserver.apply import manager
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.go.time import format_time
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import ownership, reading
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.catalog import LiveCatalog

@@ -22,7 +22,7 @@ import logging
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from random import uniform
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
@@ -32,6 +32,7 @@ from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers import users
 from noxu.apiserver.controllers.controller import Reconciler
 from noxu.apiserver.go.time import MICRO, format_time
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
 from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.reader import Reader

@@ -8,13 +8,14 @@ Upstream writes the label while it authenticates the request. Here requests do n
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import users
 from noxu.apiserver.controllers.controller import Reconciler
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.reader import Reader

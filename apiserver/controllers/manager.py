@@ -11,9 +11,10 @@ itself. Controllers of kube-apiserver are not part of this: they run in every pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.config import JITTER, LeaderElection, Profile
+from noxu.apiserver.records import NamedTuple
 
 if TYPE_CHECKING:
     from noxu.apiserver.clock import Clock

@@ -6,8 +6,9 @@ Types, reasons and messages are those of upstream's namespace controller (status
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
 
 CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeVar
 
 from noxu.apiserver.api import codec, errors
@@ -26,6 +26,7 @@ from noxu.apiserver.controllers.emptiness import EmptinessWatch
 from noxu.apiserver.controllers.namespace_conditions import Remaining, set_conditions
 from noxu.apiserver.go.time import format_time, unix_nanos
 from noxu.apiserver.kinds.core import NAMESPACE_FINALIZER
+from noxu.apiserver.records import record
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.deletion import delete_all
@@ -51,7 +52,7 @@ T = TypeVar("T")
 log = logging.getLogger("noxu")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Round:
     """What one attempt to delete everything has left. `estimate`: seconds until the rest is gone; 0: unknown."""
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.storage_form import as_json, is_cbor
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key, Revision

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.api.field import FieldError, invalid
@@ -18,6 +18,7 @@ from noxu.apiserver.go import pem
 from noxu.apiserver.go import url as go_url
 from noxu.apiserver.go.structs import arrange
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.lint import structural_errors
 from noxu.apiserver.schema.structural import NoStructuralForm, parse
 from noxu.apiserver.values import Object

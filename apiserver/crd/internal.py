@@ -9,7 +9,6 @@ with Go's field names, including all unset fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -18,10 +17,11 @@ from noxu.apiserver.api.field import Verbatim
 from noxu.apiserver.crd.types import COLUMN, CRD_VERSION, SCHEMA, SELECTABLE_FIELD, SUBRESOURCES, VALIDATION, write
 from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
 from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.records import record
 from noxu.apiserver.values import Json, Object, equal
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Internal:
     """The internal spec. `versions` lack the fields that were hoisted to the top."""
 

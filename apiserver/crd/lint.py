@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.field import OMIT, ROOT, FieldError, Path, invalid, not_supported
 from noxu.apiserver.crd import types, v1beta1
@@ -14,6 +14,7 @@ from noxu.apiserver.crd.unknown import unknown_fields
 from noxu.apiserver.crd.update import prepare_for_create, prepare_for_update
 from noxu.apiserver.crd.validation import validate, validate_update
 from noxu.apiserver.go.structs import Decoded
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.completion import Note
 from noxu.apiserver.schema.lint import Remark, incomplete
 from noxu.apiserver.schema.lint import remarks as schema_remarks

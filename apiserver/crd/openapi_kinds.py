@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.crd.types import API_VERSION
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 MAX_NODES: Final = 100_000

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Final, Protocol
 
 from noxu.apiserver.api.field import (
     FieldError,
@@ -33,6 +33,7 @@ from noxu.apiserver.crd.lists import LIST_TYPE, MAP_TYPE, list_type_errors, map_
 from noxu.apiserver.crd.strictness import TYPES, Strictness
 from noxu.apiserver.crd.types import RULE, SCHEMA
 from noxu.apiserver.go.text import compact_json, trim_space
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.schema.embedded import has_embedded
 from noxu.apiserver.schema.fieldpath import resolve
 from noxu.apiserver.schema.lint import structural_errors
@@ -150,7 +151,7 @@ def _status_root_errors(schema: Object, path: Path) -> Iterator[FieldError]:
             return
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Context:
     """Conditions for a node that come from the nodes above."""
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.field import ROOT, FieldError, Path, child, forbidden, index, key
 from noxu.apiserver.crd import types, v1beta1
 from noxu.apiserver.go.structs import List, Map, Scalar, Type, Union, json_type
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json
 
 UNKNOWN: Final = "unknown field"

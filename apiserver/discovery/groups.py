@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
 from noxu.apiserver.api import codec
@@ -25,6 +25,7 @@ from noxu.apiserver.discovery import openapi_proto as proto
 from noxu.apiserver.discovery import openapi_schemas as schemas
 from noxu.apiserver.discovery.openapi_proto import Parts, Writer
 from noxu.apiserver.discovery.openapi_texts import KINDS
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object

@@ -11,7 +11,7 @@ import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.discovery import openapi_definitions as definitions
@@ -21,6 +21,7 @@ from noxu.apiserver.discovery.openapi_schemas import V2, V3
 from noxu.apiserver.discovery.openapi_texts import PARAMETERS, RESPONSES
 from noxu.apiserver.go.structs import Scalar, Struct, Wire
 from noxu.apiserver.kinds import options, scheme
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 

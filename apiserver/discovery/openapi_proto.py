@@ -17,11 +17,12 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.go import yaml_node_writer
 from noxu.apiserver.go.wire import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 Encode: TypeAlias = Callable[[Json], bytes]

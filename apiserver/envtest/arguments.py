@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import ipaddress
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.envtest.flags import BOOL, REFUSED, SHORTHANDS, Kind, kind_of
 from noxu.apiserver.features import FALSE, TRUE
 from noxu.apiserver.go.duration import SECOND, parse_duration
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 
 _INT64: Final = range(-(2**63), 2**63)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, ip_address
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver import admission_plugins, authorization_modes, features
 from noxu.apiserver.config import (
@@ -33,6 +33,7 @@ from noxu.apiserver.envtest.arguments import Arguments
 from noxu.apiserver.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
 from noxu.apiserver.features import GATES
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.group_priorities import PRIORITIES
 
 DEFAULT_PORT: Final = 6443

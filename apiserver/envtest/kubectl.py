@@ -12,10 +12,11 @@ import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from noxu.apiserver.config import KUBERNETES_VERSION
 from noxu.apiserver.files import write_whole
+from noxu.apiserver.records import NamedTuple
 
 Config: TypeAlias = dict[str, Any]
 

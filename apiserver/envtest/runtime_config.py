@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.features import FALSE, TRUE
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 
 GroupVersion: TypeAlias = tuple[str, str]
 

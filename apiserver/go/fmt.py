@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from noxu.apiserver.go.render import Notation, render
 from noxu.apiserver.go.text import plain, quote
+from noxu.apiserver.records import record
 from noxu.apiserver.values import Json
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GoValue:
     """`%v`, `%#v` and `%T` of a Go value that has no form in JSON."""
 

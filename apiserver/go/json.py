@@ -15,10 +15,11 @@ import math
 import re
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the C scanner of one string
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 from noxu.apiserver.go.structs import MAX_STRICT_ERRORS
 from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
 
 MAX_DEPTH: Final = 10_000  # Go's decoder refuses more

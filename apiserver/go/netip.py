@@ -11,9 +11,10 @@ Kubernetes kept for stored objects differs, see `noxu.apiserver.go.net`.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 
 _OCTET: Final = re.compile(r"(?:0|[1-9][0-9]{0,2})\Z")
 _GROUP: Final = re.compile(r"[0-9a-fA-F]{1,4}\Z")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.go import base64 as go_base64
+from noxu.apiserver.records import NamedTuple
 
 _BLOCK: Final = re.compile(
     rb"^-----BEGIN (?P<type>[^\n]*?)-----[ \t\r]*\n(?P<headers>(?:[^\n:]*:[^\n]*\n)*)"

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import orjson
 
@@ -20,6 +20,7 @@ from noxu.apiserver.go.duration import parse_duration
 from noxu.apiserver.go.protobuf import DURATION, EPOCH, INT_OR_STRING, QUANTITY, RAW_JSON, SCALAR_WIRE_TYPES, TIMESTAMP
 from noxu.apiserver.go.structs import STRING, Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
 from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 

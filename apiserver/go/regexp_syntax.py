@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.go.regexp_alphabet import members as characters_of
+from noxu.apiserver.records import NamedTuple
 
 MAX_REPEAT: Final = 1000  # copies of the innermost expression, over all repetitions around it
 MAX_HEIGHT: Final = 1000  # of the syntax tree

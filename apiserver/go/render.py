@@ -7,8 +7,9 @@ of scalars, and in nothing else. The value may be 10,000 levels deep, so the loo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json
 
 Brackets: TypeAlias = tuple[str, str, str]

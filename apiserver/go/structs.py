@@ -18,14 +18,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.go.base64 import canonical, encode
 from noxu.apiserver.go.duration import format_duration, parse_duration
 from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, number_text
 from noxu.apiserver.go.time import MICRO, SECONDS, parse_time
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_STRICT_ERRORS: Final = 100  # sigs.k8s.io/json keeps no more
@@ -66,7 +66,7 @@ class Wire(Enum):
     DURATION = "a message whose field 1 is the number of nanoseconds"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Scalar:
     """A leaf. `go` is its Go type; `read` gives the value or raises `Mismatch`, `Malformed` or `ValueError`."""
 
@@ -76,7 +76,7 @@ class Scalar:
     wire: Wire = Wire.STRING
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class List:
     """A slice. `name` is its Go type if that has a name; protobuf encodes it as a message of `items` (1) if `wrapped`."""
 
@@ -89,7 +89,7 @@ class List:
         return self.name or f"[]{self.element.go}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Map:
     """A map with string keys. `name` is its Go type if that has a name."""
 
@@ -147,7 +147,7 @@ class Struct:
         return f"Struct({self.go!r})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Union:
     """A type with an UnmarshalJSON of its own: the JSON type of the value selects the field that holds it.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote as percent_encode
 from urllib.parse import unquote
 
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)?:")

@@ -17,10 +17,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cmp_to_key
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from noxu.apiserver.go.text import float_json, plain
 from noxu.apiserver.go.yaml_scalars import is_timestamp, resolve
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 _INDENT: Final = 2

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from aiohttp import web_request, web_response
 
@@ -30,6 +29,7 @@ from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.http.watch_requests import Watches
 from noxu.apiserver.identifiers import new_uuid
 from noxu.apiserver.instruments import Counter
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.freshness import be_fresh
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.security.audit_log import AuditLog

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
@@ -19,6 +19,7 @@ from aiohttp import web_request
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.features import Features
 from noxu.apiserver.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
+from noxu.apiserver.records import record
 from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.draft import Outcome
@@ -38,7 +39,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Backend:
     """The parts of the server that handlers use."""
 
@@ -53,7 +54,7 @@ class Backend:
     authorize: Authorize = allow_everything
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Exchange:
     """See the module. Times are the event loop's, in seconds."""
 

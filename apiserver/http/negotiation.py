@@ -24,11 +24,12 @@ import re
 import struct
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.errors import ApiError, not_acceptable, unsupported_media_type
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.tables.table import GROUP, VERSIONS, Conversion
 
 JSON: Final = "application/json"
@@ -66,7 +67,7 @@ Target = tuple[str, str, str]
 """Group, version and kind that a client requests instead of the object."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Endpoint:
     """The representations of an endpoint: `offers` has the media types of each target, under None those of the object."""
 

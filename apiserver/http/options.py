@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import errors, field, meta, selectors
 from noxu.apiserver.api.errors import Qualified
@@ -17,6 +17,7 @@ from noxu.apiserver.go.duration import SECOND, parse_duration
 from noxu.apiserver.go.strconv import parse_int, parse_uint
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.http.request import Query, first
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.listing import Selection, Window, decode_token

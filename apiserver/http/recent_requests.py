@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.filters import Filter
+from noxu.apiserver.records import record
 from noxu.apiserver.registry import explain
 from noxu.apiserver.registry.draft import Outcome
 from noxu.apiserver.registry.resource import Resource
@@ -30,7 +31,7 @@ hook_errors: ContextVar[list[Exception] | None] = ContextVar("hook_errors", defa
 """The exceptions of functions that were called for the current request; None outside of requests that are recorded."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RecordedRequest:
     """A request of a client and its answer.
 
@@ -67,7 +68,7 @@ class RecordedRequest:
         return f"{self.code or '...'}  {self.method} {path}  ({agent}{user}){why}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Refusal:
     """Why a write was refused: what is known about it besides the error."""
 

@@ -8,13 +8,14 @@ when the key of the object is made (`registry.entry.check_path_name`).
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote, unquote_plus
 
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.api.selectors import parse_fields
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 
 _VERBS: Final = {
     "POST": ("create", "create"),

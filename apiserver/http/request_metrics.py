@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import is_watch
 from noxu.apiserver.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import Catalog
 
 COMPONENT: Final = "apiserver"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from noxu.apiserver.api import codec, errors, protobuf
@@ -17,6 +17,7 @@ from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
 from noxu.apiserver.http.summaries import Summaries
 from noxu.apiserver.kinds import scheme
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.entry import Entry, bodies_at, body_at, is_rendered
 from noxu.apiserver.registry.listing import Listing
 from noxu.apiserver.registry.offload import offload

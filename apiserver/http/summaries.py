@@ -7,9 +7,10 @@ when all together exceed MAX_BYTES, together with the entries that they keep ali
 from __future__ import annotations
 
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.entry import Entry, body_at
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.tables.summary import Summary, summarize

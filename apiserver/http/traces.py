@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.trace import Trace, as_json
 from noxu.apiserver.values import Json, Object
 

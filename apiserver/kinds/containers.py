@@ -7,7 +7,7 @@ validateEphemeralContainers.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import Path, as_json
@@ -15,6 +15,7 @@ from noxu.apiserver.api.names import dns1123_label, subdomain_name
 from noxu.apiserver.kinds import checks, paths, references, security_contexts
 from noxu.apiserver.kinds.checks import Errors
 from noxu.apiserver.kinds.resource_requirements import is_sidecar, requirements
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from noxu.apiserver.records import NamedTuple
 
 if TYPE_CHECKING:
     from noxu.apiserver.cel import Composition, Purpose

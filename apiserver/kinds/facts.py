@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -48,6 +48,7 @@ from noxu.apiserver.go.structs import (
     Write,
     named,
 )
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 _DATA: Final = Path(__file__).with_name("data")

@@ -12,8 +12,8 @@ them in the order of declaration, as Go writes them. Rules that validate leave o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from dataclasses import field
+from typing import Final, Literal
 
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.field import FieldError
@@ -21,6 +21,7 @@ from noxu.apiserver.api.names import NameRule, subdomain_name
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds.defaults import Fill
 from noxu.apiserver.kinds.expressions import CheckExpression, no_check
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.values import Json, Object, copy, equal, nested_field
 
 STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -48,7 +49,7 @@ class Context(NamedTuple):
     user: Mapping[str, Json] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(frozen=True, slots=True, kw_only=True, eq=False)
 class Subresource:
     """`kept` are the fields that an update through it does not change; `only`, if nothing is `kept`, those that it may change.
 
@@ -109,7 +110,7 @@ def _no_rules() -> Rules:
     return Rules()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
     """One version of one built-in kind."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import quote_list
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
 
 MAX_PERMISSIONS: Final = 20_000

@@ -9,10 +9,11 @@ import logging
 import platform
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.instruments import Family
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
 
 log = logging.getLogger("noxu")

@@ -17,10 +17,11 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
+
+from noxu.apiserver.records import record
 
 MEGABYTE: Final = 1024 * 1024
 STDOUT: Final = "-"
@@ -33,7 +34,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rotation:
     """When files are rotated and removed; 0: never. Sizes in bytes, ages in days."""
 

@@ -14,12 +14,13 @@ import sys
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, TextIO
+from typing import Final, TextIO
 
 import orjson
 
 from noxu.apiserver.colours import OF_LEVELS, coloured, shown_on
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 
 MAX_PATH: Final = 1000  # characters of a request's target in its line
 MAX_USER: Final = 256

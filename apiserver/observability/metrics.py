@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.instruments import Family
 from noxu.apiserver.observability import health
+from noxu.apiserver.records import NamedTuple
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

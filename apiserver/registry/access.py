@@ -7,7 +7,9 @@ reviews ask it about more. The one who answers is in `security`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from noxu.apiserver.records import NamedTuple
 
 
 class User(NamedTuple):

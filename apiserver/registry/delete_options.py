@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import errors, field
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.draft import DeleteOptions, Preconditions
 from noxu.apiserver.values import Json, Object
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.registry.access import ANONYMOUS, Authorize, User, allow_everything
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.entry import Entry, body_at, body_before_storage
@@ -166,7 +167,7 @@ class WriteRequest(NamedTuple):
         return self.parent or self.resource
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Outcome:
     """The errors, warnings and annotations of a write."""
 
@@ -269,7 +270,7 @@ async def _no_reviewer(draft: Draft) -> Object:
     raise errors.internal_error(f"this server does not answer {draft.resource.kind}")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Environment:
     """The parts of the server that stages use."""
 
@@ -300,7 +301,7 @@ class _NoEnvironment:
 NO_ENVIRONMENT: Final = cast("Environment", _NoEnvironment())
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Written:
     """The result of a write. `entry` is the stored entry, that of a dry run, or the last one of a deleted object.
 
@@ -324,7 +325,7 @@ class Written:
         return codec.encode(resource.behaviour.written(self.value or {}), sort_keys=resource.sorted_keys)
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Draft:
     """The state of a write, at the version of the request. `draft_of` creates it."""
 

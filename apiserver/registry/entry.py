@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
@@ -28,6 +28,7 @@ from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.go.fmt import go_type
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import etcd_built_in, reading, storage_form
 from noxu.apiserver.registry.resource import BUILT_IN, Resource, Versions
 from noxu.apiserver.registry.storage_form import as_json, is_cbor

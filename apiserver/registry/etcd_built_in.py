@@ -17,11 +17,12 @@ cannot be converted is not changed: it fails when it is read.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec, protobuf
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds import scheme
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json
 
 JSON: Final = "application/json"

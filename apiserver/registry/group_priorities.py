@@ -6,7 +6,9 @@ aggregator.go and cmd/kube-apiserver/app/aggregator.go). The group of APIService
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from noxu.apiserver.records import NamedTuple
 
 
 class Priority(NamedTuple):

@@ -14,11 +14,12 @@ import json
 import posixpath
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import label_name, path_segment_name
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import corrupt_objects
 from noxu.apiserver.registry.cache import entries_of
 from noxu.apiserver.registry.conversion.entries import entries_at

@@ -9,10 +9,10 @@ storage version, and read at any served one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import Qualified
@@ -20,6 +20,7 @@ from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.apply.tracker import Tracker
 from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.kinds.kind import METADATA_LABELS, Kind
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.schema.default_pruning import prune_defaults
 from noxu.apiserver.schema.defaulting import has_null_default
@@ -138,7 +139,7 @@ class Behaviour(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ScalePaths:
     """The fields behind /scale: JSON paths with their leading dot, as in the definition."""
 
@@ -147,7 +148,7 @@ class ScalePaths:
     label_selector: str = ""
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Resource:
     """One version of one resource."""
 

@@ -8,9 +8,8 @@ stored version, or at the storage version if its own version no longer exists.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from noxu.apiserver.api.field import FieldError, Path
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import reading
 from noxu.apiserver.registry.custom import shape_stored
 from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of

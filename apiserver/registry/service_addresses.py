@@ -15,11 +15,12 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Hashable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import errors, field
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.kinds.services import HEADLESS, needs_address, needs_health_check, needs_node_ports
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
 
 DEFAULT_RANGE: Final = "10.0.0.0/24"

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object, copy
 

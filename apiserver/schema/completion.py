@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.field import ROOT, Path, child, key
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.formats import NUMERIC, is_recognized
 from noxu.apiserver.schema.skeleton import JUNCTORS, merge, skeleton
 from noxu.apiserver.values import Json, Object, copy

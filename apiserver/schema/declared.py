@@ -6,8 +6,9 @@ A location is given as names and indexes, the steps of a JSON pointer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.structural import Structural
 
 METADATA: Final = (

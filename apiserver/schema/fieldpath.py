@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.field import Path, child, key
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.structural import Structural
 
 # A quoted string ends at a quote that no backslash precedes; all else ends at the next delimiter.

@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema import patterns
 from noxu.apiserver.schema.structural import (
     MISSING,

@@ -8,10 +8,11 @@ an element is reported.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.codec import encode
 from noxu.apiserver.api.field import FieldError, Path, duplicate, invalid
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.structural import Structural, of_schema
 from noxu.apiserver.schema.validation import is_enough
 from noxu.apiserver.values import Json, Object

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import wraps
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import orjson
 
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.values import Json, Object
 
 
@@ -53,7 +54,7 @@ class Rule(NamedTuple):
     optional_old_self: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class ValueValidation:
     """The allowed values. Limits are float64 as upstream's, lengths and counts int64."""
 
@@ -82,7 +83,7 @@ class ValueValidation:
 NO_VALIDATION: Final = ValueValidation()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class NestedValueValidation:
     """A branch of anyOf/allOf/oneOf/not, or a node below one.
 
@@ -100,7 +101,7 @@ class NestedValueValidation:
     """The keywords with an empty list or map, which Go distinguishes from missing ones when it compares schemas."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@record(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Structural:
     """One node of the spine, with the value validations that hold at it."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -18,6 +17,7 @@ import orjson
 from noxu.apiserver.api import codec
 from noxu.apiserver.go.net import parse_sloppy
 from noxu.apiserver.go.text import quote, trim_space
+from noxu.apiserver.records import record
 from noxu.apiserver.registry.access import Attributes, User
 from noxu.apiserver.security.audit_policy import GROUP_VERSION, LEVEL_NAMES, NO_USER, Recording
 from noxu.apiserver.values import Json, Object
@@ -186,7 +186,7 @@ FORMATS: Final[dict[str, Callable[[Object], bytes]]] = {"json": json_line, "lega
 # -- bodies -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Body:
     """The body of a request or an answer, whole or in parts.
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec, field
 from noxu.apiserver.api.errors import aggregate, no_kind_registered
 from noxu.apiserver.api.field import FieldError, Path
 from noxu.apiserver.api.names import subdomain_name
 from noxu.apiserver.go.structs import BOOL, JSON, STRING, Field, List, Struct, Write, decode, named
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import Attributes, User
 from noxu.apiserver.values import Object
 

@@ -8,10 +8,11 @@ lock out everyone. (pkg/kubeapiserver/authorizer; apiserver's pkg/authorization/
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.api.errors import ApiError, Qualified, aggregate, forbidden
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import ALLOWED, Attributes, Authorize, Decision, User, allow_everything
 from noxu.apiserver.security.rbac import NO_OPINION, Policy
 from noxu.apiserver.values import Object

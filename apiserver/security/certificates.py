@@ -12,9 +12,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from noxu.apiserver.records import NamedTuple, record
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -46,7 +48,7 @@ class TlsError(Exception):
     """A certificate, a key or a CA cannot be used. The message says which, and has nothing of a key."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Identity:
     """A certificate, with those that certify it, and its key; in PEM."""
 

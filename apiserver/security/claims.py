@@ -5,10 +5,11 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import urlsafe_b64decode
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.credentials import AUTHENTICATED
 from noxu.apiserver.values import Json, Object

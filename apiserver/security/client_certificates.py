@@ -10,8 +10,9 @@ import hashlib
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.certificates import malformed
 from noxu.apiserver.security.credentials import Credentials, Rejected, with_authenticated

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from multidict import MultiMapping
 
+from noxu.apiserver.records import record
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.client_certificates import Authorities, verified
 from noxu.apiserver.security.credentials import Credentials, Rejected, valid_text
 from noxu.apiserver.security.impersonation import extra_key
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FrontProxy:
     """A `CertificateAuthenticator`. `names` are the common names that are allowed, empty: all."""
 

@@ -17,7 +17,7 @@ allows it, the refusal is that of the first one that applies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from multidict import MultiMapping
@@ -26,6 +26,7 @@ from noxu.apiserver.api.errors import ApiError, aggregate, bad_request
 from noxu.apiserver.api.names import label_name, subdomain_name
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds.networking import domain_prefixed_path
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import Attributes, Authorize, Decision, User
 from noxu.apiserver.security.authorization import MASTERS, refusal
 from noxu.apiserver.security.claims import USER_PREFIX, account_groups

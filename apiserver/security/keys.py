@@ -14,9 +14,10 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.files import locked, write_whole
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.security.certificates import malformed
 from noxu.apiserver.values import Object
 

@@ -14,9 +14,10 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.files import locked, write_whole
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.security import certificates
 from noxu.apiserver.security.certificates import Authority, Identity, TlsError
 

@@ -22,12 +22,13 @@ from itertools import chain
 from operator import attrgetter
 from sys import intern
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds.policy_rules import covers_path
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import Attributes, Decision, User
 from noxu.apiserver.values import Json, Object
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW
 from noxu.apiserver.config import Config
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.authentication import CertificateAuthenticator
 from noxu.apiserver.security.keys import Keys, read_public_keys, read_signing_key

@@ -21,12 +21,12 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.security import certificates
 from noxu.apiserver.security.certificates import Identity, TlsError
 
@@ -53,7 +53,7 @@ class Named(NamedTuple):
     patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Material:
     """What TLS is configured with. `authorities` are CAs of clients in PEM, `authority_file` is a file of more."""
 

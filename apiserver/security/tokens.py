@@ -13,8 +13,8 @@ import hmac
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import field
+from typing import Final
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.clock import Clock
@@ -22,6 +22,7 @@ from noxu.apiserver.config import DEFAULT_ISSUER
 from noxu.apiserver.go.text import quote_list
 from noxu.apiserver.go.time import unix_nanos
 from noxu.apiserver.identifiers import new_uuid
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.entry import Entry, key_of
 from noxu.apiserver.registry.reader import Reader
@@ -54,7 +55,7 @@ class Bound(NamedTuple):
 UNBOUND: Final = Bound()
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Verified:
     """A token whose signature is good. `entries` are the objects that have been found good for it."""
 

@@ -7,9 +7,10 @@ future, `<unknown>` without a time.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.go.time import unix_nanos
+from noxu.apiserver.records import NamedTuple
 
 UNKNOWN: Final = "<unknown>"
 INVALID: Final = "<invalid>"

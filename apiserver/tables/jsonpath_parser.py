@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
 
 

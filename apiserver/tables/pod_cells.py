@@ -7,9 +7,9 @@ they are started, and then run beside the containers (upstream's printPod).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from noxu.apiserver.go.time import unix_nanos
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.tables.duration import Age
 from noxu.apiserver.tables.items import is_true
 from noxu.apiserver.values import Object, nested_field

@@ -11,9 +11,10 @@ between which the text of an `Age` belongs; `Ages` makes it. From them and the m
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.tables.duration import Age
 from noxu.apiserver.tables.table import GROUP, VERSIONS, Columns, ends_initial_events, partial
 from noxu.apiserver.values import Object

@@ -15,14 +15,15 @@ so that the server can pause in long ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.api import field as fields
 from noxu.apiserver.api.errors import ApiError, bad_request, plain_error
 from noxu.apiserver.api.meta import MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE
 from noxu.apiserver.go.text import compact_json, float_json, plain
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.tables import jsonpath
 from noxu.apiserver.tables.duration import Age
 from noxu.apiserver.values import MIN_INT64, Json, Object
@@ -47,7 +48,7 @@ class Conversion(NamedTuple):
         return f"{GROUP}/{self.version}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Columns:
     """The columns of a kind's tables."""
 

@@ -11,10 +11,10 @@ A namespaced object without a namespace is in `default`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
 from urllib.parse import quote
 
 from noxu.apiserver import loading
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.testing.errors import UnknownKind, hidden

@@ -22,8 +22,9 @@ import warnings
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
 from types import CoroutineType, FrameType
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.testing.errors import EXPECTED, hidden
 from noxu.apiserver.testing.runner import Runner
 

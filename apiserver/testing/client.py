@@ -12,7 +12,7 @@ import tempfile
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlencode
 from weakref import WeakSet
 
@@ -23,6 +23,7 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http.recent_requests import RecentRequests
 from noxu.apiserver.kubeconfig import Access
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 USER_AGENT: Final = "noxu-handle"

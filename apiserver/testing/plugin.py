@@ -21,10 +21,11 @@ import inspect
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import pytest
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.testing.source_paths import Source, path_of
 
 if TYPE_CHECKING:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from noxu.apiserver.http.recent_requests import RecentRequests
+from noxu.apiserver.records import record
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.testing.client import Client
 from noxu.apiserver.testing.runner import Runner
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Session:
     """`strict`: unknown fields are refused unless a call says otherwise."""
 

@@ -6,18 +6,19 @@ Over HTTP a user has a random token, over TLS a client certificate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from noxu.apiserver.files import write_whole
 from noxu.apiserver.kubeconfig import Access, write_kubeconfig
+from noxu.apiserver.records import record
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.server import Server
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.verbs import Verbs
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class TestUser(Verbs):
     """A user of a running server: what it may do is tested with its verbs, `jane.get("secrets", "a")`.
 

@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Literal, NamedTuple, Self
+from typing import Literal, Self
 
 import aiohttp
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.testing import calls
 from noxu.apiserver.testing.client import Client, error_from_status
 from noxu.apiserver.testing.errors import WaitTimeout, hidden

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.go import pem
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.go.time import format_time
+from noxu.apiserver.records import NamedTuple
 
 _MAX_NAMES: Final = 100  # in a message
 _SEQUENCE, _OID, _CONTEXT_0, _CONTEXT_3 = 0x30, 0x06, 0xA0, 0xA3

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 from urllib.parse import quote as percent_encode
 
 from noxu.apiserver.api import codec
@@ -20,6 +20,7 @@ from noxu.apiserver.go import url as go_url
 from noxu.apiserver.go.json import string_of
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
 
 MAX_ANSWER: Final = 8 * 1024 * 1024  # bytes: an object of 3 MiB in base64, and as much again for the rest

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.admission.builtin.lookups import resource_of
@@ -20,6 +20,7 @@ from noxu.apiserver.api import errors, field
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.values import Object, nested_field

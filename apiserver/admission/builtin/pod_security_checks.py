@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 Level: TypeAlias = Literal["privileged", "baseline", "restricted"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noxu.apiserver.admission.attributes import Attributes
+from noxu.apiserver.records import NamedTuple
 
 Check: TypeAlias = Callable[[Attributes], Awaitable[None]]
 """Raises ApiError to refuse. In mutating admission it may change `request.draft.new` in place."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 from importlib import import_module
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.admission.builtin.rules import Rules
+from noxu.apiserver.records import NamedTuple
 
 _WITH_PODS: Final = (
     "/pods", "/podtemplates", "/replicationcontrollers", "apps/daemonsets", "apps/deployments", "apps/replicasets",

@@ -7,13 +7,14 @@ its kind: `count/PLURAL.GROUP`. A quota with scopes counts only the objects that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.admission.builtin.pod_resources import Resources, of_container, of_pod, plus, quantities
 from noxu.apiserver.admission.builtin.volumes import class_of
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.go.quantity import Quantity, compare, parse, sign, subtract
 from noxu.apiserver.go.time import unix_nanos
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.draft import Operation
 from noxu.apiserver.values import Json, Object
 

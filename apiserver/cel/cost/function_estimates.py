@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from noxu.apiserver.cel.cost.ranges import NOTHING, ONE, UNKNOWN, Range, fixed
 from noxu.apiserver.cel.cost.runtime import LIST_COST, PATTERN, TRAVERSAL
 from noxu.apiserver.cel.syntax.ast import Expr, Literal
 from noxu.apiserver.cel.types.types import Kind, Type
 from noxu.apiserver.cel.values.numbers import MAX_UINT64
+from noxu.apiserver.records import NamedTuple
 
 _MAX_FORMAT: Final = 64  # bytes of a format's name
 _MAX_FORMAT_PATTERN: Final = 128

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.cel.values.numbers import MAX_UINT64
+from noxu.apiserver.records import NamedTuple
 
 _TWO_64: Final = 2.0**64
 

@@ -12,7 +12,7 @@ exceeds its limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.cel.checking.environment import Environment
 from noxu.apiserver.cel.cost.runtime import CHECKED_BEFORE_CALL, LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
@@ -45,6 +45,7 @@ from noxu.apiserver.cel.values.values import (
     Value,
 )
 from noxu.apiserver.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget
+from noxu.apiserver.records import NamedTuple
 
 
 class Outcome(NamedTuple):

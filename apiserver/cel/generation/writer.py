@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from noxu.apiserver.cel.types.schema_types import with_type_and_object_meta
 from noxu.apiserver.cel.values.values import FORMAT_READERS, JsonList, JsonObject
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.structural import Structural
 
 MAX_DEPTH: Final = 40  # nested blocks; Python allows 100

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.cel.checking.environment import KUBERNETES, STORED, Environment
 from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
@@ -24,6 +24,7 @@ from noxu.apiserver.cel.types.schema_types import DeclType
 from noxu.apiserver.cel.types.types import Kind, Type, runtime_name
 from noxu.apiserver.cel.values.values import Value
 from noxu.apiserver.cpu_budget import CpuBudget
+from noxu.apiserver.records import NamedTuple
 
 _STRINGS: Final = types.list_of(types.STRING)
 _LABELS: Final = types.map_of(types.STRING, types.STRING)

@@ -7,13 +7,14 @@ calls `SchemaRules` for each node with rules. It adds up the estimates, as all r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from noxu.apiserver.api.field import FieldError, Path, Verbatim, child, forbidden, index, internal, invalid
 from noxu.apiserver.cel.kubernetes.rules import CompiledRule, Declarations
 from noxu.apiserver.cel.kubernetes.validation import BUDGET, Validator
 from noxu.apiserver.cel.values.numbers import MAX_UINT64
 from noxu.apiserver.cpu_budget import CpuBudget
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.structural import Structural
 from noxu.apiserver.values import Json
 

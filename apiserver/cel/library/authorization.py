@@ -9,13 +9,14 @@ questions: the function that the `authorizer` variable was made with decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from noxu.apiserver.api.names import dns1123_label, dns1123_subdomain
 from noxu.apiserver.cel.errors import CelError, no_such_overload
 from noxu.apiserver.cel.library.declarations import Overload, overload
 from noxu.apiserver.cel.types.types import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK, Type
 from noxu.apiserver.cel.values.values import Opaque, Value
+from noxu.apiserver.records import NamedTuple
 
 
 class AuthorizerDecision(NamedTuple):

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from noxu.apiserver.cel.errors import CelError, no_such_overload
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.types import Kind, Type
 from noxu.apiserver.cel.values.values import Value, type_of
+from noxu.apiserver.records import record
 
 Implementation: TypeAlias = Callable[..., Value]
 
@@ -35,7 +36,7 @@ _SIGNATURE: Final = re.compile(
 _RECEIVERS: Final = frozenset({"string", types.DURATION.name, types.TIMESTAMP.name})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Overload:
     """`member`: called on a target, which is the first argument. Without `run`, the interpreter implements the function."""
 
@@ -47,7 +48,7 @@ class Overload:
     params: frozenset[str] = frozenset()
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Function:
     """`traits`: the runtime types that the singleton accepts as its first argument (None: any).
 

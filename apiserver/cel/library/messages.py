@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noxu.apiserver.cel.types.types import Type
 from noxu.apiserver.cel.values.values import Value
+from noxu.apiserver.records import NamedTuple
 
 
 class MessageType(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.cel.library.declarations import Function, overload
@@ -18,6 +18,7 @@ from noxu.apiserver.cel.types.types import Kind, Type
 from noxu.apiserver.cel.values.equality import equal
 from noxu.apiserver.cel.values.numbers import Uint
 from noxu.apiserver.cel.values.values import ABSENT, MapValue, Opaque, UntypedList, UntypedMap, Value, type_of
+from noxu.apiserver.records import NamedTuple
 
 OBJECT: Final = Type(Kind.STRUCT, "Object")
 JSON_PATCH: Final = Type(Kind.STRUCT, "JSONPatch")

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import field
+from typing import Final
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.registry.conversion import review
 from noxu.apiserver.registry.conversion.metrics import ConversionMetrics
 from noxu.apiserver.registry.conversion.review import ConversionFailed
@@ -86,7 +87,7 @@ def _read(reply: Reply, version: str, request: Object) -> list[Object]:
     return review.read(reply.body, decoded, version, request)
 
 
-@dataclass
+@record
 class Conversions:
     """The converters of all definitions.
 

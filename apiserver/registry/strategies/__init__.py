@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.resource import BUILT_IN, CUSTOM, DEFINITION, VIRTUAL, Resource, ResourceType
 from noxu.apiserver.registry.strategies import builtin, custom, definition

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
 
 from noxu.apiserver.api import meta, names
 from noxu.apiserver.api.field import FieldError, Path
 from noxu.apiserver.crd import conditions, update, validation
 from noxu.apiserver.crd.schemas import RuleChecker, RuleSite
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.cpu_budget import LoopBudget, RuleBudget
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.schema.structural import Structural, has_rules

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 from noxu.apiserver.api import errors, field
 from noxu.apiserver.api.errors import ApiError, Qualified
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.entry import check_path_name, object_at
 from noxu.apiserver.registry.reader import Reader

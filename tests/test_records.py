@@ -1,0 +1,111 @@
+"""Records and named tuples are those of the standard library, made faster."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import typing
+from typing import Any
+
+import pytest
+
+from noxu.apiserver import records
+
+if not typing.TYPE_CHECKING:
+    from noxu.apiserver.records import NamedTuple, record
+else:
+    from dataclasses import dataclass as record
+    from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    """Two."""
+
+    left: int
+    right: str = "r"
+
+    @property
+    def both(self) -> str:
+        return f"{self.left}{self.right}"
+
+    @classmethod
+    def of(cls, text: str) -> Pair:
+        return cls(len(text), text)
+
+
+def made(decorator: Any, **options: Any) -> Any:
+    class Point:
+        x: int
+        y: list[int] = dataclasses.field(default_factory=list)
+        hidden: str = dataclasses.field(default="h", repr=False, compare=False)
+
+    return decorator(**options)(Point)
+
+
+OPTIONS: list[dict[str, bool]] = [
+    {},
+    {"slots": True},
+    {"frozen": True, "slots": True},
+    {"frozen": True, "slots": True, "weakref_slot": True},
+    {"slots": True, "eq": False},
+    {"frozen": True, "kw_only": True, "slots": True},
+]
+
+
+def described(kind: Any, *, by_name: bool) -> list[object]:
+    """What can be observed of a class: of equal instances, different ones, and those with another hidden field."""
+
+    def new(x: int, y: Any, **more: str) -> Any:
+        return kind(x=x, y=y, **more) if by_name else kind(x, y, **more)
+
+    one, equal, other, hidden = new(1, (2,)), new(1, (2,)), new(1, (3,)), new(1, (2,), hidden="other")
+    return [
+        repr(one).rpartition(".")[2],
+        one == equal,
+        one == other,
+        one == hidden,
+        one == (1, (2,)),
+        kind.__hash__ is None,
+        kind.__hash__ is None or hash(one) == hash(equal),
+        [field.name for field in dataclasses.fields(kind)],
+        dataclasses.replace(one, x=5).x,
+        hasattr(one, "__dict__"),
+        hasattr(one, "__weakref__"),
+    ]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_record_behaves_as_a_dataclass(options: dict[str, bool]) -> None:
+    by_name = "kw_only" in options
+    expected = described(made(dataclasses.dataclass, **options), by_name=by_name)
+    assert described(made(record, **options), by_name=by_name) == expected
+
+
+def test_a_record_keeps_methods_of_its_own() -> None:
+    @record(slots=True)
+    class Own:
+        x: int
+
+        def __repr__(self) -> str:
+            return "shown"
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    assert repr(Own(1)) == "shown"
+    assert Own(1) == Own(2)
+
+
+def test_a_named_tuple_has_what_that_of_the_library_has() -> None:
+    pair = Pair(1)
+    assert pair == (1, "r")
+    assert repr(pair) == "Pair(left=1, right='r')"
+    assert (pair.both, Pair.of("ab"), Pair.__doc__) == ("1r", (2, "ab"), "Two.")
+    assert (Pair._fields, Pair._field_defaults) == (("left", "right"), {"right": "r"})
+    assert pair._replace(left=3).left == 3
+    assert not hasattr(pair, "__dict__")
+    assert pickle.loads(pickle.dumps(pair)) == pair
+    assert typing.get_type_hints(Pair) == {"left": int, "right": str}
+    assert records.NamedTuple is NamedTuple
