@@ -14,7 +14,6 @@ of several rounds; and the ratio of the processor times, the median of the round
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import json
 import re
@@ -26,107 +25,24 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import uvloop
 
+from benchmarks.load import APPLY, JSON, JSON_PATCH, MERGE, Request, Requests, Target, send_all
+from benchmarks.processes import processor_seconds, with_descendants
 from benchmarks.samples import DEFINITION, GROUP, sample
 from noxu.apiserver.commands import api_client
 
 ROOT = Path(__file__).parents[1]
 COLLECTION = f"/apis/{GROUP}/v1/namespaces/default/benches"
 LISTED = f"/apis/{GROUP}/v1/namespaces/listed/benches"
-JSON, MERGE, APPLY = "application/json", "application/merge-patch+json", "application/apply-patch+yaml"
-
-
-class Request(NamedTuple):
-    method: str
-    path: str
-    body: bytes = b""
-    content_type: str = JSON
-    status: int = 200
-    accept: str = JSON
-
-    def bytes(self) -> bytes:
-        head = f"{self.method} {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench/1\r\n"
-        head += f"Accept: {self.accept}\r\n"
-        return (
-            f"{head}Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n\r\n".encode() + self.body
-        )
 
 
 NAME = re.compile(rb'"name":"(o-[0-9]+-[0-9]+)"')
 REVISION = re.compile(rb'"resourceVersion":"([0-9]+)"')
-
-
-class Burst:
-    """Connections that send their next requests when all of them have an answer."""
-
-    def __init__(self, clients: int) -> None:
-        self._clients = clients
-        self._waiting: list[Connection] = []
-
-    def answered(self, connection: Connection) -> None:
-        self._waiting.append(connection)
-        if len(self._waiting) == self._clients:
-            waiting, self._waiting = self._waiting, []
-            self._clients = sum([each.send_next() for each in waiting])
-
-
 NextRequest = Callable[[], Request | None]
 """Returns the next request to send, None after the last one."""
-
-
-class Connection(asyncio.Protocol):
-    """Sends one request after the other, and parses of the answers only what is needed."""
-
-    def __init__(
-        self, next_request: NextRequest, revisions: dict[str, str], answered: Callable[[Connection], object]
-    ) -> None:
-        """`answered` is called with the connection when an answer is complete."""
-        self._next_request = next_request
-        self._answered = answered
-        self._revisions = revisions
-        self._expected_status = 0
-        self._answer = b""
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
-
-    def send_next(self) -> bool:
-        """Send the next request, or close the connection if there is none. Returns whether there was one."""
-        request = self._next_request()
-        if request is None:
-            self._transport.close()
-            self.done.set_result(None)
-            return False
-        self._expected_status = request.status
-        self._transport.write(request.bytes())
-        return True
-
-    def data_received(self, data: bytes) -> None:
-        self._answer = self._answer + data if self._answer else data
-        head, found, body = self._answer.partition(b"\r\n\r\n")
-        if not found or not _is_complete(head, body):
-            return
-        if int(head[9:12]) != self._expected_status:
-            self.done.set_exception(SystemExit(f"expected {self._expected_status}, got {self._answer[:2000]!r}"))
-            self._transport.close()
-            return
-        if (name := NAME.search(body)) and (revision := REVISION.search(body)):
-            self._revisions[name[1].decode()] = revision[1].decode()
-        self._answer = b""
-        self._answered(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.done.done():
-            self.done.set_exception(exc or ConnectionError("the server closed the connection"))
-
-
-def _is_complete(head: bytes, body: bytes) -> bool:
-    length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-    return len(body) >= int(length) if length else body.endswith(b"0\r\n\r\n")
 
 
 class Server:
@@ -146,34 +62,31 @@ class Server:
                 raise SystemExit(f"the server of {checkout} did not start")
             time.sleep(0.01)
         endpoint = api_client.endpoint_from_kubeconfig(kubeconfig)
-        self._port = int(endpoint.url.rpartition(":")[2])
-        self._tls = api_client.ssl_context(endpoint) if endpoint.certificate_authority else None
+        tls = api_client.ssl_context(endpoint) if endpoint.certificate_authority else None
+        self._target = Target("127.0.0.1", int(endpoint.url.rpartition(":")[2]), tls)
         self.revisions: dict[str, str] = {}
         """The last resourceVersion that the server returned, by the name of the object."""
 
     def processor_seconds(self) -> float:
-        tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+        return processor_seconds(with_descendants([self._process.pid]))
 
     async def load(self, next_request: NextRequest, clients: int) -> tuple[float, float]:
         """Send requests over `clients` connections until there are no more. Returns processor time and time, in seconds."""
-        loop = asyncio.get_running_loop()
-        answered = Burst(clients).answered if self.bursts else Connection.send_next
-        created = [
-            await loop.create_connection(
-                lambda: Connection(next_request, self.revisions, answered), "127.0.0.1", self._port, ssl=self._tls
-            )
-            for _ in range(clients)
-        ]
-        if self._tls is not None:
-            await asyncio.sleep(
-                0.2
-            )  # the server completes a handshake later than the client: it verifies its certificate
-        cpu, start = self.processor_seconds(), time.perf_counter()
-        for _, connection in created:
-            connection.send_next()
-        await asyncio.gather(*(connection.done for _, connection in created))
-        return self.processor_seconds() - cpu, time.perf_counter() - start
+
+        def requests() -> Requests:
+            while (request := next_request()) is not None:
+                body = yield request
+                if (name := NAME.search(body)) and (revision := REVISION.search(body)):
+                    self.revisions[name[1].decode()] = revision[1].decode()
+
+        cpu = 0.0
+
+        def opened() -> None:
+            nonlocal cpu
+            cpu = self.processor_seconds()
+
+        done = await send_all(self._target, [requests() for _ in range(clients)], opened=opened, bursts=self.bursts)
+        return self.processor_seconds() - cpu, done.seconds
 
     async def send(self, request: Request) -> None:
         requests = iter([request])
@@ -225,9 +138,7 @@ def phases(clients: int, requests: int, listed: int) -> list[Phase]:
         Phase("update", clients, requests, on_object("PUT", updated)),
         Phase("merge patch", clients, requests, on_object("PATCH", lambda *_: {"spec": {"replicas": 5}}, MERGE)),
         Phase("apply", clients, requests, on_object("PATCH", applied, APPLY, query)),
-        Phase(
-            "json patch", clients, requests, on_object("PATCH", lambda *_: OPERATIONS, "application/json-patch+json")
-        ),
+        Phase("json patch", clients, requests, on_object("PATCH", lambda *_: OPERATIONS, JSON_PATCH)),
         Phase("status", clients, requests, on_object("PATCH", lambda *_: {"status": {"conditions": []}}, MERGE)),
         Phase(f"list {listed}", 1, 20, lambda *_: Request("GET", LISTED)),
         Phase(f"table {listed}", 1, 20, lambda *_: Request("GET", LISTED, accept=shown_as("Table"))),

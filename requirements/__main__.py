@@ -26,6 +26,13 @@ UV: Final = ("uv", "pip", "compile", "--quiet", "--universal", "--generate-hashe
 FILES: Final[dict[str, tuple[str, ...]]] = {
     "requirements/test.txt": ("pyproject.toml", "--extra", "test", "--group", "build"),
     RUNTIME: ("pyproject.toml", "--extra", "etcd", "--constraints", "requirements/test.txt"),
+    "requirements/benchmarks.txt": (
+        "pyproject.toml",
+        "--extra",
+        "benchmarks",
+        "--constraints",
+        "requirements/test.txt",
+    ),
     "requirements/build.txt": ("--group", "build", "--constraints", "requirements/test.txt"),
     "requirements/docs.txt": ("--group", "docs", "--constraints", "requirements/test.txt"),
 }

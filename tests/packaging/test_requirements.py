@@ -17,11 +17,13 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUNTIME = PROJECT["project"]["dependencies"]
 ETCD = PROJECT["project"]["optional-dependencies"]["etcd"]
+BENCHMARKS = PROJECT["project"]["optional-dependencies"]["benchmarks"]
 TEST = PROJECT["project"]["optional-dependencies"]["test"]
 BUILD = PROJECT["dependency-groups"]["build"]
 DECLARED = {
     "requirements/test.txt": [*RUNTIME, *TEST, *BUILD],
     "requirements/runtime.txt": [*RUNTIME, *ETCD],
+    "requirements/benchmarks.txt": [*RUNTIME, *BENCHMARKS],
     "requirements/build.txt": BUILD,
     "requirements/docs.txt": PROJECT["dependency-groups"]["docs"],
 }
