@@ -166,7 +166,7 @@ def _command(arguments: list[str]) -> str:
     for argument in arguments:
         name, found, rest = argument.partition("=")
         parts = [part for part in rest.split(",") if not part.startswith("token=")]
-        shown.append(name + found + ",".join(_name(part) for part in parts))
+        shown.append(_name(name) + found + ",".join(_name(part) for part in parts))
     return shlex.join(["python", "-m", "benchmarks.compare", *shown])
 
 

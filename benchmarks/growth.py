@@ -7,7 +7,7 @@ its curve ends with the last step.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from benchmarks.load import MERGE, Request, Requests, send_all
@@ -25,6 +25,9 @@ from benchmarks.results import Measured, Point
 from benchmarks.servers import DEFINITIONS
 
 CLIENTS: Final = 16
+CONSTANT: Final = 0.6  # seconds of a phase with watchers that do not depend on their number
+FAILED: Final = (SystemExit, OSError, TimeoutError)
+"""A server that refuses or is lost ends its curve, not the run."""
 STEPS: Final = {1: (1,), 2: (1, 3)}  # steps per decade
 
 
@@ -76,6 +79,10 @@ class Growing:
 
     def fits(self, size: int) -> bool:
         return not self._rate or (size - self.size) / self._rate < self._left
+
+    def took(self, number: int, seconds: float) -> None:
+        """Tell what a step has taken that leaves nothing behind."""
+        self.size, self._rate = 0, number / max(seconds, 0.01)
 
     async def grow(self, size: int, fill: Callable[[Subject, int, int, float], Coroutine[Any, Any, int]]) -> bool:
         if not self.fits(size):
@@ -132,33 +139,53 @@ async def measure_growth(subjects: Sequence[Subject], limits: Limits, say: Calla
     points: list[Point] = []
     for subject in subjects:
         await subject.namespace("grown")
+
+    async def measured_by_all(curve: str, size: int, operations: Iterable[Operation]) -> None:
+        for operation in operations:
+            for each in list(growing):
+                try:
+                    measured = await measure(each.subject, operation, size, limits.phase)
+                    points.append(Point(curve, size, measured))
+                except FAILED as error:
+                    give_up(each, error)
+
+    def give_up(each: Growing, reason: object) -> None:
+        growing.remove(each)
+        say(f"the curve of {each.subject.server.name} ends: {reason}")
+
+    async def grow_all(size: int, fill: Callable[[Subject, int, int, float], Coroutine[Any, Any, int]]) -> None:
+        for each in list(growing):
+            try:
+                if not await each.grow(size, fill):
+                    give_up(each, f"its time is not enough for {size:,}")
+            except FAILED as error:
+                give_up(each, error)
+
     growing = [Growing(subject, limits.seconds) for subject in subjects]
     for size in sizes(limits.objects, limits.per_decade):
         say(f"growth: {size:,} objects")
-        growing = [each for each in growing if await each.grow(size, _fill_objects)]
-        for operation in OPERATIONS:
-            for each in growing:
-                measured = await measure(each.subject, operation, size, limits.phase)
-                points.append(Point("objects", size, measured))
+        await grow_all(size, _fill_objects)
+        await measured_by_all("objects", size, OPERATIONS)
     growing = [Growing(subject, limits.seconds) for subject in subjects]
     for size in sizes(limits.watchers, limits.per_decade):
         say(f"growth: {size:,} watchers")
         for each in list(growing):
             if not each.fits(size):
-                growing.remove(each)
+                give_up(each, f"its time is not enough for {size:,}")
                 continue
             start = time.perf_counter()
-            measured = await measure_watch(each.subject, size, size, limits.phase)
+            try:
+                measured = await measure_watch(each.subject, size, size, limits.phase)
+            except FAILED as error:
+                give_up(each, error)
+                continue
             points.append(Point("watchers", size, measured._replace(operation="event")))
-            each.size, each._rate = 0, size / (time.perf_counter() - start)  # noqa: SLF001
+            each.took(size, time.perf_counter() - start - limits.phase - CONSTANT)
     growing = [Growing(subject, limits.seconds) for subject in subjects]
     for size in sizes(limits.definitions, limits.per_decade):
         say(f"growth: {size:,} definitions")
         filled: list[Measured] = []
-        growing = [each for each in growing if await each.grow(size, _fill_definitions(filled, size))]
+        await grow_all(size, _fill_definitions(filled, size))
         points += [Point("definitions", size, each) for each in filled]
-        for operation in OPERATIONS[:3]:
-            for each in growing:
-                measured = await measure(each.subject, operation, size, limits.phase)
-                points.append(Point("definitions", size, measured))
+        await measured_by_all("definitions", size, OPERATIONS[:3])
     return points

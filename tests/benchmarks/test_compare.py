@@ -53,10 +53,10 @@ def test_servers_keep_the_order_of_their_options() -> None:
 
 def test_the_command_is_shown_without_tokens_and_folders() -> None:
     options = compare.parse([
-        "--server", f"a=http://127.0.0.1:1,token=secret,pids={os.getpid()}", "--checkout", f"b={ROOT}", "--rounds", "2",
+        "--server", f"a=http://127.0.0.1:1,token=secret,pids={os.getpid()}", "--checkout", f"b={ROOT}", "--out", "/a/b.json",
     ])  # fmt: skip
     assert options.command == (
-        f"python -m benchmarks.compare --server a=http://127.0.0.1:1,pids={os.getpid()} --checkout b={ROOT.name} --rounds 2"
+        f"python -m benchmarks.compare --server a=http://127.0.0.1:1,pids={os.getpid()} --checkout b={ROOT.name} --out b.json"
     )
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks import report, results
 from benchmarks.processes import Machine
 from benchmarks.results import Measured, Point, Results, percentile, ratio, ratios, summary
+
+ROOT = Path(__file__).parents[2]
 
 
 def measured(operation: str, server: str, round_: int, cpu: float, share: float = 0.5) -> Measured:
@@ -86,3 +90,15 @@ def test_a_page_keeps_its_text_and_marks_without_a_part() -> None:
     assert report.update(updated, {"a": "new\n"}) == updated
     with pytest.raises(ValueError, match="without its end"):
         report.update("<!-- begin a -->", {"a": ""})
+
+
+def test_the_page_of_the_documentation_is_made_of_its_results() -> None:
+    page, folder = ROOT / "docs" / "performance.md", ROOT / "docs" / "performance"
+    found = results.load((folder / "results.json").read_text())
+    plots = sorted(path.name for path in folder.glob("*.svg"))
+    assert (
+        report.update(page.read_text(), report.blocks(found, found.servers[-1], folder.name, plots)) == page.read_text()
+    )
+    for plot in plots:
+        drawn = (folder / plot).read_text()
+        assert [server for server in found.servers if f">{server}<" not in drawn] == []
