@@ -16,8 +16,9 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final
 
-from aiohttp import HttpVersion11, web_request, web_response
+from aiohttp import web_request, web_response
 from aiohttp.helpers import rfc822_formatted_time
+from aiohttp.http import HttpVersion11
 from multidict import CIMultiDict
 
 from noxu.apiserver.api import codec, errors
