@@ -21,6 +21,7 @@ from noxu.storage.grpc_channel import Channel, Lost, Metadata, Refused, Stream
 
 CALL_WITHIN: Final = 10.0  # seconds
 VERSION_WITHIN: Final = 2.0  # seconds
+EVENTS_AT_ONCE: Final = 128
 MAX_REQUEST: Final = 2 * 1024 * 1024  # bytes of a message; the limit of etcd's own client, and of etcd's servers
 _OLD_TOKEN: Final = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
 
@@ -191,18 +192,35 @@ class WatchStream:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self._next: Any = None  # a response that was read too early
 
     async def read(self) -> tuple[Sequence[Any], Any]:
-        """(Events, the last fragment of their response): a response is complete only with all of its fragments."""
-        events: list[Any] = []
-        while True:
-            try:
-                response = Message[WATCH.response].FromString(await self._stream.read())
-            except DecodeError as error:
-                raise Lost(f"an event cannot be decoded: {error}", sent=False) from None
-            if not response.fragment:
-                return (events + list(response.events) if events else response.events), response
+        """(Events, the last of their responses), or (nothing, a response without events).
+
+        A response is complete only with all of its fragments. Events of responses that have arrived together, up to
+        EVENTS_AT_ONCE or a little more, are returned together: of the responses `1 2`, `3` and `progress` the first call
+        returns the events 1, 2, 3, and the second one the progress. Raises Refused, Lost.
+        """
+        response = await self._read_response() if self._next is None else self._next
+        self._next = None
+        if not response.fragment and not self._stream.has_arrived:
+            return response.events, response
+        events = list(response.events)
+        while response.fragment or (events and len(events) < EVENTS_AT_ONCE and self._stream.has_arrived):
+            following = await self._read_response()
+            if not response.fragment and not following.events:
+                self._next = following
+                break
+            response = following
             events += response.events
+        return events, response
+
+    async def _read_response(self) -> Any:
+        message = await self._stream.read()
+        try:
+            return Message[WATCH.response].FromString(message)
+        except DecodeError as error:
+            raise Lost(f"an event cannot be decoded: {error}", sent=False) from None
 
     def request_progress(self) -> None:
         """Raises Refused, Lost."""

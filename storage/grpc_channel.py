@@ -211,6 +211,11 @@ class Stream(_Call):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
+    @property
+    def has_arrived(self) -> bool:
+        """Whether `read` returns a message without waiting for the server."""
+        return bool(self._arrived)
+
     async def read(self) -> bytes:
         """The next message. Raises Refused, Lost: also at the end."""
         while not self._arrived:

@@ -23,6 +23,7 @@ from noxu.storage.types import Key, Prefix
 
 DEFAULT_PREFIX: Final = "/registry/noxu"
 MAX_REMEMBERED: Final = 8 * 1024 * 1024  # bytes of values that were changed to be stored
+MAX_DIRECTORIES: Final = 10_000  # beginnings of keys that are remembered
 _WITH_GROUP: Final = frozenset({"apiregistration.k8s.io/apiservices", "apiextensions.k8s.io/customresourcedefinitions"})
 """Built-in resources of servers that kube-apiserver contains, whose keys have the group."""
 
@@ -39,6 +40,7 @@ class KubernetesLayout(PlainLayout):
         self._as_protobuf = media_type == etcd_built_in.PROTOBUF
         self._collections = {path: name for name, path in self._paths.items()}
         self._written = Written()
+        self._directories: dict[bytes, tuple[str, str]] = {}
 
     def key(self, key: Key) -> bytes:
         path = self._paths.get(key.collection)
@@ -49,7 +51,23 @@ class KubernetesLayout(PlainLayout):
         return self.prefix + f"{path}/{key.partition}{key.name}".encode()
 
     def key_of(self, key: bytes) -> Key | None:
-        """A collection has one scope: what follows its path is a name, or a namespace and a name."""
+        """A collection has one scope: what follows its path is a name, or a namespace and a name.
+
+        Keys with three parts or more that differ in the last one only have the same collection and partition, which are
+        remembered: `/registry/pods/default/a` tells those of `/registry/pods/default/b`.
+        """
+        directory, _, last = key.rpartition(b"/")
+        known = self._directories.get(directory)
+        if known is not None and last.isascii() and last:
+            return Key(*known, last.decode())
+        found = self._read_key(key)
+        if found is not None and b"/" in directory.removeprefix(self.prefix) and b"\0" not in directory:
+            if len(self._directories) >= MAX_DIRECTORIES:
+                self._directories.clear()
+            self._directories[directory] = found.collection, found.partition
+        return found
+
+    def _read_key(self, key: bytes) -> Key | None:
         rest = key.removeprefix(self.prefix)
         if rest.startswith(b"\0"):
             return from_apart(rest)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from noxu.apiserver.registry import etcd_layout
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.etcd_layout import KubernetesLayout, Written
 from noxu.storage.types import Key, Prefix
@@ -37,6 +40,29 @@ PLACES = [
 def test_an_object_is_where_kube_apiserver_has_it(key: Key, place: str) -> None:
     assert LAYOUT.key(key) == place.encode()
     assert LAYOUT.key_of(place.encode()) == key
+
+
+PARTS = st.sampled_from(
+    [b"", b"\0", b"\xff", "ä".encode(), b"a", b"default", b"pods", b"services", b"specs", b"example.com", b"minions"]
+)
+
+
+@given(
+    st.lists(st.lists(PARTS, min_size=1, max_size=5).map(b"/".join), max_size=30), st.sampled_from([b"/registry/", b""])
+)
+def test_remembered_directories_change_no_key(places: list[bytes], prefix: bytes) -> None:
+    layout = KubernetesLayout("/registry", COLLECTIONS)
+    for place in places:
+        expected = KubernetesLayout("/registry", COLLECTIONS).key_of(prefix + place)
+        assert [layout.key_of(prefix + place) for _ in range(2)] == [expected] * 2
+
+
+def test_a_limited_number_of_directories_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(etcd_layout, "MAX_DIRECTORIES", 10)
+    layout = KubernetesLayout("/registry", COLLECTIONS)
+    for number in range(25):
+        assert layout.key_of(f"/registry/pods/n{number}/a".encode()) == Key("/pods", f"n{number}/", "a")
+    assert len(layout._directories) <= 10
 
 
 def test_every_built_in_kind_has_a_place_of_its_own() -> None:
