@@ -1,6 +1,7 @@
 """Limits that the documentation promises are those of the program.
 
-Each row is a document, a regular expression with one group, which must match once, a constant or a sum of constants of a
+The rows of docs/limits.md are exactly those of PAGE: the number in the second column, times its unit, is the value of a
+constant. Each row of LIMITS is about another page: a document, a regular expression with one group, which must match once, a constant or a sum of constants of a
 module, and a unit: the number in the group, times the unit, is the value of the constants.
 """
 
@@ -9,9 +10,11 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
+
+from noxu.apiserver.cli import parser_of
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 KIB, MIB = 1024, 1024 * 1024
@@ -110,6 +113,95 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("threat-model.md", r"cut off after (\d+) s; until then", "apiserver.http.watch:STALLED_AFTER", 1),
 ]
 
+# -- docs/limits.md: the first column, and the constant
+PAGE: Final = {
+    "the body of a request": "apiserver.api.codec:MAX_BODY",
+    "the head of a request": "apiserver.http.connection:MAX_HEAD",
+    "header fields of a request": "apiserver.http.connection:MAX_HEADERS",
+    "levels of nesting in JSON": "apiserver.go.json:MAX_DEPTH",
+    "operations of a JSON patch, also of a webhook's": "apiserver.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+    "bytes that the `copy` operations of a JSON patch add": "apiserver.apply.patch:MAX_COPIED",
+    "characters of a label or field selector": "apiserver.http.options:MAX_SELECTOR",
+    "characters that YAML aliases expand to": "apiserver.go.yaml:MAX_ALIASED_TEXT",
+    "`%TAG` directives of a YAML document": "apiserver.go.yaml:MAX_TAG_DIRECTIVES",
+    "characters of the warnings of an answer": "apiserver.http.negotiation:MAX_WARNING_RUNES",
+    "indentation of an answer (`?pretty=1`)": "apiserver.api.codec:MAX_INDENTATION",
+    "unknown fields that a strict answer lists": "apiserver.go.structs:MAX_STRICT_ERRORS",
+    "errors that an answer lists": "apiserver.api.errors:MAX_REPORTED_ERRORS",
+    "an object as it is stored": "apiserver.registry.limits:MAX_REQUEST",
+    "annotations of an object, keys and values": "apiserver.api.meta:MAX_ANNOTATIONS",
+    "`data` of a ConfigMap or Secret": "apiserver.kinds.core:MAX_DATA",
+    "field managers of updates in `managedFields`": "apiserver.apply.manager:MAX_UPDATE_MANAGERS",
+    "bytes of the name of a field manager": "apiserver.api.meta:MAX_MANAGER",
+    "characters that `generateName` contributes to a name": "apiserver.api.meta:MAX_GENERATED_BASE",
+    "what defaults add to an object": "apiserver.schema.defaulting:MAX_ADDED",
+    "the lifetime of an Event after its last write": "apiserver.config:DEFAULT_EVENT_TTL",
+    "invalid fields that are collected for an object": "apiserver.schema.validation:MAX_FOUND",
+    "nested schemas of a definition": "apiserver.go.structs:MAX_DEPTH",
+    "selectable fields of a version": "apiserver.crd.strictness:MAX_SELECTABLE_FIELDS",
+    "characters of a pattern": "apiserver.schema.patterns:MAX_LENGTH",
+    "instructions of all patterns of a definition": "apiserver.crd.validation:MAX_PATTERN_SIZE",
+    "estimated cost of a CEL rule": "apiserver.cel.kubernetes.schema_rules:MAX_RULE_ESTIMATE",
+    "estimated cost of all rules of a schema": "apiserver.cel.kubernetes.schema_rules:MAX_SCHEMA_ESTIMATE",
+    "actual cost of one CEL rule or expression": "apiserver.cel.cost.runtime:PER_CALL_LIMIT",
+    "actual cost of all rules for an object": "apiserver.cel.kubernetes.validation:BUDGET",
+    "actual cost of a policy, for one binding and param": "apiserver.admission.expressions:BUDGET",
+    "processor time of a CEL rule": "apiserver.registry.cpu_budget:MAX_RULE_SECONDS",
+    "processor time of a policy, for one binding and param": "apiserver.admission.expressions:LONGEST",
+    "processor time of a request in a thread": "apiserver.registry.cpu_budget:MAX_THREAD_SECONDS",
+    "requests that read, at the same time": "apiserver.config:MAX_IN_FLIGHT",
+    "requests that write, at the same time": "apiserver.config:MAX_MUTATING_IN_FLIGHT",
+    "large requests that are decoded at the same time": "apiserver.registry.offload:SLOTS",
+    "open watches": "apiserver.http.watch_quota:MAX_WATCHES",
+    "memory of the selectors of watches": "apiserver.http.watch_quota:MAX_MEMORY",
+    "connections": "apiserver.http.open_connections:MAX_CONNECTIONS",
+    "incomplete TLS handshakes": "apiserver.http.tls:MAX_HANDSHAKES",
+    "requests that have not arrived completely, together": "apiserver.http.incoming:MAX_INCOMING",
+    "answers that clients have not read, together": "apiserver.http.unsent:MAX_UNSENT",
+    "writes that wait for the store": "storage.group_commit:MAX_PENDING_WRITES",
+    "bytes of writes that wait for the store": "storage.group_commit:MAX_PENDING_BYTES",
+    "lines of the audit log that wait to be written": "apiserver.observability.line_writer:MAX_WAITING",
+    "a request that is no watch": "apiserver.config:REQUEST_TIMEOUT",
+    "the shortest watch, if the client sets no duration (the longest is twice as long)": (
+        "apiserver.config:MIN_REQUEST_TIMEOUT"
+    ),
+    "the head of a request to arrive": "apiserver.http.connection:HEAD_DEADLINE",
+    "the body of a request to arrive": "apiserver.http.body:BODY_DEADLINE",
+    "an idle connection": "apiserver.http.connection:IDLE_DEADLINE",
+    "a client that reads nothing of its answer": "apiserver.http.connection:SEND_DEADLINE",
+    "a watch that reads nothing, with events waiting": "apiserver.http.watch:STALLED_AFTER",
+    "a read that waits for a future `resourceVersion`": "apiserver.registry.reader:FRESHNESS_DEADLINE",
+    "an admission webhook (`timeoutSeconds`)": "apiserver.admission.webhooks:_MAX_TIMEOUT",
+    "a review of a conversion webhook": "apiserver.registry.conversion.converters:TIMEOUT",
+    "requests in flight when the server stops": "apiserver.server:STOP_WITHIN",
+    "the period of compaction, after which history may be gone": "apiserver.server:COMPACT_EVERY",
+    "the answer of a webhook": "apiserver.webhook.client:MAX_ANSWER",
+    "objects of a conversion review": "apiserver.registry.conversion.entries:MAX_OBJECTS",
+    "bytes of the objects of a conversion review": "apiserver.registry.conversion.entries:MAX_BYTES",
+    "conversion reviews of a list at the same time": "apiserver.registry.conversion.entries:CONCURRENCY",
+    "events that a running watch may be behind, whatever is compacted": "storage.log:TAIL_EVENTS",
+    "bytes of those events": "storage.log:TAIL_BYTES",
+    "writes under way to etcd": "storage.etcd:MAX_WRITES",
+    "the time in which the outcome of a write to etcd becomes known": "storage.etcd:RESOLVE_WITHIN",
+}
+UNITS: Final = {
+    "": 1, "s": 1, "min": 60, "million": 1_000_000, "Ki": KIB, "KiB": KIB, "Mi": MIB, "MiB": MIB,
+}  # fmt: skip
+_ROW: Final = re.compile(r"^\| (?!limit )(\S.*?) \| ([\d .]*\d) ?(\w*) \| .+? \| (\w+) \| (.*?) ?\|$", re.MULTILINE)
+
+
+class Row(NamedTuple):
+    """A row of docs/limits.md: the value with its unit, whether the reference has the limit, too, and the option."""
+
+    limit: str
+    value: str
+    unit: str
+    origin: str
+    setting: str
+
+
+ROWS: Final = [Row(*found) for found in _ROW.findall((DOCS / "limits.md").read_text())]
+
 
 def number(text: str) -> float:
     """`10 000`, `1,000,000`, `1.5`, `0x6e6f7875`, `five`."""
@@ -127,3 +219,24 @@ def test_a_documented_limit_is_that_of_the_program(document: str, pattern: str, 
     module, _, names = constant.partition(":")
     value = sum(getattr(import_module(f"noxu.{module}"), name) for name in names.split("+"))
     assert number(found) * unit == pytest.approx(value)
+
+
+def test_the_page_of_limits_has_exactly_these() -> None:
+    lines = (DOCS / "limits.md").read_text().splitlines()
+    tables = [line for line in lines if line.startswith("|") and not line.startswith(("| limit ", "|---"))]
+    assert len(ROWS) == len(tables)
+    assert [row.limit for row in ROWS] == list(PAGE)
+    assert {row.origin for row in ROWS} == {"reference", "Noxu"}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.limit)
+def test_a_limit_of_the_page_is_that_of_the_program(row: Row) -> None:
+    module, _, name = PAGE[row.limit].partition(":")
+    assert number(row.value) * UNITS[row.unit] == getattr(import_module(f"noxu.{module}"), name)
+
+
+def test_the_settings_of_the_page_are_options() -> None:
+    known = parser_of("serve")._option_string_actions
+    options = [option for row in ROWS for option in re.findall(r"`(--[\w-]+)`", row.setting)]
+    assert len(options) >= 5
+    assert [option for option in options if option not in known] == []
