@@ -1,0 +1,93 @@
+"""The jobs in docs/ci.md: their commands are valid, and the start of the server works as the page has it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from noxu.apiserver import cli
+from tests.optional import needs_platform
+from tests.timing import HANGS_AFTER, eventually
+
+TEXT: Final = (Path(__file__).parents[2] / "docs/ci.md").read_text()
+_FENCED: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND: Final = re.compile(r"(?<![\w.-])noxu (\w+(?: [^\n|&;>)]*)?)")
+JOBS: Final = [yaml.load(block, yaml.BaseLoader) for language, block in _FENCED.findall(TEXT) if language == "yaml"]
+
+
+def scripts(value: Any) -> Iterator[str]:
+    """The texts that a job gives to the shell: `run` of a step, `script` of a job."""
+    if isinstance(value, list):
+        for item in value:
+            yield from scripts(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key in ("run", "script"):
+                yield from [item] if isinstance(item, str) else item
+            else:
+                yield from scripts(item)
+
+
+def commands() -> list[str]:
+    """The arguments of noxu in all scripts, without redirections: `validate --output junit config/crd`."""
+    found = (line for script in scripts(JOBS) for line in script.splitlines() if "pip install" not in line)
+    return [command.strip() for line in found for command in _COMMAND.findall(line)]
+
+
+@pytest.mark.parametrize("command", sorted(set(commands())))
+def test_a_command_of_a_job_is_valid(command: str) -> None:
+    name, *arguments = shlex.split(command)
+    cli.options_of(name, arguments)
+
+
+def test_the_jobs_are_found() -> None:
+    github, gitlab = JOBS
+    assert set(github["jobs"]) == {"manifests", "integration", "envtest"} == set(gitlab) - {"default"}
+    assert {command.split()[0] for command in commands()} == {"lint", "validate", "serve", "envtest"}
+    outputs = {option for command in commands() for option in re.findall(r"--output (\w+)", command)}
+    assert outputs == {"github", "sarif", "junit"}
+
+
+def test_both_start_the_server_as_the_page_explains_it() -> None:
+    [explained] = [block for language, block in _FENCED.findall(TEXT) if language == "sh"]
+    start, wait, _ = explained.splitlines()
+    assert sum(f"{start}\n{wait}\n" in script for script in scripts(JOBS)) == 2
+
+
+@needs_platform("process groups", present=hasattr(os, "killpg"))
+def test_the_server_starts_as_the_page_says(here: Path, write: Callable[..., Path], crd: Callable[..., Any]) -> None:
+    """The variable is set when its file is complete, and the server has the manifests then."""
+    write("config/crd/widgets.json", crd())
+    program = write("bin/noxu", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m noxu "$@"\n')
+    program.chmod(0o755)
+    [script] = [block for language, block in _FENCED.findall(TEXT) if language == "sh"]
+    shell = subprocess.Popen(
+        ["/bin/sh", "-c", f'{script}cat "$KUBECONFIG"'],
+        cwd=here,
+        env={**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(here)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        printed, _ = shell.communicate(timeout=2 * HANGS_AFTER)
+        assert shell.returncode == 0, printed
+        server = yaml.safe_load(printed)["clusters"][0]["cluster"]["server"]
+        with urllib.request.urlopen(f"{server}/apis/example.com/v1/widgets", timeout=HANGS_AFTER) as answer:
+            assert answer.status == 200
+        os.killpg(shell.pid, signal.SIGTERM)
+        eventually(lambda: not (here / "noxu.kubeconfig").exists())
+    except BaseException:
+        os.killpg(shell.pid, signal.SIGKILL)
+        raise
