@@ -19,6 +19,7 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.field import NIL
 from noxu.apiserver.control_plane import ControlPlane
+from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.manifests import CRD, Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.apiserver.registry.entry import key_of, object_at
@@ -85,9 +86,16 @@ def as_v1(document: Document) -> tuple[Document, list[Note]]:
     return document._replace(value=fixed.crd), fixed.notes
 
 
-async def load(plane: ControlPlane, documents: Iterable[Document], *, skip_unknown: bool = False) -> list[str]:
+async def load(
+    plane: ControlPlane,
+    documents: Iterable[Document],
+    *,
+    skip_unknown: bool = False,
+    valid_specs: ValidSpecs | None = None,
+) -> list[str]:
     """Create or replace every object that is accepted. Returns the errors of the others.
 
+    `valid_specs` are known, and are added to.
     `skip_unknown`: skip objects of kinds that are not served, and create missing namespaces.
     """
     errors = []
@@ -101,7 +109,7 @@ async def load(plane: ControlPlane, documents: Iterable[Document], *, skip_unkno
                 continue
             await ensure_namespace(plane, namespace_of(resource, document.value))
         try:
-            await apply(plane, document.value)
+            await apply(plane, document.value, valid_specs=valid_specs)
         except ApiError as error:
             errors += refusals(document, error)
             if is_crd(document.value):
@@ -140,6 +148,7 @@ async def apply(
     duplicates: Sequence[str] = (),
     warnings: list[str] | None = None,
     trace: Trace | None = None,
+    valid_specs: ValidSpecs | None = None,
 ) -> Object:
     """Create an object, or replace the existing one. Returns the stored object. Raises ApiError.
 
@@ -163,6 +172,7 @@ async def apply(
         body=Body(sent, complaints=tuple(duplicates)),
         options=options,
         features=plane.features,
+        valid_specs=valid_specs,
     )
     written = None
     if not name or key_of(resource, namespace, name) not in (await plane.reader.collection(resource)).entries:

@@ -35,6 +35,7 @@ from noxu.apiserver.controllers import manager
 from noxu.apiserver.controllers.bootstrap import Facts
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.crd.types import GROUP, RESOURCE
+from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.files import in_use, is_in_use
 from noxu.apiserver.go.structs import raise_recursion_limit
 from noxu.apiserver.http import metrics, openid
@@ -117,7 +118,7 @@ class Server:
 
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
     that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
-    long.
+    long. Of the definitions in `documents`, those with `valid_specs` are known to be valid; others are added.
     """
 
     plane: ControlPlane
@@ -133,6 +134,7 @@ class Server:
         claimed: Callable[[], object] = lambda: None,
         observer: Filter | None = None,
         compiling: Shown | None = None,
+        valid_specs: ValidSpecs | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -141,6 +143,7 @@ class Server:
         self.claimed = claimed
         self.observer = observer
         self.compiling = compiling
+        self.valid_specs = valid_specs
         self.url = ""
         self.secured: Secured | None = None
         self._handshakes: Handshakes | None = None
@@ -207,7 +210,7 @@ class Server:
         if self.documents:
             from noxu.apiserver import loading  # it knows YAML
 
-            _check_loaded(self.config, await loading.load(plane, self.documents))
+            _check_loaded(self.config, await loading.load(plane, self.documents, valid_specs=self.valid_specs))
             self.documents = ()
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
@@ -525,11 +528,12 @@ def run(
     each: Callable[[Sequence[Document]], Iterable[Document]] = iter,
     compiling: Shown | None = None,
     split: Split | None = None,
+    valid_specs: ValidSpecs | None = None,
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
     `each` iterates over the documents of the configuration while they are loaded. `split` reads the parts of their files,
-    None: as `manifests.split`. `compiling`: see `Server`.
+    None: as `manifests.split`. `compiling` and `valid_specs`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
@@ -538,7 +542,7 @@ def run(
     del documents  # when they are loaded, their memory is given back
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, loaded, out, parent, compiling))
+        return runner.run(_main(config, loaded, out, parent, compiling, valid_specs))
 
 
 def _documents(config: Config, split: Split | None) -> list[Document]:
@@ -615,11 +619,18 @@ async def _main(
     out: Callable[[str], object],
     parent: int,
     compiling: Shown | None,
+    valid_specs: ValidSpecs | None,
 ) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(place_of_kubeconfig(config))
-        server = Server(config, documents, claimed=lambda: claim_kubeconfig(path), compiling=compiling)
+        server = Server(
+            config,
+            documents,
+            claimed=lambda: claim_kubeconfig(path),
+            compiling=compiling,
+            valid_specs=valid_specs,
+        )
 
         def ready() -> None:
             gc.collect()

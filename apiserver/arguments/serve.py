@@ -126,7 +126,9 @@ def add(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="start without objects that cannot be read or are refused; each is an error in the log",
     )
-    command.add_argument("--no-cache", action="store_true", help="neither use nor keep manifests in the user's cache")
+    command.add_argument(
+        "--no-cache", action="store_true", help="neither use nor keep manifests and valid CRDs in the user's cache"
+    )
     command.add_argument(
         "files",
         nargs="*",

@@ -20,6 +20,8 @@ from typing import Final
 import orjson
 
 from noxu.apiserver.api.codec import Decoded
+from noxu.apiserver.crd import valid_specs
+from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.files import write_whole
 from noxu.apiserver.manifests import Part, split
 from noxu.apiserver.values import Json
@@ -114,6 +116,15 @@ class Cache:
         parts = split(body)
         self.put([_part_as_json(part) for part in parts], "parts", digest)
         return parts
+
+    def valid_specs(self) -> ValidSpecs:
+        """The specs of definitions that are known to be valid."""
+        return valid_specs.from_json(self.get("valid specs"))
+
+    def keep_valid_specs(self, specs: ValidSpecs) -> None:
+        """Keep them, if there are new ones. Those that another process keeps at the same time may be lost."""
+        if specs.has_new:
+            self.put(specs.as_json(), "valid specs")
 
     def tidy(self) -> None:
         """Remove the oldest entries if there are too many. Only after a result was kept."""

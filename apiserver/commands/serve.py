@@ -23,6 +23,7 @@ from noxu.apiserver.signals import Interrupted
 
 if TYPE_CHECKING:
     from noxu.apiserver.commands.cache import Cache
+    from noxu.apiserver.crd.valid_specs import ValidSpecs
     from noxu.apiserver.manifests import Document
     from noxu.storage.types import Progress
 
@@ -40,13 +41,15 @@ def run(options: argparse.Namespace) -> int:
     from noxu.apiserver import server
 
     cache = _cache(options)
+    specs = None if cache is None else cache.valid_specs()
     try:
         # The server is kept until the end, see the module.
         _stopped = server.run(
             options.config,
-            each=partial(_loaded, options, cache),
+            each=partial(_loaded, options, cache, specs),
             compiling=partial(_shown, options, "start", "definitions"),
             split=None if cache is None else cache.split,
+            valid_specs=specs,
         )
     except StartError as error:
         head = coloured("noxu:", "red", shown=shown_on(sys.stderr))
@@ -69,7 +72,7 @@ def _shown(options: argparse.Namespace, work: str, unit: str = "objects") -> Abs
 
 
 def _cache(options: argparse.Namespace) -> Cache | None:
-    """The cache of parsed manifests; None if it is not needed."""
+    """The cache of parsed manifests and valid definitions; None if it is not needed."""
     if options.no_cache or not options.config.files:
         return None
     from noxu.apiserver.commands.cache import Cache, user_directory  # it knows YAML
@@ -77,12 +80,16 @@ def _cache(options: argparse.Namespace) -> Cache | None:
     return Cache(user_directory())
 
 
-def _loaded(options: argparse.Namespace, cache: Cache | None, documents: Sequence[Document]) -> Iterator[Document]:
-    """The documents while they are loaded."""
+def _loaded(
+    options: argparse.Namespace, cache: Cache | None, specs: ValidSpecs | None, documents: Sequence[Document]
+) -> Iterator[Document]:
+    """The documents while they are loaded. Afterwards the specs of definitions that are valid are kept."""
     if cache is not None:
         cache.tidy()
     with _shown(options, "load") as report:
         yield from progress.each(documents, report, len(documents))
+    if cache is not None and specs is not None:
+        cache.keep_valid_specs(specs)
 
 
 def _end_process() -> NoReturn:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
+from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.records import NamedTuple, record
@@ -160,6 +161,8 @@ class WriteRequest(NamedTuple):
     """Answers what else the user may do. The server itself may do everything."""
     parent: Resource | None = None
     """The resource in the URL, if `resource` is the kind of the body of its subresource; else None."""
+    valid_specs: ValidSpecs | None = None
+    """Specs of definitions that are known to be valid; None for requests of clients."""
 
     @property
     def target(self) -> Resource:

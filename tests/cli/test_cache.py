@@ -12,6 +12,7 @@ import pytest
 
 from noxu.apiserver.commands import cache, in_memory
 from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
+from noxu.apiserver.crd import validation
 from noxu.apiserver.manifests import Part, split
 
 Make = Callable[..., Any]
@@ -223,6 +224,28 @@ def test_serve_keeps_what_it_has_parsed(run: Make, write: Make, monkeypatch: pyt
     write("large.yaml", f"apiVersion: example.com/v1\nkind: Other\nmetadata: {{name: a}}\ntext: {'a' * MIN_SPLIT}\n")
     monkeypatch.setattr(cache, "split", split)
     assert 'no matches for kind "Other"' in run("serve --memory --port 0 large.yaml").err
+
+
+def test_serve_keeps_which_definitions_are_valid(
+    run: Make, write: Make, crd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server stops because of the second object, when the definition is loaded."""
+    walked: list[str] = []
+    walk = validation._spec_errors
+    monkeypatch.setattr(validation, "_spec_errors", lambda *spec: walked.append("x") or walk(*spec))
+    write("crd.json", crd(size={"type": "integer"}))
+    write("wrong.json", {"apiVersion": "example.com/v1", "kind": "Unknown", "metadata": {"name": "a"}})
+    line = "serve --memory --port 0 crd.json wrong.json"
+    first = run(line)
+    assert (first.status, len(walked)) == (1, 1)
+    assert run(line) == first
+    assert len(walked) == 1
+    run(f"{line} --no-cache")
+    assert len(walked) == 2
+    [path] = entries(Path(os.environ["XDG_CACHE_HOME"]))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert run(line) == first
+    assert len(walked) == 3
 
 
 def test_serve_keeps_nothing_without_a_cache(run: Make, write: Make) -> None:

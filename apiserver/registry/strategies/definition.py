@@ -8,7 +8,8 @@ from time import perf_counter
 from noxu.apiserver.api import meta, names
 from noxu.apiserver.api.field import FieldError, Path
 from noxu.apiserver.crd import conditions, update, validation
-from noxu.apiserver.crd.schemas import RuleChecker, RuleSite
+from noxu.apiserver.crd.schemas import RuleChecker, RuleCheckers, RuleSite
+from noxu.apiserver.crd.valid_specs import digest_of
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.cpu_budget import LoopBudget, RuleBudget
 from noxu.apiserver.registry.draft import Draft
@@ -36,18 +37,33 @@ def validate(draft: Draft) -> None:
     cpu_budget = LoopBudget() if draft.in_loop else RuleBudget()
     checkers = partial(_timed_rule_checker, draft.outcome.compile_seconds, cpu_budget=cpu_budget)
     if old is None:
-        draft.outcome.errors += validation.validate(new, checkers=checkers)
+        _validate_created(draft, checkers)
+        return
+    draft.outcome.errors += meta.validate_object_meta(
+        new["metadata"], namespaced=False, name_rule=names.path_segment_name
+    )
+    draft.outcome.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
+    if draft.request.subresource == "status":
+        draft.outcome.errors += validation.validate_status_update(new, old)
     else:
-        draft.outcome.errors += meta.validate_object_meta(
-            new["metadata"], namespaced=False, name_rule=names.path_segment_name
-        )
-        draft.outcome.errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
-        if draft.request.subresource == "status":
-            draft.outcome.errors += validation.validate_status_update(new, old)
-        else:
-            draft.outcome.errors += validation.validate_update(new, old, checkers=checkers)
+        draft.outcome.errors += validation.validate_update(new, old, checkers=checkers)
     if not draft.outcome.errors and not draft.request.subresource:
         draft.outcome.warnings += update.warnings(new, old)
+
+
+def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
+    """The errors of a new definition. The walks of a spec that is known to be valid are skipped (`valid_specs`)."""
+    known, spec = draft.request.valid_specs, draft.new["spec"]
+    digest = digest_of(spec, draft.request.features) if known is not None else ""
+    warnings = known.warnings(digest) if known is not None else None
+    draft.outcome.errors += validation.validate(draft.new, checkers=checkers, spec_is_valid=warnings is not None)
+    if draft.outcome.errors:
+        return
+    if warnings is None:
+        warnings = update.warnings(draft.new)
+        if known is not None and digest and digest_of(spec, draft.request.features) == digest:
+            known.add(digest, warnings)
+    draft.outcome.warnings += warnings
 
 
 def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noqa: ARG001 - the policy has no effect here
