@@ -113,7 +113,7 @@ def run(found: Results) -> str:
     rounds = max((each.round for each in found.measured), default=0) + 1
     versions = ", ".join(f"{name} answers as Kubernetes {version}" for name, version in found.versions.items())
     return (
-        f"```\n{found.command}\n```\n\n"
+        f"```sh\n{found.command}\n```\n\n"
         f"{found.date}, {found.seconds / 60:.0f} minutes, {rounds} rounds. {machine.processor}, {machine.cores} cores, "
         f"{machine.memory_gb:g} GB; Linux {machine.kernel}; Python {machine.python}. Other processes used "
         f"{found.other_load:g} cores on average during the run. Versions: {versions}.\n"

@@ -153,7 +153,7 @@ def _result(annotation: object) -> str:
 
 
 def _code(lines: list[str]) -> str:
-    return "\n".join(["```", *lines, "```", ""])
+    return "\n".join(["```python", *lines, "```", ""])
 
 
 def _doc(documented: object) -> str:

@@ -89,6 +89,14 @@ def test_the_name_of_a_file_is_the_title_of_its_block() -> None:
     assert [line for line in fences if not re.fullmatch(r'```(\w+( title="\S+")?)?', line)] == []
 
 
+def test_every_block_of_code_says_its_language() -> None:
+    """`text` for output. A fence opens a block if an even number of them is above it."""
+    documents = [*pages().values(), ROOT / "README.md"]
+    fences = {path: re.findall(r"^ *(```.*)$", path.read_text(), re.MULTILINE) for path in documents}
+    assert [path.name for path, found in fences.items() if found[1::2] != ["```"] * (len(found) // 2)] == []
+    assert {path.name: found[::2].count("```") for path, found in fences.items() if "```" in found[::2]} == {}
+
+
 def test_an_unknown_argument_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "installed.txt").write_text((ROOT / "requirements/docs.txt").read_text())
     ran = subprocess.run(
