@@ -4,8 +4,8 @@
     Key("example.com/zones", "", "a")               PREFIX example.com/zones/a
 
 In etcd a key is one text, so a key whose columns contain more or fewer slashes than these would be taken for another. Such
-a key is stored apart, each column escaped: PREFIX \\0 COLUMN/COLUMN/COLUMN. The order of etcd's keys is that of the store's
-keys, except for those.
+a key is stored apart, each column escaped: PREFIX \\1 COLUMN/COLUMN/COLUMN. So is one with a zero byte, which PostgreSQL behind
+kine refuses. The order of etcd's keys is that of the store's keys, except for those.
 
 A layout may also change values: reading what was written gives the same bytes. What others write to etcd may have another
 form. Changing large values takes long: `values_of` and `stored` do it in a thread.
@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 
 from noxu.storage.types import Key, Prefix
 
-_APART: Final = b"\0"
+APART: Final = b"\1"  # after the prefix: what follows is no path of a key
 LOOP_LIMIT: Final = 16 * 1024  # bytes that are changed in the event loop
 
 
@@ -82,10 +82,11 @@ def is_regular(key: Key) -> bool:
     collection, partition, name = key
     return (
         collection.count("/") == 1
-        and collection[0] not in "/\0"
+        and collection[0] not in "/\1"
         and collection[-1] != "/"
         and "/" not in name
         and name != ""
+        and "\0" not in f"{collection}{partition}{name}"
         and (not partition or (partition.find("/") == len(partition) - 1 and partition != "/"))
     )
 
@@ -104,7 +105,7 @@ class PlainLayout:
 
     def key_of(self, key: bytes) -> Key | None:
         rest = key.removeprefix(self.prefix)
-        if rest.startswith(_APART):
+        if rest.startswith(APART):
             return from_apart(rest)
         try:
             parts = rest.decode().split("/")
@@ -133,11 +134,11 @@ class PlainLayout:
 
 
 def apart(key: Key) -> bytes:
-    """A key whose columns are escaped: `\\0a%2Fb//c`."""
-    return _APART + "/".join(quote(column, safe="", errors="strict") for column in key).encode()
+    """A key whose columns are escaped: `\\1a%2Fb//c`."""
+    return APART + "/".join(quote(column, safe="", errors="strict") for column in key).encode()
 
 
 def from_apart(key: bytes) -> Key | None:
     """The inverse of `apart`."""
-    columns = key.removeprefix(_APART).decode("ascii", "replace").split("/")
+    columns = key.removeprefix(APART).decode("ascii", "replace").split("/")
     return Key(*map(unquote, columns)) if len(columns) == 3 else None

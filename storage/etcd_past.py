@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from noxu.storage import log
 from noxu.storage.etcd_client import Client
-from noxu.storage.etcd_layout import Layout, end_of, values_of
+from noxu.storage.etcd_layout import APART, Layout, end_of, values_of
 from noxu.storage.etcd_messages import DELETED, RANGE, Message
 from noxu.storage.grpc_channel import Lost, Refused
 from noxu.storage.types import Batch, Event, Key, KeyValue, Page, Prefix, Revision
 
 PAGE: Final = 500  # keys that are read at a time
-BARRIER: Final = b"\0barrier"  # after the prefix: no key of a store
-COPYING: Final = b"\0copying"  # likewise: what is copied under the prefix is not complete, see etcd_copy.py
+BARRIER: Final = APART + b"barrier"  # after the prefix: no key of a store
+COPYING: Final = APART + b"copying"  # likewise: what is copied under the prefix is not complete, see etcd_copy.py
 INCOMPLETE: Final = "a copy under the prefix was interrupted; start it again to complete it"
 COMPACTED: Final = "etcdserver: mvcc: required revision has been compacted"
 

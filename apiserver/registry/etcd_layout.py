@@ -18,7 +18,7 @@ from typing import Final
 
 from noxu.apiserver.registry import etcd_built_in, etcd_definitions
 from noxu.apiserver.registry.corrupt_objects import BUILT_IN_PATHS
-from noxu.storage.etcd_layout import PlainLayout, apart, end_of, from_apart
+from noxu.storage.etcd_layout import APART, PlainLayout, apart, end_of, from_apart
 from noxu.storage.types import Key, Prefix
 
 DEFAULT_PREFIX: Final = "/registry/noxu"
@@ -61,7 +61,7 @@ class KubernetesLayout(PlainLayout):
         if known is not None and last.isascii() and last:
             return Key(*known, last.decode())
         found = self._read_key(key)
-        if found is not None and b"/" in directory.removeprefix(self.prefix) and b"\0" not in directory:
+        if found is not None and b"/" in directory.removeprefix(self.prefix) and APART not in directory:
             if len(self._directories) >= MAX_DIRECTORIES:
                 self._directories.clear()
             self._directories[directory] = found.collection, found.partition
@@ -69,7 +69,7 @@ class KubernetesLayout(PlainLayout):
 
     def _read_key(self, key: bytes) -> Key | None:
         rest = key.removeprefix(self.prefix)
-        if rest.startswith(b"\0"):
+        if rest.startswith(APART):
             return from_apart(rest)
         first, _, below = rest.decode("utf-8", "replace").partition("/")
         second, _, deeper = below.partition("/")

@@ -43,7 +43,20 @@ def test_an_object_is_where_kube_apiserver_has_it(key: Key, place: str) -> None:
 
 
 PARTS = st.sampled_from(
-    [b"", b"\0", b"\xff", "ä".encode(), b"a", b"default", b"pods", b"services", b"specs", b"example.com", b"minions"]
+    [
+        b"",
+        b"\0",
+        b"\1",
+        b"\xff",
+        "ä".encode(),
+        b"a",
+        b"default",
+        b"pods",
+        b"services",
+        b"specs",
+        b"example.com",
+        b"minions",
+    ]
 )
 
 

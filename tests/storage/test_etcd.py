@@ -612,6 +612,6 @@ def test_the_url_of_a_server(url: str, found: tuple[str, int, bool] | None) -> N
 
 
 async def test_a_barrier_is_no_key_of_the_store(store: EtcdStore, raw: Client, prefix: str) -> None:
-    await raw.call(PUT, Message["PutRequest"](key=f"{prefix}\0barrier".encode()))
+    await raw.call(PUT, Message["PutRequest"](key=f"{prefix}\1barrier".encode()))
     await store.catch_up()
     assert await store.count(EVERYTHING) == 0
