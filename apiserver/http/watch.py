@@ -1,7 +1,10 @@
 """Watch: a stream of events about one collection (upstream's pkg/endpoints/handlers/watch.go and its watch cache).
 
 An event is encoded once per representation, and all watchers receive the same bytes. The collection's `Fanout` delivers
-changes to the streams that follow it, which send them immediately. A stream falls behind if its client does not read, if
+changes to the streams that follow it, which send them immediately: one write for all events of a batch, which streams
+with the same view (selectors, representation, framing) share. What is unsent are references to these bytes, so a
+connection costs no copy of its own: at most HIGH_WATER and one portion (CHUNK_BYTES and an event) are unsent of each, and
+they are shared by all connections unless TLS encrypts them or a representation differs from watch to watch. A stream falls behind if its client does not read, if
 objects are too large for the event loop, or if a webhook converts them. Then the server keeps only the revision that the
 stream has reached; from there it catches up, from the cache or from the store's log, as fast as its client reads. A
 client that reads nothing for `STALLED_AFTER` seconds is disconnected; it resumes from the last resourceVersion that it
@@ -18,15 +21,16 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar, cast
 
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http.options import ListOptions, parse_revision
-from noxu.apiserver.http.watch_metrics import WatchMetrics
+from noxu.apiserver.http.watch_metrics import Sizes, WatchMetrics, sizes_of
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import corrupt_objects, storage_form
 from noxu.apiserver.registry.cache import Collection
-from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.change import Batch, Change
 from noxu.apiserver.registry.conversion.changes import changes_before_failure
 from noxu.apiserver.registry.conversion.entries import entries_before_failure
 from noxu.apiserver.registry.entry import Entry, body_at, is_rendered, object_at
@@ -67,10 +71,14 @@ class _Unrepresentable(Exception):
 
 
 class Pipe(Protocol):
-    """The client's end of a stream. Both methods raise ConnectionError if the client is gone."""
+    """The client's end of a stream. `write` and `drain` raise ConnectionError if the client is gone."""
 
-    def write(self, data: bytes) -> int:
-        """Send without waiting; return the number of bytes that are still unsent."""
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        """What is to be written for encoded events: these, and what frames them. Equal for all pipes of one type."""
+        ...
+
+    def write(self, pieces: Sequence[bytes]) -> int:
+        """Send without waiting; return the number of bytes that are still unsent. What is unsent is not copied."""
         ...
 
     async def drain(self) -> None:
@@ -83,8 +91,19 @@ def frame(kind: EventType, body: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
 
+class _Events(NamedTuple):
+    """The events of a batch of changes, as one write. `selection` is the one that they were selected by."""
+
+    pieces: Sequence[bytes]
+    sizes: Sizes
+    selection: Selection
+
+
 class Representation:
     """The representation of objects in a watch; this one is plain JSON. Watches with an equal `key` share encoded events."""
+
+    shares = True
+    """Whether all its events, also the first, are those of any other one with an equal `key`."""
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
@@ -115,6 +134,7 @@ class Representation:
 class Converted(Representation):
     """Objects as a Table or as PartialObjectMetadata. Events are not shared, since a table's first event is different."""
 
+    shares = False
     _frame: Callable[[EventType, bytes], bytes] = staticmethod(frame)
 
     def __init__(self, resource: Resource, make: Callable[[Object], bytes]) -> None:
@@ -192,6 +212,8 @@ class InProtobuf(Converted):
 class InCbor(InProtobuf):
     """Objects or their metadata as CBOR, which has no tables. Encoding takes long, so events are shared by `key`."""
 
+    shares = True
+
     def __init__(
         self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes], key: object
     ) -> None:
@@ -238,6 +260,10 @@ class Stream:
         self.partition = selection.partition
         self.after: Revision = 0  # everything up to here has been sent
         self._cost = selection.cost
+        self._view: object = None
+        """Streams of a partition with an equal view send the same events. None: this one shares none."""
+        if representation.shares:
+            self._view = (type(pipe), representation.key, id(selection.labels), id(selection.fields))
         self._converts = selection.resource.versions.converter is not None  # through a webhook
         self._behind = True
         self._end_revision: Revision | None = None  # None: not known yet
@@ -246,20 +272,29 @@ class Stream:
 
     # -- the fan-out's side
 
-    def deliver(self, changes: Sequence[Change], revision: Revision) -> bool:
+    def deliver(self, changes: Batch, revision: Revision) -> bool:
         """Send changes of the stream's partition. Return False if the stream falls behind."""
-        is_new = changes[0].revision > self.after
-        new = changes if is_new else [change for change in changes if change.revision > self.after]
-        frames = self._frames_in_loop(new)
-        if frames is None:
+        if changes[0].revision <= self.after:
+            events = self._events_in_loop([change for change in changes if change.revision > self.after])
+        elif (shared := changes.shared.get(self._view)) is not None:
+            events = cast(_Events, shared)
+        else:
+            events = self._events_in_loop(changes)
+            if events is not None and self._view is not None:
+                events = events._replace(pieces=(b"".join(events.pieces),) if events.pieces else ())
+                changes.share(self._view, events, events.sizes.total)
+        if events is None:
             return False
         self.after = max(self.after, revision)
-        return not frames or self._write(frames) <= HIGH_WATER
+        if not events.pieces:
+            return True
+        self._sent.events(events.sizes)
+        return self._write(events.pieces) <= HIGH_WATER
 
-    def _frames_in_loop(self, changes: Sequence[Change]) -> bytes | None:
+    def _events_in_loop(self, changes: Sequence[Change]) -> _Events | None:
         """The events of a few small changes; None if the handler must do it: too much work, or an object that fails."""
         if not changes:
-            return b""
+            return _Events((), sizes_of(()), self.selection)
         if self._converts or len(changes) > CHUNK or max(change.weight for change in changes) + self._cost > LOOP_LIMIT:
             return None
         if sum(change.weight for change in changes) > self.representation.max_in_loop:
@@ -268,11 +303,10 @@ class Stream:
             frames = self.frames(changes)
         except (ApiError, _Unrepresentable):
             return None
-        joined = b"".join(frames)
-        if len(joined) > CHUNK_BYTES:
+        sizes = sizes_of(frames)
+        if sizes.total > CHUNK_BYTES:
             return None
-        self._sent.events(frames)
-        return joined
+        return _Events(self.pipe.framed(frames) if frames else (), sizes, self.selection)
 
     def fall_behind(self) -> None:
         self._behind = True
@@ -290,9 +324,9 @@ class Stream:
         if self._drain_timeout is not None and not self._drain_timeout.expired():
             self._drain_timeout.reschedule(0)
 
-    def _write(self, frames: bytes) -> int:
+    def _write(self, pieces: Sequence[bytes]) -> int:
         try:
-            return self.pipe.write(frames)
+            return self.pipe.write(pieces)
         except ConnectionError:
             self.stop()
             return 0
@@ -442,8 +476,8 @@ class Stream:
     async def _send(self, frames: Sequence[bytes]) -> None:
         """Write events, and wait for the client to read them. Raises ConnectionError if it stalls."""
         for portion in portions(frames, len):
-            self.pipe.write(b"".join(portion))
-            self._sent.events(portion)
+            self.pipe.write(self.pipe.framed(portion))
+            self._sent.events(sizes_of(portion))
             await self._drain()
             await asyncio.sleep(0)
 

@@ -10,10 +10,23 @@ from collections.abc import Sequence
 from typing import Final
 
 from noxu.apiserver.instruments import Counter, Family, Histogram, exponential
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.resource import Resource
 
 SIZES: Final = exponential(1024, 2, 8)
 _LABELS: Final = ("group", "version", "resource")
+
+
+class Sizes(NamedTuple):
+    """Those of encoded events: the bucket of each, and all bytes."""
+
+    buckets: list[int]
+    total: int
+
+
+def sizes_of(frames: Sequence[bytes]) -> Sizes:
+    sizes = [len(frame) for frame in frames]
+    return Sizes([bisect_left(SIZES, size) for size in sizes], sum(sizes))
 
 
 class Sent:
@@ -27,13 +40,12 @@ class Sent:
         self._initial = initial
         self._terminated = terminated
 
-    def events(self, frames: Sequence[bytes]) -> None:
+    def events(self, measured: Sizes) -> None:
         """Encoded events were sent."""
         sizes = self._sizes
-        for frame in frames:
-            size = len(frame)
-            sizes[bisect_left(SIZES, size)] += 1
-            sizes[-1] += size
+        for bucket in measured.buckets:
+            sizes[bucket] += 1
+        sizes[-1] += measured.total
 
     def initial(self, count: int) -> None:
         """So many of them are the state at the beginning of a watch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web_request, web_response
 from aiohttp.web_ws import WebSocketResponse
@@ -152,19 +152,22 @@ async def _until_closed(socket: WebSocketResponse, stream: watch.Stream) -> Asyn
 
 
 class _ChunkedPipe:
-    """The client's end of a watch in chunks. It frames the chunks itself, so an event costs one write and no task.
+    """The client's end of a watch in chunks. It frames the chunks itself, so several events cost one write and no task.
 
-    The event {"type":"ADDED"} and its line end, 17 bytes, are written as b'11\\r\\n{"type":"ADDED"}\\n\\r\\n'.
+    The event {"type":"ADDED"} and its line end, 17 bytes, are written as b'11\\r\\n', the event, and b'\\r\\n'.
     """
 
     def __init__(self, request: web_request.BaseRequest) -> None:
         self._request = request
 
-    def write(self, data: bytes) -> int:
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        return (b"%x\r\n" % sum(map(len, events)), *events, b"\r\n")
+
+    def write(self, pieces: Sequence[bytes]) -> int:
         transport = self._request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
-        transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        transport.writelines(pieces)
         return transport.get_write_buffer_size()
 
     async def drain(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 from aiohttp import web_request, web_ws
@@ -69,11 +70,14 @@ class WebSocketPipe:
     def __init__(self, request: web_request.BaseRequest) -> None:
         self._request = request
 
-    def write(self, data: bytes) -> int:
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        return [piece for event in events for piece in (_TEXT + _length(len(event)), event)]
+
+    def write(self, pieces: Sequence[bytes]) -> int:
         transport = self._request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
-        transport.write(b"".join([_TEXT + _length(len(line)) + line for line in data.splitlines(keepends=True)]))
+        transport.writelines(pieces)
         return transport.get_write_buffer_size()
 
     async def drain(self) -> None:

@@ -1,8 +1,10 @@
-"""A change of one object in a collection. All watches of the collection share it, and what they derive from it."""
+"""A change of one object in a collection, and a batch of them. Watches share both, and what they derive from them."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from typing import Final
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.entry import Entry
@@ -11,6 +13,8 @@ from noxu.storage.types import Key, Revision
 
 Conversions = dict[tuple[Resource, bool], tuple[asyncio.Task[list[Entry | ApiError | None]], int]]
 """By version and side (True: `before`): the task that converts it, and the index of its result in the task's list."""
+
+MAX_SHARED_BYTES: Final = 1024 * 1024  # of what streams derive from one batch
 
 
 class Change:
@@ -27,3 +31,23 @@ class Change:
         self.frames: dict[object, bytes] = {}  # encoded watch events, by event type and representation
         self.converted: Conversions | None = None  # conversions by a webhook, under way or complete
         self.weight = max(len(entry.stored) if entry else 0, len(before.stored) if before else 0)  # bytes
+
+
+class Batch(list[Change]):
+    """The changes that one round delivers to the streams of a partition, at least one. Nobody alters it.
+
+    `shared` is what a stream has derived from it for those that show the same: by their view, up to MAX_SHARED_BYTES.
+    """
+
+    __slots__ = ("_room", "shared")
+
+    def __init__(self, changes: Iterable[Change] = ()) -> None:
+        super().__init__(changes)
+        self.shared: dict[object, object] = {}
+        self._room = MAX_SHARED_BYTES
+
+    def share(self, view: object, derived: object, size: int) -> None:
+        """Keep what was derived, unless there is no room for so many bytes: then each stream derives its own."""
+        if size <= self._room:
+            self._room -= size
+            self.shared[view] = derived

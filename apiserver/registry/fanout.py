@@ -17,15 +17,15 @@ Two rounds, for the streams x and y (STEP = 1), while three changes are written:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final, Protocol
 
 from noxu.apiserver.containment import Contained
-from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.change import Batch, Change
 from noxu.storage.types import Revision
 
-STEP: Final = 16  # streams in each iteration of the loop; each takes 10 to 20 µs, most of it in the kernel
+STEP: Final = 16  # streams in each iteration of the loop; each takes about 10 µs, most of it in the kernel
 
 
 class History(Protocol):
@@ -44,7 +44,7 @@ class Stream(Protocol):
 
     partition: str | None
 
-    def deliver(self, changes: Sequence[Change], revision: Revision) -> bool:
+    def deliver(self, changes: Batch, revision: Revision) -> bool:
         """Send these changes, which are all up to `revision`. False if the stream can no longer follow."""
         ...
 
@@ -65,7 +65,7 @@ class Fanout:
         self._streams: dict[Stream, None] = {}
         self._followers: dict[str | None, dict[Stream, None]] = {}  # by partition
         self._delivered: Revision = 0  # the last complete round ended here
-        self._round: Iterator[tuple[Stream, Sequence[Change]]] | None = None  # deliveries that remain in this round
+        self._round: Iterator[tuple[Stream, Batch]] | None = None  # deliveries that remain in this round
         self._round_end: Revision = 0  # the newest change in this round
 
     def add(self, stream: Stream) -> None:
@@ -111,13 +111,13 @@ class Fanout:
                 self._leave_behind(stream)
             self._delivered = self._round_end
         elif changes:
-            self._round = iter(self._deliveries(changes))
+            self._round = iter(self._deliveries(Batch(changes)))
 
-    def _deliveries(self, changes: Sequence[Change]) -> list[tuple[Stream, Sequence[Change]]]:
+    def _deliveries(self, changes: Batch) -> list[tuple[Stream, Batch]]:
         """Each follower with its changes."""
-        by_partition: dict[str | None, list[Change]] = {}
+        by_partition: dict[str | None, Batch] = {}
         for change in changes:
-            by_partition.setdefault(change.key.partition, []).append(change)
+            by_partition.setdefault(change.key.partition, Batch()).append(change)
         deliveries = [(stream, changes) for stream in self._followers.get(None, ())]
         for partition, partition_changes in by_partition.items():
             deliveries += [(stream, partition_changes) for stream in self._followers.get(partition, ())]
@@ -131,20 +131,21 @@ class Fanout:
         if self._round is not None:
             asyncio.get_running_loop().call_soon(self._step)
 
-    def _deliver(self, deliveries: Iterator[tuple[Stream, Sequence[Change]]]) -> int:
+    def _deliver(self, deliveries: Iterator[tuple[Stream, Batch]]) -> int:
         """The number of deliveries, including those to streams that have gone meanwhile."""
         count = 0
-        for stream, changes in deliveries:
-            count += 1
-            if stream not in self._followers.get(stream.partition, ()):
-                continue  # it has fallen behind or was removed during the round
+        while True:
             with Contained("a watch") as contained:
-                if not stream.deliver(changes, self._round_end):
-                    self._leave_behind(stream)
-            if contained.error is not None:
-                self._unfollow(stream)
-                stream.end()
-        return count
+                for stream, changes in deliveries:
+                    count += 1
+                    if stream not in self._followers.get(stream.partition, ()):
+                        continue  # it has fallen behind or was removed during the round
+                    if not stream.deliver(changes, self._round_end):
+                        self._leave_behind(stream)
+            if contained.error is None:
+                return count
+            self._unfollow(stream)  # the one that failed; the rest of the deliveries follows
+            stream.end()
 
     def _end_round(self) -> None:
         """End the round. Changes since its beginning begin the next one."""

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -141,8 +141,11 @@ class Sink:
     def __init__(self, room: int) -> None:
         self.room, self.data, self.open = room, b"", asyncio.Event()
 
-    def write(self, data: bytes) -> int:
-        self.data += data
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        return events
+
+    def write(self, pieces: Sequence[bytes]) -> int:
+        self.data += b"".join(pieces)
         return max(len(self.data) - self.room, 0)
 
     async def drain(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import aiohttp
@@ -165,8 +165,11 @@ class Tap:
         self.data: list[bytes] = []
         self.written = asyncio.Event()
 
-    def write(self, data: bytes) -> int:
-        self.data.append(data)
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        return events
+
+    def write(self, pieces: Sequence[bytes]) -> int:
+        self.data.append(b"".join(pieces))
         self.written.set()
         return 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
@@ -41,8 +41,11 @@ class Tap:
         self.open = asyncio.Event()
         self.open.set()
 
-    def write(self, data: bytes) -> int:
-        self.data.append(data)
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        return events
+
+    def write(self, pieces: Sequence[bytes]) -> int:
+        self.data.append(b"".join(pieces))
         return 0 if self.open.is_set() else 1 << 20
 
     async def drain(self) -> None:
