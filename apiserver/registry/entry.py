@@ -132,6 +132,44 @@ def new_entry(
     return entry
 
 
+def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Object) -> Entry:
+    """`new_entry` for an object whose spec is that of the stored object `entry`, which is `live`. Keys are in declared order.
+
+    The bytes of the spec, nearly all of a definition, are copied instead of encoded. They are what remains of the stored
+    bytes between everything before and everything after the spec, both encoded again:
+
+        stored  {"kind":"A",…,"metadata":{"name":"a","uid":"1f2e…"},"spec":{"group":…},"status":{"conditions":null}}
+                head ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~                 ~~~~~~~~~~~~~~~~~~~~~~~~ tail
+
+    What this server wrote is the same when it is decoded and encoded again; what others store in etcd is brought into this
+    form when it is read (`etcd_definitions`). An object that is not served as it is stored, such as a v1beta1 definition of
+    a data directory, or whose bytes do not have this head and tail, is encoded as a whole.
+    """
+    body, (head, tail) = entry.stored, _around_spec(storage, live)
+    size = len(body) - len(head) - len(tail)
+    if entry.rendering.body is body and size > 0 and body.startswith(head) and body.endswith(tail):
+        spec = memoryview(body)[len(head) : len(head) + size]
+        head, tail = _around_spec(storage, value)
+        uid = _UID.search(head)
+        if uid is not None:
+            written = Entry(entry.key, b"".join((head, spec, tail)), 0)
+            written.labels = value["metadata"].get("labels") or {}
+            written.rendering = Rendering(storage, written.stored, uid.end())
+            return written
+    return new_entry(entry.key, storage, value)
+
+
+def _around_spec(storage: Resource, value: Object) -> tuple[bytes, bytes]:
+    """The bytes of an object before and after its spec, without its resourceVersion."""
+    metadata = {name: item for name, item in value["metadata"].items() if name != "resourceVersion"}
+    rest = storage.behaviour.written({**value, "metadata": metadata, "spec": None})
+    names = list(rest)
+    at = names.index("spec")
+    head = codec.encode({name: rest[name] for name in names[:at]}, sort_keys=False)
+    tail = codec.encode({name: rest[name] for name in names[at + 1 :]}, sort_keys=False)
+    return head[:-1] + b',"spec":', b"," + tail[1:]
+
+
 def converted_entry(entry: Entry, resource: Resource, value: Object) -> Entry:
     """The entry as if it were stored at `resource`'s version as `value`, which has no resourceVersion."""
     body, offset = _encode(resource, value)

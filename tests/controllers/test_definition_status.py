@@ -1,0 +1,176 @@
+"""Status updates of definitions: the law that the bytes are those of the full encoding, though the spec is copied."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance import corpus
+from noxu.apiserver.api import codec
+from noxu.apiserver.controllers import definition_status
+from noxu.apiserver.controllers.definition_status import with_status
+from noxu.apiserver.controllers.definitions import advance
+from noxu.apiserver.crd import types, update
+from noxu.apiserver.crd.defaults import default
+from noxu.apiserver.registry import entry as entries
+from noxu.apiserver.registry.definition import DefinitionBehaviour, definitions_resource
+from noxu.apiserver.registry.entry import Entry, body_at, key_of, new_entry, new_entry_with_spec, object_at
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Json, Object
+from tests.clocks import StoppedClock
+from tests.optional import needs_data
+from tests.properties.structurals import values
+
+NOW: Final = "2026-01-01T00:00:00Z"
+RESOURCE: Final[Resource] = definitions_resource().storage
+METADATA: Final = {"name": "foos.example.com", "uid": "1f2e", "creationTimestamp": NOW, "generation": 1}
+
+
+def definition(schema: Json, **metadata: Any) -> Object:
+    """A definition as JSON, which may be invalid."""
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "foos", "kind": "Foo", "shortNames": []}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    return {
+        "kind": types.KIND, "apiVersion": types.API_VERSION, "metadata": {**METADATA, **metadata}, "spec": spec,
+    }  # fmt: skip
+
+
+def stored(crd: Object) -> Entry:
+    """The entry of a new definition, as it is read again from a store."""
+    decoded = types.decode(crd)
+    assert not decoded.error
+    value = update.prepare_for_create(default(decoded.value))
+    written = new_entry(key_of(RESOURCE, "", value["metadata"]["name"]), RESOURCE, value)
+    return Entry(written.key, written.stored, 7)
+
+
+class Whole:
+    """Updates the status by the full encoding."""
+
+    def __enter__(self) -> None:
+        self._spliced = definition_status.new_entry_with_spec
+        definition_status.new_entry_with_spec = self._encode
+
+    def __exit__(self, *_: object) -> None:
+        definition_status.new_entry_with_spec = self._spliced
+
+    @staticmethod
+    def _encode(entry: Entry, live: Object, storage: Resource, value: Object) -> Entry:
+        return new_entry(entry.key, storage, value)
+
+
+def seen(entry: Entry) -> tuple[Any, ...]:
+    return entry.key, entry.stored, entry.rendering.body, entry.rendering.offset, entry.labels, body_at(entry, RESOURCE)
+
+
+def check_law(entry: Entry) -> None:
+    """All status updates until the definition is established, spliced and encoded as a whole, are equal."""
+    steps = 0
+    while True:
+        crd = object_at(entry, RESOURCE)
+        if not advance(crd, [], NOW):
+            break
+        with Whole():
+            expected = with_status(entry, RESOURCE, crd, StoppedClock())
+        found = with_status(entry, RESOURCE, crd, StoppedClock())
+        assert seen(found) == seen(expected)
+        entry, steps = Entry(found.key, found.stored, entry.revision + 1), steps + 1
+    assert steps >= 2
+
+
+TRAP = ',"spec":{"a":1},"status":{"conditions":null}}'
+SPECS: dict[str, Json] = {
+    "nothing": {"type": "object"},
+    "empty lists and maps, which are left out": {"type": "object", "required": [], "properties": {}, "enum": [], "items": []},
+    "what looks like the end of the spec": {"type": "object", "description": TRAP, "default": {"status": None, "spec": {}}},
+    "HTML and other characters": {"description": '<a>&\u2028\u00e9\U0001f600\\"', "default": {"\u2029": ["<"]}},
+    "numbers": {"default": [-0.0, 0.0, 1.0, 1e21, 1e-7, 2**63 - 1, 123456789.125], "minimum": -0.0, "maximum": 1e21},
+    "a huge number": {"maximum": 2**70, "multipleOf": 1e300},
+    "great depth": {"default": json.loads("[" * 600 + "]" * 600)},
+    "a uid": {"default": {"uid": "other"}, "properties": {"uid": {"type": "string"}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", SPECS.values(), ids=SPECS)
+def test_the_bytes_of_a_status_update_are_those_of_the_full_encoding(schema: Json) -> None:
+    check_law(stored(definition(schema)))
+
+
+METADATA_OF: dict[str, Object] = {
+    "what looks like the spec": {"annotations": {"a": TRAP, "spec": "x"}, "labels": {"spec": "uid"}},
+    "fields of a manager": {
+        "managedFields": [{
+            "manager": "m", "operation": "Update", "apiVersion": types.API_VERSION, "time": NOW, "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {"f:group": {}}, "f:status": {"f:conditions": {}}},
+        }],
+    },
+    "no uid": {"uid": ""},
+    "a uid with an escape": {"uid": 'a"b'},
+    "owners": {"ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "x"}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("metadata", METADATA_OF.values(), ids=METADATA_OF)
+def test_metadata_of_any_form(metadata: Object) -> None:
+    check_law(stored(definition(SPECS["a uid"], **metadata)))
+
+
+@settings(max_examples=30)
+@given(values, values, st.text(max_size=8))
+def test_any_defaults_and_texts(value: Json, example: Json, text: str) -> None:
+    schema = {"description": text, "default": value, "example": example, "enum": [value, text]}
+    check_law(stored(definition(schema, annotations={"a": text})))
+
+
+@needs_data("crds")
+def test_definitions_of_other_projects() -> None:
+    for found in list(corpus.definitions())[::40]:
+        metadata = {**found.value["metadata"], "uid": "1f2e", "creationTimestamp": NOW}
+        check_law(stored({**found.value, "metadata": metadata}))
+
+
+def _encoded_specs(monkeypatch: pytest.MonkeyPatch) -> list[Json]:
+    specs: list[Json] = []
+    write = DefinitionBehaviour.written
+    monkeypatch.setattr(
+        DefinitionBehaviour, "written", lambda self, value: specs.append(value.get("spec")) or write(self, value)
+    )
+    return specs
+
+
+def test_the_spec_is_not_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = stored(definition(SPECS["nothing"]))
+    crd = object_at(entry, RESOURCE)
+    assert advance(crd, [], NOW)
+    specs = _encoded_specs(monkeypatch)
+    with_status(entry, RESOURCE, crd, StoppedClock())
+    assert specs
+    assert not any(specs)
+
+
+def _respelled(crd: Object) -> bytes:
+    return json.dumps(crd).encode()
+
+
+def _reordered(crd: Object) -> bytes:
+    return codec.encode(
+        {name: crd[name] for name in ("apiVersion", "kind", "status", "spec", "metadata")}, sort_keys=False
+    )
+
+
+@pytest.mark.parametrize("form", [_respelled, _reordered])
+def test_bytes_of_another_form_are_encoded_as_a_whole(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = stored(definition(SPECS["nothing"]))
+    entry = Entry(written.key, form(codec.decode_stored(written.stored)), 7)
+    live = object_at(entry, RESOURCE)
+    crd = object_at(entry, RESOURCE)
+    assert advance(crd, [], NOW)
+    specs = _encoded_specs(monkeypatch)
+    found = new_entry_with_spec(entry, live, RESOURCE, crd)
+    assert any(specs)
+    assert seen(found) == seen(entries.new_entry(entry.key, RESOURCE, crd))
