@@ -64,6 +64,14 @@ def test_the_pages_of_the_first_page_are_those_of_the_site() -> None:
     assert {page for page in pages() if "/" not in page and page not in PAGES} - listed == {"README.md"}
 
 
+def test_the_groups_of_the_first_page_are_those_of_the_navigation() -> None:
+    sections = re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", (ROOT / "docs/README.md").read_text(), re.MULTILINE)
+    listed = {title: [page for page in _LINK.findall(text) if "/" not in page] for title, text in sections}
+    groups = {title: group for item in CONFIGURATION["nav"] for title, group in item.items()}
+    assert list(listed) == ["Tutorial", "How-to", "Reference", "Explanation"]
+    assert listed == {title: [page for page in entries(groups[title]) if page not in PAGES] for title in listed}
+
+
 @pytest.mark.parametrize(
     ("page", "text", "there"),
     [
