@@ -1,12 +1,15 @@
 """Runs a steady mix of requests, and fails if the memory of the server grows: `python -m benchmarks.soak --minutes 30`.
 
 Each round creates, reads, replaces, patches, applies, lists and deletes objects, sends requests that are refused, opens
-watches that end and one that is reset, writes a large body, and creates and deletes a definition with an object. All
-objects of a round are deleted at its end, so the server has the same state after each. The rate is `--rate` rounds a second.
+a watch that is reset and sometimes one that ends, writes a large body, and creates and deletes a definition with an
+object. All objects of a round are deleted at its end, so the server has the same state after each. The rate is `--rate`
+rounds a second, or less if the server is slower.
 
-Prints the resident memory, the open files, the threads and the rounds at each tenth of the time. What a server keeps up to
-a limit (recent changes, the log in memory, summaries) fills during the first half. Exit status 1 if the average of the
-second half exceeds that of the tenth before it by more than `--growth`.
+Prints the resident memory, the stored objects, the open files, the threads and the rounds at each tenth of the time. What
+a server keeps up to a limit (recent changes, the newest part of the log, summaries) fills during the first half, if that
+has 300 rounds. The history is in SQLite, in a temporary folder: with `--memory` ten minutes of it are in memory, so the
+run has to be longer than 20. Exit status 1 if the average of the second half exceeds that of the tenth before it by more
+than `--growth`.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import re
 import socket
 import struct
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import mean
@@ -36,7 +41,9 @@ JSON_PATCH: Final = "application/json-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 TABLE: Final = f"{JSON};as=Table;g=meta.k8s.io;v=v1"
 METADATA: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+TURNS: Final = "turns"  # the resource whose definition is created and deleted
 LARGE: Final = 300_000  # bytes
+WATCHED: Final = 10  # each of so many rounds has a watch that lasts a second
 
 
 class Call(NamedTuple):
@@ -50,8 +57,8 @@ class Call(NamedTuple):
 
 def calls(n: int) -> list[Call]:
     """The requests of one round, in order."""
-    name, plural = f"o-{n}", "turns"
-    one, definition = f"{OBJECTS}/{name}", _definition(plural)
+    name = f"o-{n}"
+    one, definition = f"{OBJECTS}/{name}", _definition(TURNS)
     large = {"metadata": {"name": name}, "data": {"text": "x" * LARGE}}
     return [
         Call(201, "POST", OBJECTS, sample(name)),
@@ -69,14 +76,14 @@ def calls(n: int) -> list[Call]:
         Call(200, "GET", OBJECTS, accept=METADATA),
         Call(200, "GET", f"{OBJECTS}?labelSelector=round%3D{n}"),
         Call(200, "GET", f"{OBJECTS}?fieldSelector=metadata.name%3D{name}"),
-        Call(200, "GET", f"{OBJECTS}?watch=1&timeoutSeconds=1&resourceVersion=0&fieldSelector=metadata.name%3D{name}"),
+        *([Call(200, "GET", f"{OBJECTS}?watch=1&timeoutSeconds=1&resourceVersion=0")] if n % WATCHED == 0 else []),
         Call(406, "GET", OBJECTS, accept="text/plain"),
         Call(404, "GET", f"/apis/absent-{n}.example.com/v1/things"),
         Call(200, "DELETE", one),
         Call(201, "POST", CONFIG_MAPS, large),
         Call(200, "DELETE", f"{CONFIG_MAPS}/{name}"),
         Call(201, "POST", DEFINITIONS, definition),
-        Call(201, "POST", f"/apis/{GROUP}/v1/namespaces/default/{plural}", {**sample(name), "kind": plural.title()}),
+        Call(201, "POST", f"/apis/{GROUP}/v1/namespaces/default/{TURNS}", {**sample(name), "kind": TURNS.title()}),
         Call(200, "GET", "/openapi/v2"),
         Call(200, "DELETE", f"{DEFINITIONS}/{definition['metadata']['name']}"),
         Call(200, "GET", "/metrics"),
@@ -109,6 +116,18 @@ def send(connection: http.client.HTTPConnection, call: Call, revision: str = "")
     return found[1].decode() if found else revision
 
 
+def wait_until_gone(connection: http.client.HTTPConnection, path: str) -> None:
+    """The server deletes the objects of a definition before it. Raises SystemExit."""
+    for _ in range(1_000):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status == 404:
+            return
+        time.sleep(0.03)
+    raise SystemExit(f"GET {path}: expected 404 after 30 s, got {answer.status}")
+
+
 def reset_watch(port: int) -> None:
     """Open a watch of all objects, and reset its connection."""
     with socket.create_connection(("127.0.0.1", port)) as peer:
@@ -128,21 +147,31 @@ def run(port: int, pid: int, seconds: float, rate: float) -> list[int]:
         revision = ""
         for call in calls(rounds):
             revision = send(connection, call, revision)
+        wait_until_gone(connection, f"{DEFINITIONS}/{TURNS}.{GROUP}")
         reset_watch(port)
         rounds += 1
         if passed >= seconds * len(resident) / SAMPLES:
             resident.append(resident_bytes(pid))
             if len(resident) % (SAMPLES // 10) == 0:
-                _print_state(pid, passed, rounds, resident[-1])
+                print(f"{passed:6.0f} s {rounds:7} rounds {_state(connection, pid, resident[-1])}", flush=True)
         time.sleep(max(0.0, start + rounds / rate - time.monotonic()))
     connection.close()
     return resident
 
 
-def _print_state(pid: int, passed: float, rounds: int, resident: int) -> None:
+def _state(connection: http.client.HTTPConnection, pid: int, resident: int) -> str:
+    connection.request("GET", "/metrics")
+    objects = stored_objects(connection.getresponse().read().decode())
     process = Path(f"/proc/{pid}")
     files, threads = len(list((process / "fd").iterdir())), len(list((process / "task").iterdir()))
-    print(f"{passed:6.0f} s {rounds:7} rounds {resident / 1e6:7.1f} MB {files:4} files {threads:3} threads", flush=True)
+    return f"{resident / 1e6:7.1f} MB {objects:5} objects {files:4} files {threads:3} threads"
+
+
+def stored_objects(metrics: str) -> int:
+    """The sum over all resources."""
+    return sum(
+        int(float(found)) for found in re.findall(r"^apiserver_resource_objects\{.*\} (\S+)$", metrics, re.MULTILINE)
+    )
 
 
 def growth(resident: list[int]) -> float:
@@ -156,8 +185,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--rate", type=float, default=2.0, help="rounds a second, at most")
     parser.add_argument("--growth", type=float, default=0.02, help="the fraction by which memory may grow")
+    parser.add_argument("--memory", action="store_true", help="store in memory")
     options = parser.parse_args()
-    with server() as (port, pid):
+    with (
+        tempfile.TemporaryDirectory() as data,
+        server(*(["--memory"] if options.memory else ["--data", data])) as (port, pid),
+    ):
         found = growth(run(port, pid, 60 * options.minutes, options.rate))
     print(f"growth in the second half: {found:+.1%}")
     sys.exit(found > options.growth)

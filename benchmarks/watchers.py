@@ -30,9 +30,9 @@ OTHER = "/api/v1/namespaces/kube-system/configmaps"
 
 
 @contextlib.contextmanager
-def server() -> Iterator[tuple[int, int]]:
-    """Start a server that stores in memory; yield its port and process id."""
-    command = [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0"]
+def server(*store: str) -> Iterator[tuple[int, int]]:
+    """Start a server that stores in memory, unless options say where; yield its port and process id."""
+    command = [sys.executable, "-m", "noxu", "serve", *(store or ("--memory",)), "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r":(\d+)$", process.stdout.readline().strip())

@@ -1,0 +1,48 @@
+"""The soak: what it calls growth, and what its rounds consist of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.soak import WATCHED, calls, growth, stored_objects
+
+GROWTHS: list[tuple[str, list[int], float]] = [
+    ("memory that is constant", [100] * 100, 0.0),
+    ("memory that is filled during the first 40 %", [*range(60, 100), *[100] * 60], 0.0),
+    ("memory that grows all the time", list(range(101, 201)), 0.206),  # 175.5 on average, after 145.5
+    ("memory that grows at the end", [100] * 90 + [200] * 10, 0.2),
+    ("memory that shrinks", [200] * 50 + [100] * 50, -0.5),
+    ("two samples", [100, 103], 0.03),
+]
+
+
+@pytest.mark.parametrize(("resident", "expected"), [row[1:] for row in GROWTHS], ids=[row[0] for row in GROWTHS])
+def test_the_growth_of(resident: list[int], expected: float) -> None:
+    assert growth(resident) == pytest.approx(expected, abs=0.001)
+
+
+def test_a_round_has_all_verbs_and_its_bodies_can_be_sent() -> None:
+    found = calls(0)
+    assert {call.method for call in found} == {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    assert {call.status for call in found} >= {200, 201, 400, 404, 406, 409, 422}
+    assert all(json.dumps(call.body) for call in found)
+
+
+def test_one_of_several_rounds_watches() -> None:
+    watches = [sum("watch=1" in call.path for call in calls(n)) for n in range(2 * WATCHED)]
+    assert watches == 2 * [1, *[0] * (WATCHED - 1)]
+
+
+def test_stored_objects_are_those_of_all_resources() -> None:
+    metrics = "\n".join(
+        [
+            "# TYPE apiserver_resource_objects gauge",
+            'apiserver_resource_objects{group="",resource="namespaces"} 4',
+            'apiserver_resource_objects{group="g",resource="things"} 12',
+            'apiserver_storage_objects{resource="things.g"} 12',
+            "",
+        ]
+    )
+    assert stored_objects(metrics) == 16
