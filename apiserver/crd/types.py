@@ -294,6 +294,8 @@ def _writer(kind: Type) -> _Writer:
     if isinstance(kind, Struct):
         return _writer_of_struct(kind)
     write_item = _writer(kind.element)
+    if isinstance(kind, List) and write_item is _unchanged:
+        return lambda value: None if value is None else list(value)
     if isinstance(kind, List):
         return lambda value: None if value is None else [write_item(item) for item in value]
     return lambda value: None if value is None else {name: write_item(item) for name, item in value.items()}
@@ -316,15 +318,17 @@ def _writer_of_struct(kind: Struct) -> _Writer:
         if not fields:
             for place, (name, field) in enumerate(kind.fields.items()):
                 fields[name] = place, _writer(field.type), _omission(field)
-        names = [name for name in value if name in fields]
-        names.sort(key=fields.__getitem__)  # by their places
         written = {}
-        for name in names:
-            _, write_item, is_omitted = fields[name]
-            item = value[name]
+        before, in_order = -1, True
+        for name, item in value.items():
+            known = fields.get(name)
+            if known is None:
+                continue
+            place, write_item, is_omitted = known
+            in_order, before = in_order and before < place, place
             if item or not is_omitted(item):
                 written[name] = item if write_item is _unchanged else write_item(item)
-        return written
+        return written if in_order else {name: written[name] for name in fields if name in written}
 
     return write_struct
 
