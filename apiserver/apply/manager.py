@@ -52,10 +52,32 @@ NEVER_OWNED: Final = of(
 )
 
 
+class Valid(NamedTuple):
+    """Which objects of a write satisfy the schema of the tracker's version, apart from their metadata.
+
+    Where the type follows from the schema (`Tracker.implied`), only the metadata of these is checked against its type. That
+    this never makes a difference is a property test.
+    """
+
+    live: bool = False
+    new: bool = False
+
+
+UNKNOWN_VALIDITY: Final = Valid()
+
+
 # --- updates ---
 
 
-def update(live: Object | None, new: Object, tracker: Tracker, *, manager: str, now: str) -> Object:
+def update(
+    live: Object | None,
+    new: Object,
+    tracker: Tracker,
+    *,
+    manager: str,
+    now: str,
+    valid: Valid = UNKNOWN_VALIDITY,
+) -> Object:
     """The new object with managedFields for a create (live is None), an update or a patch by `manager`.
 
     managedFields in the new object replace the live ones if they can be decoded; `[{}]` (and `[]`, if decoding keeps it)
@@ -75,7 +97,8 @@ def update(live: Object | None, new: Object, tracker: Tracker, *, manager: str, 
         if live is None:
             managers = _created(tracked, tracker, managers, manager or UNKNOWN, now)
         else:
-            managers = _updated(_with_entries(live, None), tracked, tracker, managers, manager or UNKNOWN, now)
+            bare_live = _with_entries(live, None)
+            managers = _updated(bare_live, tracked, tracker, managers, manager or UNKNOWN, now, valid)
     except (Failed, ApiError):
         return _with_entries(bare, _entries(live))
     return _with_entries(bare, encode(managers, in_order=not tracker.custom))
@@ -121,7 +144,7 @@ def _created(new: Object, tracker: Tracker, managers: Managers, name: str, now: 
         created = _created_fast(new, tracker, name, now)
         if created is not None:
             return created
-    return _updated(tracker.blank, new, tracker, managers, name, now)
+    return _updated(tracker.blank, new, tracker, managers, name, now, UNKNOWN_VALIDITY)
 
 
 def _created_fast(new: Object, tracker: Tracker, name: str, now: str) -> Managers | None:
@@ -136,8 +159,12 @@ def _created_fast(new: Object, tracker: Tracker, name: str, now: str) -> Manager
     return {Manager(name, "Update", tracker.version, tracker.subresource): Owned(fields, tracker.version, now)}
 
 
-def _type_errors(value: Object, tracker: Tracker, *, duplicates: bool = False, all_of_it: bool = True) -> list[str]:
-    """The type errors in an object of the resource; the fast path finds most objects free of them."""
+def _type_errors(
+    value: Object, tracker: Tracker, *, valid: bool = False, duplicates: bool = False, all_of_it: bool = True
+) -> list[str]:
+    """The type errors in an object of the resource; the fast path finds most objects free of them. `valid`: see `Valid`."""
+    if valid and tracker.implied and duplicates:
+        value = {"metadata": value.get("metadata")}
     if tracker.custom:
         try:
             accept(value, tracker.type)
@@ -149,11 +176,19 @@ def _type_errors(value: Object, tracker: Tracker, *, duplicates: bool = False, a
 
 
 def _updated(
-    live: Object, new: Object, tracker: Tracker, managers: Managers, name: str, now: str, *, explain: bool = False
+    live: Object,
+    new: Object,
+    tracker: Tracker,
+    managers: Managers,
+    name: str,
+    now: str,
+    valid: Valid,
+    *,
+    explain: bool = False,
 ) -> Managers:
     """The managers after an update. Raises Failed or ApiError; `explain`: with the complete message."""
-    for role, value in (("new", new), ("live", live)):
-        if wrong := _type_errors(value, tracker, duplicates=True, all_of_it=explain):
+    for role, value, is_valid in (("new", new, valid.new), ("live", live, valid.live)):
+        if wrong := _type_errors(value, tracker, valid=is_valid, duplicates=True, all_of_it=explain):
             raise Failed(f"failed to convert {role} object ({named(value)}) to smd typed: {join_errors(wrong)}")
     versions = Conversions(tracker)
     managers = _reconciled(managers, live, versions)
@@ -265,7 +300,14 @@ class _Conflicts(Exception):
 
 
 def apply(
-    live: Object | None, config: Object, tracker: Tracker, *, manager: str, force: bool = False, now: str
+    live: Object | None,
+    config: Object,
+    tracker: Tracker,
+    *,
+    manager: str,
+    force: bool = False,
+    now: str,
+    valid: Valid = UNKNOWN_VALIDITY,
 ) -> Object:
     """The live object (None to create it) with the configuration applied by `manager`, and new managedFields.
 
@@ -284,12 +326,12 @@ def apply(
         raise errors.bad_request(f"invalid object type: {kind}")
     try:
         if not managers:
-            managers = _before_first_apply(live, tracker, now)
+            managers = _before_first_apply(live, tracker, now, valid)
         try:
-            new, managers = _applied(live, config, tracker, managers, manager, force=force, now=now)
+            new, managers = _applied(live, config, tracker, managers, manager, force=force, now=now, valid=valid)
         except _Conflicts as conflicts:
             _allow_migration(conflicts, live, tracker, manager)
-            new, managers = _applied(live, config, tracker, managers, manager, force=True, now=now)
+            new, managers = _applied(live, config, tracker, managers, manager, force=True, now=now, valid=valid)
     except Failed as failed:
         raise errors.plain_error(str(failed)) from None
     except _Conflicts as conflicts:
@@ -299,16 +341,24 @@ def apply(
     return _with_entries(new, encode(managers, in_order=not tracker.custom))
 
 
-def _before_first_apply(live: Object, tracker: Tracker, now: str) -> Managers:
+def _before_first_apply(live: Object, tracker: Tracker, now: str, valid: Valid) -> Managers:
     """One manager owns all existing fields, so that they can be distinguished from applied ones."""
     try:
-        return _updated(tracker.blank, live, tracker, {}, BEFORE_FIRST_APPLY, now, explain=True)
+        return _updated(tracker.blank, live, tracker, {}, BEFORE_FIRST_APPLY, now, Valid(new=valid.live), explain=True)
     except Failed as failed:
         raise Failed(f"failed to create manager for existing fields: {failed}") from None
 
 
 def _applied(
-    live: Object, config: Object, tracker: Tracker, managers: Managers, name: str, *, force: bool, now: str
+    live: Object,
+    config: Object,
+    tracker: Tracker,
+    managers: Managers,
+    name: str,
+    *,
+    force: bool,
+    now: str,
+    valid: Valid,
 ) -> tuple[Object, Managers]:
     """(the merged object, the managers). Raises Failed, _Conflicts or ApiError."""
     sent = _entries(config)
@@ -316,7 +366,7 @@ def _applied(
         raise errors.bad_request("metadata.managedFields must be nil")
     if wrong := _type_errors(config, tracker):
         raise Failed(f"failed to create typed patch object ({named(config)}): {join_errors(wrong)}")
-    if wrong := _type_errors(live, tracker, duplicates=True):
+    if wrong := _type_errors(live, tracker, valid=valid.live, duplicates=True):
         raise Failed(f"failed to create typed live object ({named(live)}): {join_errors(wrong)}")
     versions = Conversions(tracker)
     me = Manager(name, "Apply", "", tracker.subresource)

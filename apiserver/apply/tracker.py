@@ -43,7 +43,8 @@ class Tracker:
     `types` and `resets` are by apiVersion, for every version; `resets` are the fields that writes through this endpoint
     do not change. `only`, if it is set, is the pattern of those that they can change instead. `convert` gives an object at another version; it raises MissingVersion for one that does not exist, and
     ApiError if it fails. `empty` is the object that a create starts from, the zero value of built-in kinds. Objects of
-    `custom` resources are written with sorted keys. `written` gives an object without the empty fields that Go leaves
+    `custom` resources are written with sorted keys. `implied`: whatever satisfies the schema is certainly of the type, apart
+    from metadata. `written` gives an object without the empty fields that Go leaves
     out, which have no owner.
     """
 
@@ -56,6 +57,7 @@ class Tracker:
     only: FieldSet | None = None
     empty: Object = field(default_factory=dict)
     custom: bool = True
+    implied: bool = False
     written: Callable[[Object], Object] = unchanged
 
     @property

@@ -22,6 +22,7 @@ from noxu.apiserver.apply.fieldset import Element, field, text
 from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Union, Wire, Write
 from noxu.apiserver.go.structs import Type as StructType
 from noxu.apiserver.records import record
+from noxu.apiserver.schema import structural
 from noxu.apiserver.schema.structural import MISSING, Structural
 from noxu.apiserver.values import Json
 
@@ -185,6 +186,33 @@ def _list(schema: Structural, preserve: bool) -> ListType:
     defaults = {key: properties[key].default for key in keys if key in properties}
     defaults = {key: default for key, default in defaults.items() if default is not MISSING}
     return ListType(items, associative=True, keys=keys, defaults=defaults)
+
+
+@structural.of_schema
+def is_implied_by(schema: Structural) -> bool:
+    """Whether values that satisfy the schema are certainly of its type; `typed.validate` with `duplicates` finds no errors.
+
+    The type says less than the schema, with one exception: items of sets and list-maps must have an identity. It is not
+    certain where they may be null, are no scalars in a set, or may lack all keys in a list-map. Nothing is said of embedded
+    resources, whose metadata has a type without a schema.
+    """
+    if schema.embedded_resource or (schema.list_type in ("set", "map") and not _has_identified_items(schema)):
+        return False
+    below = (*schema.properties.values(), schema.values, schema.items)
+    return all(inner is None or is_implied_by(inner) for inner in below)
+
+
+def _has_identified_items(schema: Structural) -> bool:
+    items = schema.items
+    if items is None or items.nullable:
+        return False
+    if schema.list_type == "set":
+        return items.type in ("string", "integer", "number", "boolean")
+    return items.type == "object" and any(
+        key in items.validation.required or items.properties[key].default not in (MISSING, None)
+        for key in schema.list_map_keys
+        if key in items.properties
+    )
 
 
 _WIRES: Final[dict[Wire, Type]] = {

@@ -362,6 +362,8 @@ class Draft:
     """The time of the write in RFC 3339, the same for all fields of the object."""
     clean: bool = False
     """The fast path has accepted the object: nothing to prune or refuse, and defaults are filled in."""
+    valid: bool = False
+    """The fast path has found that the object satisfies its schema in the form in which it will be stored."""
     mutated: bool = False
     """Mutating admission has changed the object."""
     pending: bool = False
@@ -389,7 +391,7 @@ class Draft:
         self.new, self.operation = {}, OPERATIONS[self.request.action]
         self.name = "" if self.request.of_collection else self.request.name
         self.old = self.found = self.shown = self.entry = self.patch = self.configuration = self.scale = None
-        self.clean = self.mutated = self.pending = self.removed_at_once = False
+        self.clean = self.valid = self.mutated = self.pending = self.removed_at_once = False
         self.admission_state = self.reservation = None
         self.outcome.reset(warned)
 

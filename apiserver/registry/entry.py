@@ -39,12 +39,14 @@ from noxu.storage.types import Key, Revision
 class Rendering(NamedTuple):
     """The bytes that a read of an entry returns at the version in which the entry is stored.
 
-    `offset` is the place in `body` for the resourceVersion; -1 if the object has to be encoded with it.
+    `offset` is the place in `body` for the resourceVersion; -1 if the object has to be encoded with it. `valid`: the fast path
+    has found that the object satisfies the schema of `resource`, apart from its metadata; False: that is not known.
     """
 
     resource: Resource | None = None
     body: bytes = b""
     offset: int = -1
+    valid: bool = False
 
 
 NOT_RENDERED: Final = Rendering()
@@ -105,13 +107,15 @@ def new_entry(
     value: Object,
     *,
     served_as_stored: bool = True,
+    valid: bool = False,
     as_cbor: bool = False,
     as_protobuf: bool = False,
 ) -> Entry:
     """The entry for an object of the storage version that is about to be written; it has no revision yet.
 
-    `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it. `as_cbor`: store custom
-    resources as CBOR. `as_protobuf`: built-in kinds are stored as protobuf, in which an empty list is none.
+    `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it. `valid`: as in
+    `Rendering`. `as_cbor`: store custom resources as CBOR. `as_protobuf`: built-in kinds are stored as protobuf, in which an
+    empty list is none.
     """
     if not storage.is_custom:
         value = storage.behaviour.written(value)
@@ -128,7 +132,7 @@ def new_entry(
     if as_cbor and storage.is_custom:
         entry.cbor, entry.is_cbor = storage_form.as_cbor(value), True
     if served_as_stored:
-        entry.rendering = Rendering(storage, stored, offset)
+        entry.rendering = Rendering(storage, stored, offset, valid)
     return entry
 
 
@@ -191,7 +195,7 @@ def object_at(entry: Entry, resource: Resource) -> Object:
 
 
 def _decode(rendering: Rendering) -> Object:
-    resource, body, _ = rendering
+    resource, body = rendering.resource, rendering.body
     if resource is not None and not resource.is_custom and codec.has_minus_zero(body):  # of a float64
         return resource.behaviour.decode(resource, codec.decode_literals(body))[0]
     value: Object = codec.decode_stored(body)
@@ -201,7 +205,7 @@ def _decode(rendering: Rendering) -> Object:
 def body_at(entry: Entry, resource: Resource) -> bytes:
     """The object at `resource`'s version as JSON, with its resourceVersion. For entries see `object_at`."""
     rendering = entry.rendering
-    own, body, offset = rendering if rendering.resource is resource else render(entry, resource.versions)
+    own, body, offset, _ = rendering if rendering.resource is resource else render(entry, resource.versions)
     if resource is not own or offset < 0:
         value = _insert_resource_version(object_at(entry, resource), resource)
         return codec.encode(value, sort_keys=resource.sorted_keys)
@@ -218,13 +222,13 @@ def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
         b'%b"resourceVersion":"%d",%b' % (body[:offset], entry.revision, body[offset:])
         if own is resource and offset >= 0
         else body_at(entry, resource)
-        for entry, (own, body, offset) in [(entry, entry.rendering) for entry in entries]
+        for entry, (own, body, offset, _) in [(entry, entry.rendering) for entry in entries]
     ]
 
 
 def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ...]:
     """Like `body_at`, as parts that refer to the bytes of the rendering instead of copying them. It must be rendered."""
-    _, body, offset = entry.rendering
+    _, body, offset, _ = entry.rendering
     version = b'"resourceVersion":"%d",' if resource.sorted_keys else b',"resourceVersion":"%d"'
     view = memoryview(body)
     return view[:offset], version % entry.revision, view[offset:]
@@ -232,7 +236,7 @@ def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ..
 
 def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes:
     """Like `body_at`, for an object that is not stored (a dry run). `version` is its resourceVersion, "" if it has none."""
-    own, body, _ = render(entry, resource.versions)
+    own, body, _, _ = render(entry, resource.versions)
     if resource is own and not version:
         return body
     value = object_at(entry, resource)
@@ -268,6 +272,11 @@ def is_rendered(entry: Entry, resource: Resource) -> bool:
     return entry.rendering.resource is resource and entry.rendering.offset >= 0
 
 
+def is_valid(entry: Entry | None, resource: Resource) -> bool:
+    """Whether the fast path has found that an object satisfies the schema of this version, at which it is stored."""
+    return entry is not None and entry.rendering.valid and entry.rendering.resource is resource
+
+
 def render(entry: Entry, versions: Versions) -> Rendering:
     """The rendering of an entry under the current schema of its version, which is kept in the entry.
 
@@ -282,10 +291,10 @@ def render(entry: Entry, versions: Versions) -> Rendering:
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value.get('apiVersion')}")
     if own.type == BUILT_IN and not value.get("apiVersion"):
         raise errors.plain_error(f"Object 'apiVersion' is missing in '{entry.stored.decode(errors='replace')}'")
-    body, offset = _read(own, value)
+    body, offset, valid = _read(own, value)
     if body == entry.stored:
         body = entry.stored  # one copy in memory instead of two
-    rendering = entry.rendering = Rendering(own, body, offset)
+    rendering = entry.rendering = Rendering(own, body, offset, valid)
     return rendering
 
 
@@ -298,11 +307,14 @@ def is_readable(entry: Entry, versions: Versions) -> bool:
     return True
 
 
-def _read(own: Resource, value: Object) -> tuple[bytes, int]:
-    """A stored object as it is served, in the form of `_encode`. Raises ApiError: its fields may have any type."""
+def _read(own: Resource, value: Object) -> tuple[bytes, int, bool]:
+    """A stored object as it is served: what `_encode` returns, and whether the fast path has accepted it.
+
+    Raises ApiError: its fields may have any type.
+    """
     try:
-        reading.read(own, value)
-        return _encode(own, value)
+        valid = reading.read(own, value)
+        return *_encode(own, value), valid
     except ValueError as error:
         if own.is_custom:
             raise

@@ -13,7 +13,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.apply import scale
 from noxu.apiserver.apply.fieldset import ANY, FieldSet, Path, field, of
 from noxu.apiserver.apply.tracker import Tracker, relabel, unchanged
-from noxu.apiserver.apply.types import Type, of_schema, of_struct
+from noxu.apiserver.apply.types import Type, is_implied_by, of_schema, of_struct
 from noxu.apiserver.go.structs import zero
 from noxu.apiserver.registry.conversion.converters import convert_one
 from noxu.apiserver.registry.offload import offload
@@ -121,6 +121,7 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
         only=_pattern(only) if (only := changed_fields(resource, subresource)) else None,
         empty={} if struct is None else zero(struct),
         custom=struct is None,
+        implied=struct is None and resource.schema is not None and is_implied_by(resource.schema),
         written=unchanged if struct is None else resource.behaviour.written,
     )
 

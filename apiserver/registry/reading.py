@@ -31,9 +31,10 @@ def default_stored(resource: Resource, value: Object) -> None:
 READ_STAGES: Final[tuple[Callable[[Resource, Object], None], ...]] = (prune_stored, default_stored)
 
 
-def read(resource: Resource, value: Object) -> None:
-    """Prune and default a stored object of this version, in place."""
+def read(resource: Resource, value: Object) -> bool:
+    """Prune and default a stored object of this version, in place. Whether the fast path has accepted it."""
     if resource.behaviour.accept(resource, value, stored=True):
-        return  # the fast path: nothing to prune, and defaults are filled in
+        return True  # the fast path: nothing to prune, and defaults are filled in
     for stage in READ_STAGES:
         stage(resource, value)
+    return False

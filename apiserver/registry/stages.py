@@ -37,11 +37,10 @@ from noxu.apiserver.registry.claims import Claimed
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
 from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
 from noxu.apiserver.registry.draft import Action, Draft, Written
-from noxu.apiserver.registry.entry import Entry, check_path_name, key_of, new_entry, object_at, render
+from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_of, new_entry, object_at, render
 from noxu.apiserver.registry.limits import SIZE_CHECKED, check_size
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
-from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.storage_form import as_json
 from noxu.apiserver.registry.strategies import STRATEGIES, finalization_of, grace
@@ -180,9 +179,10 @@ async def merge(draft: Draft) -> None:
     old, config, draft.configuration = draft.old, draft.configuration, None
     assert config is not None
     by, now, force = request.options.field_manager, draft.now, request.options.force
+    valid = manager.Valid(live=is_valid(draft.shown, resource))
 
     def merged(tracker: Tracker) -> Object:
-        new = manager.apply(old, config, tracker, manager=by, force=force, now=now)
+        new = manager.apply(old, config, tracker, manager=by, force=force, now=now, valid=valid)
         return {name: copy(item) if name == "metadata" else item for name, item in new.items()}
 
     draft.new = await ownership.run_with_tracker(resource, request.subresource, merged, draft.weight)
@@ -401,10 +401,13 @@ def own(draft: Draft) -> Awaitable[None] | None:
     """Track the field managers (metadata.managedFields). Waits for conversions by a webhook."""
     request = draft.request
     old, new, by, now = draft.old, draft.new, request.options.field_manager, draft.now
+    valid = manager.Valid(live=is_valid(draft.shown, draft.resource), new=draft.clean)
     if draft.resource.versions.converter is not None:
-        return _own_by_converting(draft, lambda tracker: manager.update(old, new, tracker, manager=by, now=now))
+        return _own_by_converting(
+            draft, lambda tracker: manager.update(old, new, tracker, manager=by, now=now, valid=valid)
+        )
     tracker = draft.resource.trackers.get(request.subresource) or ownership.tracker(draft.resource, request.subresource)
-    draft.new = manager.update(old, new, tracker, manager=by, now=now)
+    draft.new = manager.update(old, new, tracker, manager=by, now=now, valid=valid)
     return None
 
 
@@ -757,7 +760,7 @@ def encode(draft: Draft) -> Awaitable[None] | None:
     key = draft.found.key if draft.found is not None else Key(resource.collection, namespace, new["metadata"]["name"])
     if resource.versions.converter is not None and resource.versions.storage is not resource:
         return _encode_converted(draft, key)
-    draft.entry = _entry(resource, key, new, draft.environment.persistence, complete=draft.scale is None)
+    draft.entry = _entry(resource, key, new, draft)
     return None
 
 
@@ -776,15 +779,15 @@ def _refuse_resource_version(metadata: Object) -> None:
 
 async def _encode_converted(draft: Draft, key: Key) -> None:
     [value], weight = await at_storage_version(draft.new, draft.resource.versions.storage, draft.weight)
-    persistence, complete = draft.environment.persistence, draft.scale is None
-    draft.entry = await offload(weight, _entry, draft.resource, key, value, persistence, complete=complete)
+    draft.entry = await offload(weight, _entry, draft.resource, key, value, draft)
 
 
-def _entry(resource: Resource, key: Key, value: Object, persistence: Persistence, *, complete: bool) -> Entry:
-    """The entry of an object that is at the resource's version or already at the storage version.
+def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> Entry:
+    """The entry of a draft's object, which is at the resource's version or already at the storage version.
 
-    `complete`: its defaults are filled in. A write to /scale, which may create maps, does not; the next read does.
+    Its defaults are filled in, unless it is a write to /scale, which may create maps; then the next read does it.
     """
+    complete, persistence = draft.scale is None, draft.environment.persistence
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
         value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
@@ -794,6 +797,7 @@ def _entry(resource: Resource, key: Key, value: Object, persistence: Persistence
         storage,
         value,
         served_as_stored=served_as_stored,
+        valid=draft.valid,
         as_cbor=persistence.as_cbor,
         as_protobuf=persistence.as_protobuf,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from noxu.apiserver.apply.types import (
     OBJECT_META,
     UNTYPED,
     Type,
+    is_implied_by,
     of_schema,
     of_struct,
 )
@@ -39,6 +41,7 @@ from noxu.apiserver.go.structs import (
     Write,
 )
 from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.values import Object
 
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
 
@@ -289,3 +292,38 @@ SHAPES: list[tuple[str, Type, Any, str]] = [
 @pytest.mark.parametrize(("kind", "value", "expected"), [row[1:] for row in SHAPES], ids=[row[0] for row in SHAPES])
 def test_a_value_is_treated_as_one_of_three_shapes(kind: Type, value: Any, expected: str) -> None:
     assert kind.shapes[type(value)] == expected
+
+
+def _list(list_type: str, items: Object, **keywords: Any) -> Object:
+    return {"type": "array", "x-kubernetes-list-type": list_type, "items": items, **keywords}
+
+
+def _list_map(item: Object) -> Object:
+    return _list("map", {"type": "object", **item}, **{"x-kubernetes-list-map-keys": ["k", "l"]})
+
+
+TEXT: Object = {"type": "string"}
+IMPLIED: list[tuple[str, Object, bool]] = [
+    ("scalars, maps and lists", {"properties": {"a": TEXT, "b": _list("atomic", {"type": "object", "nullable": True})}}, True),
+    ("a set of texts", _list("set", TEXT), True),
+    ("a set of texts and nulls", _list("set", {**TEXT, "nullable": True}), False),
+    ("a set of maps", _list("set", {"type": "object", "x-kubernetes-map-type": "atomic"}), False),
+    ("a set of anything", _list("set", {"x-kubernetes-preserve-unknown-fields": True}), False),
+    ("a list-map with a required key", _list_map({"properties": {"k": TEXT, "l": TEXT}, "required": ["l"]}), True),
+    ("a list-map with a default for a key", _list_map({"properties": {"k": {**TEXT, "default": "a"}}}), True),
+    ("a list-map whose items may lack all keys", _list_map({"properties": {"k": TEXT, "a": TEXT}, "required": ["a"]}), False),
+    ("a list-map with nulls", _list_map({"properties": {"k": TEXT}, "required": ["k"], "nullable": True}), False),
+    ("an embedded resource", {"type": "object", "x-kubernetes-embedded-resource": True}, False),
+]  # fmt: skip
+PLACES: dict[str, Callable[[Object], Object]] = {
+    "in a field": lambda inner: {"type": "object", "properties": {"a": TEXT, "b": inner}},
+    "in a map": lambda inner: {"type": "object", "additionalProperties": inner},
+    "in a list": lambda inner: {"type": "array", "items": inner},
+    "at the root": lambda inner: inner,
+}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in IMPLIED], ids=[row[0] for row in IMPLIED])
+def test_whether_a_schema_implies_its_type(place: Callable[[Object], Object], schema: Object, expected: bool) -> None:
+    assert is_implied_by(parse(place(schema))) is expected

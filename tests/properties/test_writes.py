@@ -12,6 +12,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.features import Features
 from noxu.apiserver.registry import custom, reading, stages
 from noxu.apiserver.registry.custom import CustomResources
+from noxu.apiserver.registry.entry import key_of, new_entry
 from noxu.apiserver.registry.resource import CUSTOM, Resource
 from noxu.apiserver.registry.strategies import STRATEGIES
 from noxu.apiserver.schema.compiled import Compiled
@@ -53,10 +54,11 @@ class Outcome(NamedTuple):
 
 def write(kind: Resource, old: Object | None, new: Object, *, subresource: str, ratcheting: bool) -> Outcome:
     metadata = METADATA if old is None else STORED
-    before = None
+    before = shown = None
     if old is not None:
         before = copy({**old, "metadata": STORED})
-        reading.read(kind, before)
+        valid = reading.read(kind, before)
+        shown = new_entry(key_of(kind, "default", "a"), kind, before, valid=valid)
     draft = draft_of(
         kind,
         copy({**new, "metadata": metadata}),
@@ -66,6 +68,7 @@ def write(kind: Resource, old: Object | None, new: Object, *, subresource: str, 
         subresource=subresource,
         features=Features(ratcheting=ratcheting),
     )
+    draft.shown = shown
     try:
         for stage in STAGES:
             stage(draft)

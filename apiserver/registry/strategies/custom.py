@@ -12,6 +12,7 @@ from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry import scale
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.apiserver.registry.draft import Action, Draft
+from noxu.apiserver.registry.entry import is_valid
 from noxu.apiserver.registry.resource import Resource, ScalePaths
 from noxu.apiserver.schema import embedded, listtype, ratcheting, validation
 from noxu.apiserver.schema.correlation import Correlated
@@ -73,6 +74,7 @@ def validate(draft: Draft) -> None:
     else:
         generic, of_metadata = _metadata_update_errors(draft, old["metadata"])
     clean = draft.clean and _stays_clean(draft)
+    draft.valid = clean and (not status or is_valid(draft.shown, resource))  # a write of the status keeps the old rest
     found = _type_errors(resource, new) or of_metadata + _content_errors(draft, status=status, clean=clean)
     if schema is not None:
         if resource.has_embedded and not status and not clean:
