@@ -64,7 +64,7 @@ class Alphabet:
         )
 
 
-_TOKEN: Final = re.compile(
+TOKEN: Final = re.compile(
     r"""
     \\Q (?P<quoted> .*? ) (?: \\E | \Z )
     | \(\? (?P<flags> [imsU]* ) (?: - (?P<without> [imsU]* ) )? (?P<scope> [:)] )
@@ -123,7 +123,7 @@ def _parts(pattern: str, sets: dict[str, Ranges]) -> Iterator[tuple[str, bool]]:
             return scanned(regex)
         return f"[{char.lower()}{char.upper()}]", False
 
-    for token in _TOKEN.finditer(pattern):
+    for token in TOKEN.finditer(pattern):
         spend(1)
         kind, text = token.lastgroup, token[0]
         if kind == "scope":
@@ -146,10 +146,10 @@ def _parts(pattern: str, sets: dict[str, Ranges]) -> Iterator[tuple[str, bool]]:
         elif kind == "quoted":
             yield from map(character, token["quoted"])
         else:
-            yield character(_character(token))
+            yield character(character_of(token))
 
 
-def _character(token: re.Match[str]) -> str:
+def character_of(token: re.Match[str]) -> str:
     if number := token["hex"] or token["byte"]:
         return chr(int(number, 16))
     if token["octal"]:

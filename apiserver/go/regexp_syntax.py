@@ -16,7 +16,8 @@ import re
 from functools import cache
 from typing import Final
 
-from noxu.apiserver.go.regexp_alphabet import members as characters_of
+from noxu.apiserver.go.regexp_classes import class_names
+from noxu.apiserver.go.regexp_sets import characters as characters_of
 from noxu.apiserver.records import NamedTuple
 
 MAX_REPEAT: Final = 1000  # copies of the innermost expression, over all repetitions around it
@@ -383,8 +384,6 @@ _COMPOSED: Final = {
     "Cn": rf"^{_ASSIGNED}",
     "Lc": r"\p{Lu}\p{Ll}\p{Lt}",
 }
-# Go 1.26 knows the scripts of Unicode 15, except those with two words (the keys of its tables are not canonical).
-_YOUNGER_SCRIPTS: Final = frozenset({"Garay", "Sidetic", "Sunuwar", "Todhri"})
 
 
 @cache
@@ -393,17 +392,7 @@ def _unicode_class(name: str) -> str:
     name = _ALIASES.get(name, name)
     if name in _COMPOSED:
         return _COMPOSED[name]
-    if not name.isalpha() or name in _YOUNGER_SCRIPTS:
-        return ""
-    import re2  # only patterns need it
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        re2.compile(f"\\p{{{name}}}", options)
-    except re2.error:
-        return ""
-    return f"\\p{{{name}}}"
+    return f"\\p{{{name}}}" if name in class_names() else ""
 
 
 def _inverse(members: str) -> str:

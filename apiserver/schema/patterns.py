@@ -2,7 +2,8 @@
 
 A pattern matches when it is found anywhere in the text (Go's MatchString): `^` and `$` anchor it, and `$` is the very
 end, never before a final newline. Python's `re` may take exponential time, so it is never used if a client chooses
-both pattern and text. RE2's binding is called below its public wrapper, which decodes every span and
+both pattern and text: where RE2 is absent, an engine of our own takes its place (`regexp_matching`), which is slower
+and as linear. RE2's binding is called below its public wrapper, which decodes every span and
 takes ten times as long as the search.
 
 A pattern of a few characters may need much memory and time: a Unicode class has a thousand instructions, and up to 1,000
@@ -13,15 +14,18 @@ for before they begin, so that they do not happen in the event loop.
 
 from __future__ import annotations
 
+import os
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.cpu_budget import spend
-from noxu.apiserver.go.regexp_alphabet import Alphabet, TooManyCharacters, to_bytes
+from noxu.apiserver.go.regexp_alphabet import MAX_SETS, Alphabet, TooManyCharacters, to_bytes
 from noxu.apiserver.go.regexp_syntax import PatternError, to_re2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from noxu.apiserver.go.regexp_matching import Automaton
 
 MEMORY: Final = 512 << 10
 """Bytes of RE2's budget for a pattern's program and its automaton. Half of a 64th of it are the program's instructions."""
@@ -35,12 +39,16 @@ MAX_CACHED_SIZE: Final = 4096
 """Instructions of a pattern that is cached. Validators keep larger ones themselves."""
 COMPILATION_UNITS: Final = 200_000
 """Units of work (see `noxu.apiserver.cpu_budget`) for compiling a pattern that needs more than MEMORY."""
+PURE_VARIABLE: Final = "NOXU_PURE_REGEXP"
+"""In the environment, the value 1 asks for the engine of our own, as if RE2 was not installed."""
+PURE_CHARACTERS_PER_UNIT: Final = 10
+"""Characters that our own engine passes in a microsecond, if it knows the states."""
 STEPS_PER_UNIT: Final = 500
 """Steps of RE2 in a microsecond, if its automaton needs more than its memory: each byte then visits each instruction."""
 
 
 class Pattern:
-    """A compiled pattern."""
+    """A compiled pattern, in RE2."""
 
     __slots__ = ("_alphabet", "_cheap_length", "_spans", "size", "text")
 
@@ -89,6 +97,33 @@ class Pattern:
         return position
 
 
+class _PurePattern(Pattern):
+    """A compiled pattern, where RE2 is absent."""
+
+    __slots__ = ("_automaton",)
+
+    def __init__(self, text: str, automaton: Automaton) -> None:
+        self.text = text
+        self.size = automaton.size
+        self._automaton = automaton
+
+    def search(self, text: str) -> bool:
+        spend(len(text) // PURE_CHARACTERS_PER_UNIT)
+        return self._automaton.search(text)
+
+    def find_all(self, text: str) -> Iterator[str]:
+        position, previous_end = 0, -1
+        while position <= len(text):
+            span = self._automaton.span(text, position)
+            if span is None:
+                return
+            start, end = span
+            if end > start or start != previous_end:
+                yield text[start:end]
+            previous_end = end
+            position = end if end > position else position + 1
+
+
 def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compile
     """A compiled pattern. Raises PatternError, a ValueError with Go's message."""
     try:
@@ -124,8 +159,11 @@ def _compile(text: str) -> Pattern:
     if len(text) > MAX_LENGTH:
         raise PatternError("expression too large", text)
     translated = to_re2(text)
+    if _re2() is None:
+        return _compile_pure(text, translated)
     pattern = None
-    if has_few_classes := translated.count("[") <= MAX_CLASSES:
+    has_few_classes = translated.count("[") <= MAX_CLASSES
+    if has_few_classes and "\\B" not in translated:  # in UTF-8 it would hold between the octets of a character
         pattern = _program(text, translated, memory=MEMORY)
     if pattern is None:
         spend(COMPILATION_UNITS)
@@ -138,11 +176,28 @@ def _compile(text: str) -> Pattern:
     return pattern
 
 
+def _compile_pure(text: str, translated: str) -> Pattern:
+    """The pattern for the engine of our own. It refuses as many classes as RE2 does."""
+    from noxu.apiserver.go.regexp_matching import Automaton  # where RE2 is present, it is not needed
+    from noxu.apiserver.go.regexp_program import ProgramTooLarge, compiled
+
+    spend(len(text))
+    try:
+        program = compiled(translated)
+    except ProgramTooLarge:
+        raise PatternError("expression too large", text) from None
+    if translated.count("[") > MAX_CLASSES and len(program.sets) > MAX_SETS:
+        raise PatternError("expression too large", text)
+    return _PurePattern(text, Automaton(program))
+
+
 def _program(
     text: str, translated: str, alphabet: Alphabet | None = None, memory: int = MEMORY_LARGE
 ) -> Pattern | None:
     """The pattern, None if it needs more memory."""
-    binding, new_options, anywhere = _re2()
+    engine = _re2()
+    assert engine
+    binding, new_options, anywhere = engine
     options = new_options()
     options.max_mem = memory
     options.never_capture = True  # only the span of the whole match is asked for
@@ -156,8 +211,15 @@ def _program(
 
 
 @cache
-def _re2() -> tuple[Any, Any, Any]:
-    """(engine class, class of its options, the constant for unanchored matches) of the binding, imported by the first pattern."""
-    from re2 import Options, _re2
+def _re2() -> tuple[Any, Any, Any] | None:
+    """(engine class, class of its options, the constant for unanchored matches) of the binding, imported by the first pattern.
 
+    None: the platform has none, or the environment asks for the engine of our own.
+    """
+    if os.environ.get(PURE_VARIABLE) == "1":
+        return None
+    try:
+        from re2 import Options, _re2
+    except ImportError:
+        return None
     return _re2.RE2, Options, _re2.RE2.Anchor.UNANCHORED

@@ -81,3 +81,10 @@ def test_the_parts_of_a_pin() -> None:
     zero, one = 64 * "0", 64 * "1"
     text = f"# text\na-b==1.0 ; sys_platform == 'linux' \\\n    --hash=sha256:{zero} \\\n    --hash=sha256:{one}\nc==2 \\\n    --hash=sha256:{one}\n"
     assert parse(text) == (Pin("a-b", "1.0", "sys_platform == 'linux'", (zero, one)), Pin("c", "2", None, (one,)))
+
+
+def test_the_command_for_alpine_installs_what_is_declared_except_google_re2() -> None:
+    text = (ROOT / "docs/supply-chain.md").read_text()
+    command = next(line for line in text.splitlines() if line.startswith("pip install 'aiohttp"))
+    declared = [text.partition(";")[0] for text in RUNTIME if not text.startswith("google-re2")]
+    assert re.findall("'([^']+)'", command) == declared

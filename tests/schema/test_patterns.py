@@ -14,6 +14,8 @@ from noxu.apiserver.schema import patterns
 from noxu.apiserver.values import Object
 from tests.timing import cpu_seconds
 
+of_re2 = pytest.mark.skipif(patterns._re2() is None, reason="package: google-re2")
+
 
 @pytest.fixture(params=["UTF-8", "an alphabet of its own"])
 def _compiled_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -45,6 +47,7 @@ def _compiled_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         (r"^\s$", "\v", False),
         (r"^\s$", "\f", True),
         (r"\bfoo\b", "a foo b", True),
+        (r"\B", "aéb", False),  # nor within a character
         ("(?i)^straße$", "STRAßE", True),
         ("(?i)^k$", "\u212a", True),  # the Kelvin sign
         ("(?i)^s$", "ſ", True),
@@ -93,6 +96,7 @@ def test_search(pattern: str, text: str, matches: bool) -> None:
         ("(?U)a+", "aaa", ["a", "a", "a"]),
         ("(a)(b)?", "ab a", ["ab", "a"]),
         (r"\b", "é a", ["", ""]),
+        (r"\B", "1é", [""]),
         ("^a", "aaa", ["a"]),
         ("é|日", "xé日", ["é", "日"]),
         ("(?m)^.*$", "a\n\nb", ["a", "", "b"]),
@@ -143,12 +147,14 @@ def test_a_pattern_that_is_too_large_is_refused(pattern: str) -> None:
         patterns.compile(pattern)
 
 
+@of_re2
 def test_no_program_takes_longer_than_the_loop_may_be_blocked() -> None:
     """Of the steps of compiling a large pattern, RE2's are those that cannot be interrupted."""
     slowest = "a{1000}" * 77
     assert cpu_seconds(lambda: patterns._program(slowest, slowest)) < 0.05
 
 
+@of_re2
 def test_a_large_pattern_is_not_cached() -> None:
     """Those who use it keep it."""
     large = r"\pL{9}"
