@@ -1,9 +1,9 @@
 """Results that are kept under the user's cache directory, `$XDG_CACHE_HOME/noxu/checks` or `~/.cache/noxu/checks`.
 
 The name of an entry is a digest of everything that the result depends on, including this version of Noxu: its modules, with
-their sizes and times, and Python's version. An entry has a digest of its content; what is unreadable, damaged or of an
-unexpected form counts as absent. A directory that cannot be written is no error. The oldest entries are removed when there
-are more than MAX_BYTES.
+their sizes and times, Python's version and the engine of patterns. An entry has a digest of its content; what is
+unreadable, damaged or of an unexpected form counts as absent. A directory that cannot be written is no error. The oldest
+entries are removed when there are more than MAX_BYTES.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from noxu.apiserver.crd import valid_specs
 from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.files import write_whole
 from noxu.apiserver.manifests import Part, split
+from noxu.apiserver.schema import patterns
 from noxu.apiserver.values import Json
 
 MAX_BYTES: Final = 256 * 1024 * 1024
@@ -42,8 +43,8 @@ def user_directory() -> Path | None:
 
 @lru_cache(maxsize=1)
 def version() -> bytes:
-    """What the code is: its modules with their sizes and times of modification, and Python's version."""
-    digest = hashlib.sha256(sys.version.encode())
+    """What the code is: its modules with their sizes and times of modification, Python's version, the engine of patterns."""
+    digest = hashlib.sha256(f"{sys.version}\0{patterns.engine()}\0".encode())
     for path in sorted(_modules(str(_PACKAGE))):
         found = os.stat(path)  # noqa: PTH116 - of hundreds of modules
         digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from functools import cache, lru_cache, partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.cpu_budget import spend
@@ -208,6 +209,12 @@ def _program(
     if not program.ok():
         return None
     return Pattern(text, partial(program.Match, anywhere), program.ProgramSize(), alphabet)
+
+
+def engine() -> str:
+    """Which engine patterns have, without importing it: sizes and limits of their programs differ."""
+    found = None if os.environ.get(PURE_VARIABLE) == "1" else find_spec("re2")
+    return "" if found is None else str(found.origin)
 
 
 @cache

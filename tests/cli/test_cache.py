@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from noxu.apiserver.commands import cache, in_memory
 from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
 from noxu.apiserver.crd import validation
 from noxu.apiserver.manifests import Part, split
+from noxu.apiserver.schema import patterns
 
 Make = Callable[..., Any]
 
@@ -48,6 +50,20 @@ def test_the_version_depends_on_every_module(tmp_path: Path, monkeypatch: pytest
         versions.add(cache.version())
     cache.version.cache_clear()
     assert len(versions) == 3
+
+
+def test_the_version_depends_on_the_engine_of_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine may refuse a pattern, or all of a definition together, that another one accepts."""
+    versions = set()
+    for found in (None, ModuleSpec("re2", None, origin="a"), ModuleSpec("re2", None, origin="b")):
+        monkeypatch.setattr(patterns, "find_spec", lambda _, found=found: found)
+        cache.version.cache_clear()
+        versions.add(cache.version())
+    monkeypatch.setenv(patterns.PURE_VARIABLE, "1")
+    cache.version.cache_clear()
+    assert len(versions) == 3
+    assert cache.version() in versions
+    cache.version.cache_clear()
 
 
 @pytest.mark.parametrize("damage", [b"", b"x", b"x" * 40, None], ids=["empty", "short", "other bytes", "one bit"])
