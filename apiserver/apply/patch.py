@@ -27,7 +27,7 @@ from jsonpointer import JsonPointer
 from noxu.apiserver.api import errors
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import compact_json, quote
-from noxu.apiserver.values import Json, Object, equal
+from noxu.apiserver.values import Json, Object, copy, equal
 
 MAX_COPIED: Final = 3 * 1024 * 1024  # bytes that all `copy` operations may add: upstream's JSONPatchMaxCopyBytes
 
@@ -119,10 +119,6 @@ class _Document:
         node = node.copy()
         self._own[id(node)] = node
         return node
-
-    def share(self) -> None:
-        """Forget the copies: after `copy`, a container may occur in several places."""
-        self._own.clear()
 
 
 def _tokens(pointer: str) -> list[str]:
@@ -266,9 +262,7 @@ class _Copy(_Operation):
                 document.copied += _size(value)
             if document.copied > MAX_COPIED:
                 raise _TooMuch(document.copied)
-            if isinstance(value, (dict, list)):
-                document.share()
-            _add(*document.enter(path), value)
+            _add(*document.enter(path), copy(value))  # its places may be pruned and defaulted in different ways
 
 
 class _TooMuch(PatchFailed):

@@ -438,3 +438,10 @@ def test_a_failed_test_is_reported_apart() -> None:
     with pytest.raises(PatchFailed) as error:
         apply_operations(DOCUMENT, [op("test", "/l/9", 2)])
     assert not isinstance(error.value, FailedTest)
+
+
+def test_a_copied_value_is_not_the_value_itself() -> None:
+    """Its places may have different schemas, by which values are pruned and defaulted in place."""
+    result = json_patch({"a": {"x": {"y": 1}}}, [op("copy", "/b", **{"from": "/a"})])
+    del result["b"]["x"]["y"]
+    assert result == {"a": {"x": {"y": 1}}, "b": {"x": {}}}
