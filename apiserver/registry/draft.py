@@ -208,7 +208,10 @@ class Admission(Protocol):
         ...
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
-        """Change `draft.new` and set `draft.mutated`; raise ApiError to refuse. None: nothing is configured."""
+        """Change `draft.new` and set `draft.mutated`, when the result is awaited; raise ApiError to refuse.
+
+        None: nothing is configured.
+        """
         ...
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
@@ -362,6 +365,8 @@ class Draft:
     """The time of the write in RFC 3339, the same for all fields of the object."""
     clean: bool = False
     """The fast path has accepted the object: nothing to prune or refuse, and defaults are filled in."""
+    shares_old: bool = False
+    """The new object shares parts with the old one. Nothing below its metadata and its other fields may be changed in place."""
     valid: bool = False
     """The fast path has found that the object satisfies its schema in the form in which it will be stored."""
     mutated: bool = False
@@ -391,7 +396,7 @@ class Draft:
         self.new, self.operation = {}, OPERATIONS[self.request.action]
         self.name = "" if self.request.of_collection else self.request.name
         self.old = self.found = self.shown = self.entry = self.patch = self.configuration = self.scale = None
-        self.clean = self.valid = self.mutated = self.pending = self.removed_at_once = False
+        self.shares_old = self.clean = self.valid = self.mutated = self.pending = self.removed_at_once = False
         self.admission_state = self.reservation = None
         self.outcome.reset(warned)
 

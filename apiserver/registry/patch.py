@@ -37,6 +37,8 @@ class ObjectPatch:
         self._struct = struct
         self._checked = field_validation != "Ignore"
         self._bytes = body
+        self.moves_values = False
+        """Set by `apply`: the patched object may have parts of the old one in other places."""
         self._may_hold_raw_numbers = False
         self._body: patch_bodies.PatchBody | None = None  # until it is used: what it holds becomes part of an object
         if media_type != STRATEGIC_MERGE_PATCH:
@@ -70,6 +72,7 @@ class ObjectPatch:
     def _apply(self, old: Object) -> codec.Decoded:
         if self._media_type == STRATEGIC_MERGE_PATCH:
             assert self._struct is not None, "only kinds with a table offer strategic merge patch"
+            self.moves_values = True  # lists are merged by keys
             duplicates = self._strategic.duplicates if self._checked else ()
             patched = strategic_patch(old, self._strategic.value, self._struct)
             identity = {
@@ -80,6 +83,7 @@ class ObjectPatch:
             patch = patch_bodies.merge_patch(self._read(), strict=self._checked)
             return codec.Decoded(merge_patch(old, patch.value), patch.strict)
         patch = patch_bodies.json_patch(self._read(), strict=self._checked)
+        self.moves_values = any((operation or {}).get("op") in ("move", "copy") for operation in patch.value)
         return codec.Decoded(json_patch(old, patch.value), patch.strict)
 
     def _read(self) -> patch_bodies.PatchBody:

@@ -8,17 +8,21 @@ from unittest import mock
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.features import Features
 from noxu.apiserver.registry import custom, reading, stages
 from noxu.apiserver.registry.custom import CustomResources
-from noxu.apiserver.registry.entry import key_of, new_entry
+from noxu.apiserver.registry.draft import Action, Body, WriteRequest
+from noxu.apiserver.registry.draft import draft_of as draft_of_request
+from noxu.apiserver.registry.entry import key_of, new_entry, object_at
+from noxu.apiserver.registry.patch import JSON_PATCH, MERGE_PATCH
 from noxu.apiserver.registry.resource import CUSTOM, Resource
 from noxu.apiserver.registry.strategies import STRATEGIES
 from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Object, copy, equal
-from tests.drafts import draft_of
+from noxu.apiserver.values import Json, Object, copy, equal
+from tests.drafts import NOW, draft_of
 from tests.properties.structurals import METADATA, roots, wholes
 
 STAGES = (stages.decode, stages.prune, stages.default, stages.own, stages.prepare, STRATEGIES[CUSTOM].validate)
@@ -96,3 +100,84 @@ def test_the_fast_path_makes_no_difference(
     assert fast.messages == slow.messages
     assert equal(fast.new, slow.new)
     event(f"{verb} on the fast path: {fast.clean}")
+
+
+# -- patches ----------------------------------------------------------------------------------------------------------
+
+PATCH_STAGES = (
+    stages.patch, stages.decode, stages.prune, stages.address, stages.default, stages.drop_duplicate_owners, stages.own,
+    stages.lock, stages.identify, stages.prepare, stages.validate, stages.keep_times,
+)  # fmt: skip
+
+
+def pointers(value: Json) -> list[str]:
+    """The JSON pointers of the fields of an object, and of what is in them. Names have no slashes here."""
+    found: list[str] = []
+    todo: list[tuple[str, Json]] = [("", value)]
+    for pointer, inside in todo:  # the list grows meanwhile
+        members = inside.items() if isinstance(inside, dict) else enumerate(inside) if isinstance(inside, list) else ()
+        for name, item in members:
+            escaped = str(name).replace("~", "~0").replace("/", "~1")
+            found.append(f"{pointer}/{escaped}")
+            todo.append((found[-1], item))
+    return found
+
+
+@st.composite
+def patched_objects(draw: st.DrawFn) -> tuple[Object, Object, str, Json]:
+    """A schema, a stored object, the media type of a patch, and a patch that may move what is in the object."""
+    schema, old, new = draw(writes())
+    parts = [new.get("spec"), new.get("status"), None, 1]
+    changes = {"labels": {"c": "d"}, "ownerReferences": [OWNER, OWNER], "annotations": {"a": "b"}}
+    if draw(st.booleans()):
+        metadata = {name: changes[name] for name in draw(st.lists(st.sampled_from(sorted(changes)), max_size=2))}
+        fields = {name: draw(st.sampled_from(parts)) for name in draw(st.lists(st.sampled_from(["spec", "status"])))}
+        return schema, old, MERGE_PATCH, fields | ({"metadata": metadata} if metadata else {})
+    places = st.sampled_from([*pointers({name: old[name] for name in ("spec", "status") if name in old}), "/spec/a"])
+    operations = st.fixed_dictionaries(
+        {
+            "op": st.sampled_from(["add", "replace", "remove", "move", "copy"]),
+            "path": places,
+            "from": places,
+            "value": st.sampled_from(parts),
+        }
+    )
+    return schema, old, JSON_PATCH, draw(st.lists(operations, max_size=2))
+
+
+OWNER: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "x"}
+
+
+def patch(kind: Resource, old: Object, media_type: str, change: Json, *, subresource: str) -> Outcome:
+    """Patch an object in all stages. Asserts that they do not change the old one."""
+    value = copy({**old, "metadata": STORED})
+    valid = reading.read(kind, value)
+    shown = new_entry(key_of(kind, "default", "a"), kind, value, valid=valid)
+    shown.revision = 1
+    body = Body(codec.encode(change, sort_keys=False), media_type)
+    draft = draft_of_request(WriteRequest(Action.PATCH, kind, "default", "a", subresource, body=body))
+    draft.now, draft.found, draft.shown, draft.old = NOW, shown, shown, object_at(shown, kind)
+    messages: list[str] = []
+    try:
+        for stage in (stages.read_patch, *PATCH_STAGES):
+            stage(draft)
+    except ApiError as error:
+        messages.append(error.message)
+    assert equal(draft.old, object_at(shown, kind))
+    new = {} if messages else draft.new
+    return Outcome(new, messages + draft.outcome.warnings + sorted(draft.outcome.unknown), draft.clean)
+
+
+@given(patched_objects(), st.booleans())
+def test_a_patched_object_that_shares_parts_with_the_stored_one_is_the_same(
+    case: tuple[Object, Object, str, Json], is_status: bool
+) -> None:
+    schema, old, media_type, change = case
+    subresource = "status" if is_status else ""
+    fast = patch(resource(schema, has_status=is_status), old, media_type, change, subresource=subresource)
+    with mock.patch.object(CustomResources, "accept", return_value=False):  # then nothing is shared
+        kind = resource(schema, has_status=is_status)
+        slow = patch(kind, old, media_type, change, subresource=subresource)
+    assert fast.messages == slow.messages
+    assert equal(fast.new, slow.new)
+    event(f"{media_type} on the fast path: {fast.clean}")

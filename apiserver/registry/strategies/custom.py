@@ -41,8 +41,8 @@ def prepare(draft: Draft) -> None:
 
 
 def _only_status(new: Object, old: Object) -> Object:
-    """The old object with the new status and the new managedFields."""
-    value: Object = copy(old)
+    """The old object with the new status and the new managedFields. It shares parts with both."""
+    value = {**old, "metadata": dict(old["metadata"])}
     value.pop("status", None)
     if "status" in new:
         value["status"] = new["status"]
