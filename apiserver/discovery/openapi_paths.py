@@ -294,12 +294,12 @@ def _parameters(resource: Resource, route: Route) -> dict[str, Parameter]:
     if "{name}" in route.path:
         found.append(Parameter("name", "path", "string", f"The name of the {resource.kind}."))
     for struct in route.action.options:
-        found += (parameter for parameter in _option_parameters(struct) if parameter.name not in route.action.without)
+        found += (parameter for parameter in option_parameters(struct) if parameter.name not in route.action.without)
     return {parameter.name: parameter for parameter in found}
 
 
 @cache
-def _option_parameters(struct: Struct) -> tuple[Parameter, ...]:
+def option_parameters(struct: Struct) -> tuple[Parameter, ...]:
     """The query parameters for one of meta/v1's options; lists are repeated parameters."""
     return tuple(
         Parameter(name, "query", _PARAMETER_TYPES.get(wire, "string"), PARAMETERS[name])
@@ -449,7 +449,7 @@ def _shared_parameters() -> dict[Parameter | str, tuple[str, Object]]:
     ]
     for action in (*CUSTOM.values(), *BUILT_IN.values()):
         for struct in action.options:
-            found += _option_parameters(struct)
+            found += option_parameters(struct)
     forms: dict[Parameter | str, Object] = {
         parameter: _parameter_v2(parameter) for parameter in found if parameter.name not in _NOT_SHARED
     }
