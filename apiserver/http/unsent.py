@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
@@ -123,3 +124,25 @@ def _whole(part: Part) -> bytes:
         return part
     assert isinstance(part.obj, bytes)
     return part.obj
+
+
+def write_pieces(transport: asyncio.Transport, pieces: Sequence[bytes]) -> int:
+    """Write without copying, where that is safe; return the number of bytes that are unsent."""
+    if len(pieces) == 1:
+        transport.write(pieces[0])
+    elif _WRITELINES_PAUSES:
+        transport.writelines(pieces)
+    else:
+        transport.write(b"".join(pieces))
+    return transport.get_write_buffer_size()
+
+
+def writelines_pauses(version: tuple[int, int, int]) -> bool:
+    """Whether `writelines` of this Python's asyncio tells the protocol that the client does not read.
+
+    It did not in 3.12 before 3.12.9 and in 3.13 before 3.13.2 (CVE-2024-12254): nobody would wait for such a client.
+    """
+    return version < (3, 12, 0) or (3, 12, 9) <= version < (3, 13, 0) or version >= (3, 13, 2)
+
+
+_WRITELINES_PAUSES: Final = writelines_pauses(sys.version_info[:3])

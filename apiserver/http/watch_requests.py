@@ -21,6 +21,7 @@ from noxu.apiserver.http.negotiation import Accepted
 from noxu.apiserver.http.options import ListOptions
 from noxu.apiserver.http.request import is_watch
 from noxu.apiserver.http.sending import headers_of
+from noxu.apiserver.http.unsent import write_pieces
 from noxu.apiserver.http.watch_metrics import WatchMetrics
 from noxu.apiserver.http.watch_quota import WatchQuota
 from noxu.storage.types import Revision
@@ -167,8 +168,7 @@ class _ChunkedPipe:
         transport = self._request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
-        transport.writelines(pieces)
-        return transport.get_write_buffer_size()
+        return write_pieces(transport, pieces)
 
     async def drain(self) -> None:
         await self._request.writer.drain()

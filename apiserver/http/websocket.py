@@ -18,6 +18,7 @@ from aiohttp.http import WSMsgType
 from multidict import CIMultiDict
 
 from noxu.apiserver.http.answer import Answer
+from noxu.apiserver.http.unsent import write_pieces
 from noxu.apiserver.security.bearer import PROTOCOL_PREFIX, subprotocols
 
 MAX_MESSAGE: Final = 4096  # bytes; messages from clients are ignored
@@ -77,8 +78,7 @@ class WebSocketPipe:
         transport = self._request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
-        transport.writelines(pieces)
-        return transport.get_write_buffer_size()
+        return write_pieces(transport, pieces)
 
     async def drain(self) -> None:
         await self._request.writer.drain()

@@ -10,7 +10,7 @@ import pytest
 
 from noxu.apiserver.api import selectors
 from noxu.apiserver.config import Config
-from noxu.apiserver.http import watch
+from noxu.apiserver.http import unsent, watch
 from noxu.apiserver.http.options import ListOptions
 from noxu.apiserver.http.watch_requests import _ChunkedPipe
 from noxu.apiserver.http.websocket import WebSocketPipe
@@ -173,6 +173,9 @@ class Transport:
     def is_closing(self) -> bool:
         return False
 
+    def write(self, data: bytes) -> None:
+        self.pieces.append(data)
+
     def writelines(self, pieces: Sequence[bytes]) -> None:
         self.pieces += pieces
 
@@ -196,9 +199,46 @@ EVENTS = [b'{"a":1}\n', b'{"b":"' + b"x" * 200 + b'"}\n']
     ],
     ids=["one chunk", "two messages"],
 )
-def test_a_pipe_writes_references_to_events(pipe: type[_ChunkedPipe | WebSocketPipe], expected: bytes) -> None:
+def test_a_pipe_writes_references_to_events(
+    pipe: type[_ChunkedPipe | WebSocketPipe], expected: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unsent, "_WRITELINES_PAUSES", True)
     request = Request()
     end = pipe(request)  # type: ignore[arg-type]
     assert end.write(end.framed(EVENTS)) == len(expected)
     assert b"".join(request.transport.pieces) == expected
     assert [piece for piece in request.transport.pieces if any(piece is event for event in EVENTS)] == EVENTS
+
+
+WRITELINES_PAUSES: list[tuple[tuple[int, int, int], bool]] = [
+    ((3, 11, 7), True),
+    ((3, 12, 0), False),
+    ((3, 12, 8), False),
+    ((3, 12, 9), True),
+    ((3, 13, 1), False),
+    ((3, 13, 2), True),
+    ((3, 14, 0), True),
+]
+
+
+@pytest.mark.parametrize(("version", "expected"), WRITELINES_PAUSES)
+def test_whether_writelines_tells_that_a_client_does_not_read(version: tuple[int, int, int], expected: bool) -> None:
+    assert unsent.writelines_pauses(version) is expected
+
+
+@pytest.mark.parametrize(
+    ("pauses", "pieces", "written"),
+    [
+        (True, [b"a", b"b"], [b"a", b"b"]),
+        (False, [b"a", b"b"], [b"ab"]),
+        (True, [b"a"], [b"a"]),
+        (False, [b"a"], [b"a"]),
+    ],
+)
+def test_pieces_are_joined_where_writelines_does_not_tell(
+    pauses: bool, pieces: list[bytes], written: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unsent, "_WRITELINES_PAUSES", pauses)
+    transport = Transport()
+    assert unsent.write_pieces(transport, pieces) == sum(map(len, written))  # type: ignore[arg-type]
+    assert transport.pieces == written
