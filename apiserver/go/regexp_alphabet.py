@@ -159,10 +159,10 @@ def character_of(token: re.Match[str]) -> str:
 
 
 def _kept_flags(with_: str, without: str, scope: str) -> str:
-    """The flags m and U of a group; the others are resolved."""
+    """The flags m and U of a group; the others are resolved. `a*(?i)*` stays apart from `a**`, which is an error."""
     on, off = ("".join(flag for flag in flags if flag in "mU") for flags in (with_, without))
     flags = f"{on}-{off}" if off else on
-    return f"(?{flags}{scope}" if flags or scope == ":" else ""
+    return f"(?{flags}{scope}" if flags or scope == ":" else "(?-i)"
 
 
 def _written(ranges: Ranges, beyond_ascii: list[int]) -> str:

@@ -48,6 +48,7 @@ def _compiled_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         (r"^\s$", "\f", True),
         (r"\bfoo\b", "a foo b", True),
         (r"\B", "aéb", False),  # nor within a character
+        (r"^\Ba*(?i)*$", "", True),  # repeats what is before the flags
         ("(?i)^straße$", "STRAßE", True),
         ("(?i)^k$", "\u212a", True),  # the Kelvin sign
         ("(?i)^s$", "ſ", True),
