@@ -450,7 +450,7 @@ class _Connection(asyncio.Protocol):
         self._keepalive = self._expiry = None
         if not self.ready.done():
             self.ready.set_exception(Lost(text, sent=False))
-            self.ready.exception()  # if nobody waits
+            self.ready.exception()  # asyncio logs an exception that is not retrieved, also if no call waits for it
         calls, self.calls = self.calls, {}
         for call in calls.values():
             call.connection = None

@@ -140,7 +140,7 @@ def write_pieces(transport: asyncio.Transport, pieces: Sequence[bytes]) -> int:
 def writelines_pauses(version: tuple[int, int, int]) -> bool:
     """Whether `writelines` of this Python's asyncio tells the protocol that the client does not read.
 
-    It did not in 3.12 before 3.12.9 and in 3.13 before 3.13.2 (CVE-2024-12254): nobody would wait for such a client.
+    It did not in 3.12 before 3.12.9 and in 3.13 before 3.13.2 (CVE-2024-12254): the server would not wait for such a client.
     """
     return version < (3, 12, 0) or (3, 12, 9) <= version < (3, 13, 0) or version >= (3, 13, 2)
 

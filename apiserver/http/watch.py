@@ -4,9 +4,10 @@ An event is encoded once per representation, and all watchers receive the same b
 changes to the streams that follow it, which send them immediately: one write for all events of a batch, which streams
 with the same view (selectors, representation, framing) share. What is unsent are references to these bytes, so a
 connection costs no copy of its own: at most HIGH_WATER and one portion (CHUNK_BYTES and an event) are unsent of each, and
-they are shared by all connections unless TLS encrypts them or a representation differs from watch to watch. A stream falls behind if its client does not read, if
-objects are too large for the event loop, or if a webhook converts them. Then the server keeps only the revision that the
-stream has reached; from there it catches up, from the cache or from the store's log, as fast as its client reads. A
+they are shared by all connections unless TLS encrypts them or a representation differs from watch to watch.
+
+A stream falls behind if its client does not read, if objects are too large for the event loop, or if a webhook converts
+them. Then the server keeps only the revision that the stream has reached; from there it catches up, from the cache or from the store's log, as fast as its client reads. A
 client that reads nothing for `STALLED_AFTER` seconds is disconnected; it resumes from the last resourceVersion that it
 has received.
 

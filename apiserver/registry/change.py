@@ -34,7 +34,7 @@ class Change:
 
 
 class Batch(list[Change]):
-    """The changes that one round delivers to the streams of a partition, at least one. Nobody alters it.
+    """The changes that one round delivers to the streams of a partition, at least one. It is complete when it is delivered.
 
     `shared` is what a stream has derived from it for those that show the same: by their view, up to MAX_SHARED_BYTES.
     """

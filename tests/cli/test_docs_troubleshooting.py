@@ -76,4 +76,4 @@ def test_every_row_quotes_a_message() -> None:
 
 
 def test_a_message_that_does_not_exist_is_found() -> None:
-    assert [part for part in constant_parts("the server is … out of patience today") if part not in source()]
+    assert [part for part in constant_parts("the server is … on strike today") if part not in source()]

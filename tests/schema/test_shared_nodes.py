@@ -47,7 +47,7 @@ def test_what_differs_in_json_differs(left: Object, right: Object) -> None:
 
 
 def test_a_node_lives_as_long_as_it_is_used() -> None:
-    found = ref(parse({"type": "string", "description": "used by nobody"}))
+    found = ref(parse({"type": "string", "description": "not used"}))
     gc.collect()
     assert found() is None
 

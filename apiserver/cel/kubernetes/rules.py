@@ -175,7 +175,7 @@ class Declarations:
     def _walk(self, node: Structural, declared: DeclType | None, *, in_scope: bool, resource: bool = False) -> None:
         """`declared` is the type that nodes above see; `in_scope`: a node above has rules.
 
-        Nobody asks for the types of nodes without rules.
+        The types of nodes without rules are not used.
         """
         if not has_rules(node):
             return
