@@ -203,6 +203,7 @@ def _parse(schema: Object) -> Structural:
     )
 
 
+MAX_SHARED_BYTES: Final = 256 * 1024  # of a schema that is looked for among others
 _shared: Final[WeakValueDictionary[bytes, Structural]] = WeakValueDictionary()
 
 
@@ -210,7 +211,8 @@ def _shareable(schema: Object) -> bytes | None:
     """What identifies equal schemas, None for one that is not shared.
 
     Not shared are those with rules, whose types depend on where they are, and those with defaults that are not scalars:
-    validation drops unknown metadata fields from them, in place. A property named `default` may be taken for one.
+    validation drops unknown metadata fields from them, in place. A property named `default` may be taken for one. Large ones
+    are seldom repeated, and nested in each other they would be searched once for each level.
     """
     try:
         encoded = orjson.dumps(schema)
@@ -218,6 +220,8 @@ def _shareable(schema: Object) -> bytes | None:
         TypeError,
         ValueError,
     ):  # too deep for orjson, or a number that it does not have (TypeError: JSONEncodeError)
+        return None
+    if len(encoded) > MAX_SHARED_BYTES:
         return None
     if b'"default":{' in encoded or b'"default":[' in encoded or b'"x-kubernetes-validations":' in encoded:
         return None

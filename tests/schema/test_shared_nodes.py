@@ -12,6 +12,7 @@ from noxu.apiserver.crd.schemas import schema_errors
 from noxu.apiserver.crd.strictness import Strictness
 from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.values import Object
+from tests.timing import cpu_seconds
 
 SECRET: Object = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 NOT_SHARED = [
@@ -93,3 +94,10 @@ def errors_of(root: Object) -> list[str]:
 def spec_of(root: Object) -> Internal:
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": root}}
     return internal({"group": "example.com", "names": {}, "scope": "Cluster", "versions": [version]})
+
+
+def test_a_large_schema_inside_others_is_not_searched_at_each_level() -> None:
+    schema: Object = {"type": "string", "description": "x" * 2_500_000}
+    for _ in range(100):
+        schema = {"type": "object", "properties": {"a": schema}}
+    assert cpu_seconds(lambda: parse(schema)) < 0.1, "0.007 s; each search takes 2 ms"
