@@ -21,7 +21,8 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.start import ROOT, processor_seconds
+from benchmarks.processes import processor_seconds, resident_bytes
+from benchmarks.start import ROOT
 
 
 class Start(NamedTuple):
@@ -47,26 +48,18 @@ def start(root: Path, manifests: Path, directory: Path) -> Start:
             if process.poll() is not None:
                 raise SystemExit("the server did not start")
             time.sleep(0.01)
-        ready, memory = processor_seconds(process.pid), megabytes(process.pid)
+        ready, memory = processor_seconds([process.pid]), resident_bytes([process.pid]) / 1e6
         [url] = re.findall(r"http://[^\s\"]+", kubeconfig.read_text())
         times = []
         for _ in range(2):
-            before = processor_seconds(process.pid)
+            before = processor_seconds([process.pid])
             with urllib.request.urlopen(f"{url}/openapi/v2") as answer:
                 answer.read()
-            times.append(processor_seconds(process.pid) - before)
-        return Start(ready, memory, *times, megabytes(process.pid))
+            times.append(processor_seconds([process.pid]) - before)
+        return Start(ready, memory, *times, resident_bytes([process.pid]) / 1e6)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
-
-
-def megabytes(process: int) -> float:
-    """The resident memory of a process; nan where there is no /proc."""
-    try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-    except OSError:
-        return float("nan")
 
 
 def main() -> None:

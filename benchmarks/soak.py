@@ -28,8 +28,9 @@ from statistics import mean
 from typing import Any, Final, NamedTuple
 
 from benchmarks.http import REVISION
+from benchmarks.processes import resident_bytes
 from benchmarks.samples import DEFINITION, GROUP, sample
-from benchmarks.watchers import resident_bytes, server
+from benchmarks.watchers import server
 
 SAMPLES: Final = 100  # of the memory, during the whole run
 OBJECTS: Final = f"/apis/{GROUP}/v1/namespaces/default/benches"
@@ -151,7 +152,7 @@ def run(port: int, pid: int, seconds: float, rate: float) -> list[int]:
         reset_watch(port)
         rounds += 1
         if passed >= seconds * len(resident) / SAMPLES:
-            resident.append(resident_bytes(pid))
+            resident.append(resident_bytes([pid]))
             if len(resident) % (SAMPLES // 10) == 0:
                 print(f"{passed:6.0f} s {rounds:7} rounds {_state(connection, pid, resident[-1])}", flush=True)
         time.sleep(max(0.0, start + rounds / rate - time.monotonic()))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import compileall
-import math
 import os
 import signal
 import statistics
@@ -22,6 +21,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.processes import processor_seconds
 
 ROOT = Path(__file__).parents[1]
 TARGET_PROCESS, TARGET_FIXTURE = 0.5, 0.05  # seconds
@@ -46,20 +47,12 @@ def process_seconds(directory: Path, root: Path = ROOT) -> Process:
         if process.poll() is not None:
             raise SystemExit("the server did not start")
         time.sleep(0.001)
-    started, processor = time.perf_counter() - start, processor_seconds(process.pid)
+    started, processor = time.perf_counter() - start, processor_seconds([process.pid])
     start = time.perf_counter()
     process.send_signal(signal.SIGTERM)
     if process.wait() != 0:
         raise SystemExit("the server did not stop cleanly")
     return Process(started, time.perf_counter() - start, processor)
-
-
-def processor_seconds(process: int) -> float:
-    """The processor time of all threads of a process; nan where the kernel has no schedstat."""
-    try:
-        return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{process}/task").glob("*/schedstat")) / 1e9
-    except OSError:
-        return math.nan
 
 
 def import_seconds() -> float:

@@ -24,6 +24,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.processes import resident_bytes
+
 ROOT = Path(__file__).parents[1]
 WRITTEN = "/api/v1/namespaces/default/configmaps"
 OTHER = "/api/v1/namespaces/kube-system/configmaps"
@@ -89,11 +91,6 @@ def follow(peers: list[socket.socket], stop: threading.Event) -> None:
                 key.fileobj.recv(1 << 16)
 
 
-def resident_bytes(pid: int) -> int:
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) * 1024 if found else 0
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--watchers", type=int, default=500)
@@ -104,10 +101,10 @@ def main() -> None:
     with server() as (port, pid):
         writes_per_second(port, 1)
         for name in ("idle", "following", "stalled"):
-            before, used = writes_per_second(port, options.seconds), resident_bytes(pid)
+            before, used = writes_per_second(port, options.seconds), resident_bytes([pid])
             peers = open_watches(port, options.watchers, OTHER if name == "idle" else WRITTEN)
             time.sleep(1)
-            each = (resident_bytes(pid) - used) / options.watchers / 1024
+            each = (resident_bytes([pid]) - used) / options.watchers / 1024
             stop = threading.Event()
             reader = threading.Thread(target=follow, args=(peers, stop))
             if name == "following":
