@@ -9,10 +9,9 @@ import os
 from collections.abc import Iterator
 
 import pytest
-import yaml  # noqa: F401 - pytester forgets what was imported inside it first, and PyYAML cannot be imported twice
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["pytester", "tests.quick", "tests.skip_summary"]
+pytest_plugins = ["pytester", "tests.imported_once", "tests.quick", "tests.skip_summary"]
 
 # Neither running an example nor generating it has a deadline: the machine may be busy.
 TIMELESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu  # here: pytester would import each module again for each run
+from noxu.apiserver.testing.handle import Noxu
 
 ROOT = Path(__file__).parents[2]
 WIDGETS = """

@@ -1,0 +1,18 @@
+"""Runs inside of pytester leave the modules that they import."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+
+def test_a_module_that_a_run_imports_is_imported_once(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "noxu.apiserver.cel.library.patches", raising=False)
+    pytester.makefile(".ini", pytest="[pytest]\nasyncio_default_fixture_loop_scope=function\n")
+    pytester.makepyfile("import noxu.apiserver.cel.library.patches\ndef test_nothing(): pass\n")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    assert "noxu.apiserver.cel.library.patches" in sys.modules
+    assert not [name for name in sys.modules if name.startswith("test_a_module_that")]
