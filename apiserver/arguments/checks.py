@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -56,19 +57,28 @@ def add(command: argparse.ArgumentParser, what: str) -> None:
         "-j",
         dest="jobs",
         type=values.jobs,
-        default=1,
         metavar="N",
-        help="validate in N processes; 0: as many as there are processors (default: %(default)s)",
+        help="check in N processes; 0: as many as there are processors (default: 1)",
     )
-    command.add_argument("--no-cache", action="store_true", help="neither use nor keep results in the user's cache")
+    command.add_argument(
+        "--no-cache", action="store_true", help="neither use nor keep files and results in the user's cache"
+    )
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 
 def complete(options: argparse.Namespace) -> None:
-    """Set `options.files` to all paths, and `options.skip` and `options.reject` to all kinds."""
+    """Set `options.files` to all paths, `options.skip` and `options.reject` to all kinds, and `options.jobs` to their number."""
+    options.jobs = options.jobs or 1
     options.files = [*options.paths, *options.named]
     options.skip = frozenset(kind for kinds in options.skip for kind in kinds)
     options.reject = frozenset(kind for kinds in options.reject for kind in kinds)
+
+
+def refuse(options: argparse.Namespace, names: Mapping[str, str], why: str) -> None:
+    """Before `complete`. Raises ValueError if one of the options is given. `names` are those of their values."""
+    given = [option for option, name in names.items() if getattr(options, name)]
+    if given:
+        raise ValueError(f"{given[0]}: {why}")
 
 
 def require_files(options: argparse.Namespace) -> None:

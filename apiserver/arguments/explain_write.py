@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from noxu.apiserver.arguments import checks, shared
+
+_IN_MEMORY: Final = {"--old": "old", "--independent": "independent", "--feature-gates": "feature_gates", "-j": "jobs"}
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -21,10 +24,11 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def complete(options: argparse.Namespace) -> None:
     """Raises ValueError for a combination of options that is invalid."""
+    if options.server or options.kubeconfig:
+        checks.refuse(options, _IN_MEMORY, "the option is for writes in memory; these go to a server")
     shared.set_features(options)
+    shared.check_server(options)
     checks.complete(options)
     checks.require_files(options)
-    if options.old and (options.server or options.kubeconfig):
-        raise ValueError("--old is for writes in memory: a server has the former objects")
     if options.write and not (options.server or options.kubeconfig):
         raise ValueError("--write needs a server: give --server or --kubeconfig")

@@ -29,5 +29,7 @@ def complete(options: argparse.Namespace) -> None:
     checks.require_files(options)
     if (options.in_place or options.diff) and not options.fix:
         raise ValueError("--in-place and --diff need --fix")
+    if options.in_place and options.diff:
+        raise ValueError("--in-place and --diff exclude each other: --in-place shows the difference, too")
     if (options.in_place or options.diff) and (options.output != "text" or Path("-") in options.files):
         raise ValueError("--in-place and --diff cannot be combined with --output or stdin")

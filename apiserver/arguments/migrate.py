@@ -35,3 +35,4 @@ def complete(options: argparse.Namespace) -> None:
     """Raises ValueError for a combination of options that is invalid."""
     options.etcd = etcd.etcd(options)
     shared.check_location(options)
+    shared.check_server(options)

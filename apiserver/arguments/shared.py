@@ -44,6 +44,14 @@ def check_location(options: argparse.Namespace) -> None:
         raise ValueError("--etcd-servers excludes --data, --server and --kubeconfig")
 
 
+def check_server(options: argparse.Namespace) -> None:
+    """Raises ValueError for options about a server or kubeconfig that is not given."""
+    if options.context and not options.kubeconfig:
+        raise ValueError("--context needs --kubeconfig")
+    if options.insecure_skip_tls_verify and not (options.server or options.kubeconfig):
+        raise ValueError("--insecure-skip-tls-verify needs --server or --kubeconfig")
+
+
 def server(options: argparse._ArgumentGroup) -> argparse._MutuallyExclusiveGroup:
     """Add the options that select a running server. Returns the group for alternatives to them."""
     alternatives = options.add_mutually_exclusive_group()

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 from noxu.apiserver.arguments import checks, etcd, shared
 from noxu.apiserver.config import DEFAULT_DATA
+
+_OF_FILES: Final = {
+    "--old": "old",
+    "--independent": "independent",
+    "--skip": "skip",
+    "--reject": "reject",
+    "--allow-empty": "allow_empty",
+    "--strict": "strict",
+    "--ignore-unknown-kinds": "ignore_unknown_kinds",
+    "--feature-gates": "feature_gates",
+    "-j": "jobs",
+    "--no-cache": "no_cache",
+}
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -36,6 +50,10 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def complete(options: argparse.Namespace) -> None:
     """Raises ValueError for a combination of options that is invalid."""
+    if options.stored:
+        checks.refuse(
+            options, _OF_FILES, "stored objects are validated as they are; the option is for objects in files"
+        )
     shared.set_features(options)
     checks.complete(options)
     if not options.stored and any(
@@ -46,6 +64,7 @@ def complete(options: argparse.Namespace) -> None:
     if not options.stored and options.etcd is not None:
         raise ValueError("--etcd-servers needs --stored")
     shared.check_location(options)
+    shared.check_server(options)
     if options.stored and options.output not in shared.OUTPUTS:
         raise ValueError(f"--stored has no output format {options.output}")
     if not options.stored:

@@ -14,6 +14,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -22,11 +23,14 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import field_path, steps
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.field import NIL
-from noxu.apiserver.commands import findings, inputs, reports
+from noxu.apiserver.commands import findings, inputs, reports, results, shards
 from noxu.apiserver.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
+from noxu.apiserver.commands.cache import Cache, user_directory
 from noxu.apiserver.commands.findings import Checked
 from noxu.apiserver.commands.former import restore_definitions, restore_objects
 from noxu.apiserver.commands.in_memory import STRICT, WARN
+from noxu.apiserver.commands.results import Check, Results
+from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.commands.wording import plain
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.features import Features
@@ -36,6 +40,7 @@ from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.trace import Trace, as_json
 from noxu.apiserver.values import Json, Object
 from noxu.storage.memory import MemoryStore
+from noxu.storage.types import Progress
 
 HEADER: Final = "X-Noxu-Trace"
 NO_TRACE: Final = "the server sent no trace: it is not a Noxu server, or it does not listen on a loopback address"
@@ -61,7 +66,8 @@ class Explanation:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: every object is accepted; 1: one is refused; 2: an input cannot be read, or a server gives no trace."""
-    documents = inputs.read(options)
+    cache = Cache(None if options.no_cache else user_directory())
+    documents = inputs.read(options, cache.split)
     certain = [Explanation(document, certain=inputs.decided(options, document)) for document in documents]
     accepted = [each.document for each in certain if each.certain is None]
     rules = STRICT if options.strict else WARN
@@ -72,10 +78,11 @@ def run(options: argparse.Namespace) -> int:
                     _explain_on_server(client, document, rules, write=options.write) for document in in_order(accepted)
                 ]
         else:
-            written = _explain_in_rounds(options, accepted, rules)
+            written = _explain_in_rounds(options, accepted, rules, cache)
     except RequestError as error:
         print(f"noxu: {error}", file=sys.stderr)
         return findings.UNREADABLE
+    cache.tidy()
     explanations = [each for each in certain if each.certain is not None] + written
     checked = [each.checked for each in explanations]
     if options.output in reports.FORMATS:
@@ -90,36 +97,56 @@ def run(options: argparse.Namespace) -> int:
 # -- in memory --------------------------------------------------------------------------------------------------------
 
 
-def _explain_in_rounds(options: argparse.Namespace, documents: Sequence[Document], rules: Options) -> list[Explanation]:
-    old, explanations = inputs.former(options.old), []
+def _explain_in_rounds(
+    options: argparse.Namespace, documents: Sequence[Document], rules: Options, cache: Cache
+) -> list[Explanation]:
+    """The explanations of all documents in the order of their writes, except for accepted CRDs."""
+    old, found = inputs.former(options.old, cache.split), Results[Explanation]()
+    check = Check(
+        name="explain-write",
+        find=partial(_explain_shard, rules, options.features),
+        depends=None,
+        as_json=_plain_values,
+        from_json=_explanation_of,
+        reads_text=False,
+    )
+    nothing_kept = Cache(None)  # the durations in a trace are those of this time
+    written: list[Document] = []
     for members in inputs.rounds(documents) if options.independent else [documents]:
         shared = inputs.shared_with(members, documents) if options.independent else []
-        explanations += asyncio.run(_explain_in_memory(members, rules, options.features, old=old, shared=shared))
-    return explanations
+        results.add(found, check, shards.split(members, shared, old), nothing_kept, options.jobs)
+        written += in_order(members)
+    return [each for each in found.of(written) if each.error or not is_crd(each.document.value)]
 
 
-async def _explain_in_memory(
-    documents: Sequence[Document],
-    rules: Options,
-    features: Features,
-    *,
-    old: Sequence[Document],
-    shared: Sequence[Document],
-) -> list[Explanation]:
-    """The explanations of all documents, except for accepted CRDs. For `old` and `shared` see `validate.validate`."""
-    explanations = []
-    reported = {id(document) for document in documents}
+def _explain_shard(rules: Options, features: Features, shard: Shard, _: Progress) -> list[tuple[Document, Explanation]]:
+    return asyncio.run(_explain_in_memory(rules, features, shard))
+
+
+async def _explain_in_memory(rules: Options, features: Features, shard: Shard) -> list[tuple[Document, Explanation]]:
+    """The explanations of a shard's documents. For `old` and `shared` see `in_memory.validate`."""
+    found = []
+    reported = {id(document) for document in shard.documents}
     async with running(assemble(MemoryStore(), features=features)) as plane:
-        await restore_definitions(plane, old)
-        ordered = in_order([*shared, *documents])
+        await restore_definitions(plane, shard.old)
+        ordered = in_order([*shard.shared, *shard.documents])
         definitions = sum(is_crd(document.value) for document in ordered)
         for n, document in enumerate(ordered):
             if n == definitions:
-                await restore_objects(plane, old)
+                await restore_objects(plane, shard.old)
             explanation = await _write_in_memory(plane, document, rules)
-            if id(document) in reported and (explanation.error or not is_crd(document.value)):
-                explanations.append(explanation)
-    return explanations
+            if id(document) in reported:
+                found.append((document, explanation))
+    return found
+
+
+def _plain_values(explanation: Explanation) -> Json:
+    """An explanation without its document."""
+    return [list(explanation.steps), explanation.error]
+
+
+def _explanation_of(document: Document, values: Json) -> Explanation:
+    return Explanation(document, *values)
 
 
 async def _write_in_memory(plane: ControlPlane, document: Document, rules: Options) -> Explanation:

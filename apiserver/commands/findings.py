@@ -137,6 +137,17 @@ def _line(document: Document, said: Said) -> Position | None:
     return max(before, default=Position(line, 1))
 
 
+def plain_values(found: Finding) -> list[Json]:
+    """A finding as JSON that `from_plain` reads."""
+    return [*found[:-1], None if found.position is None else list(found.position)]
+
+
+def from_plain(values: Json) -> Finding:
+    """What `plain_values` has made. Raises TypeError, ValueError for anything else."""
+    level, rule, message, field, advice, position = values
+    return Finding(level, rule, message, field, advice, None if position is None else Position(*position))
+
+
 def as_json(findings: Iterable[Finding]) -> list[Json]:
     return [_as_json(each) for each in findings]
 

@@ -1,40 +1,80 @@
 """`noxu lint`: find out whether servers accept CRDs, and fix them.
 
-The violations are those that a server reports when the CRD is created or, if there is a former one, updated; for a
-v1beta1 CRD, those of its v1 form. `--fix` writes the structural v1 form where it is unambiguous (see
-`schema.completion`), to stdout or into the files (see `rewriting`). A CRD in which something is not understood, such as
-an unknown field or a key that occurs twice, is reported and not changed.
+`verdicts` says what is found out about one CRD. Verdicts are kept, and several processes may find them (see `results`).
+`--fix` writes the structural v1 form where it is unambiguous (see `schema.completion`), to stdout or into the files (see
+`rewriting`).
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final
+from functools import partial
 
 from noxu.apiserver.api import codec
-from noxu.apiserver.api.field import FieldError
-from noxu.apiserver.cel import SchemaRules
-from noxu.apiserver.commands import findings, inputs, reports, rewriting
+from noxu.apiserver.commands import findings, inputs, reports, results, rewriting, shards
+from noxu.apiserver.commands.cache import Cache, user_directory
 from noxu.apiserver.commands.findings import Checked, Finding
-from noxu.apiserver.crd import bounds, lint, v1beta1
+from noxu.apiserver.commands.results import Check, Results
+from noxu.apiserver.commands.shards import Shard
+from noxu.apiserver.crd import v1beta1
 from noxu.apiserver.manifests import Document, is_crd
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.completion import Note
-from noxu.apiserver.schema.lint import explain
 from noxu.apiserver.values import Json, Object
+from noxu.storage.types import Progress
 
-DUPLICATE: Final = "Keep one of them: the fix of a file would lose the other."
+
+class Verdict(NamedTuple):
+    """What is found out about a CRD.
+
+    `findings`: of the CRD as it is or, with `--fix`, those that cannot be fixed. `fixed` replaces the CRD, None if it has
+    no violations, or cannot be fixed.
+    """
+
+    findings: Sequence[Finding]
+    is_structural: bool
+    is_fixable: bool
+    changes: Sequence[Note] = ()
+    fixed: Object | None = None
+
+
+class Linted(NamedTuple):
+    """A CRD with its verdict."""
+
+    document: Document
+    verdict: Verdict
+
+    @property
+    def api_version(self) -> str:
+        return str(self.document.value.get("apiVersion", ""))
+
+    @property
+    def written(self) -> Object | None:
+        """The CRD to write: the given one if nothing is to be fixed. None if it has no structural form."""
+        verdict = self.verdict
+        return (verdict.fixed or self.document.value) if verdict.is_fixable else None
+
+    @property
+    def checked(self) -> Checked:
+        refused = any(finding.level == "error" for finding in self.verdict.findings)
+        title = f"{self.document.name} ({self.api_version.rpartition('/')[2]})".strip()
+        return Checked(self.document, title, "refused" if refused else "valid", self.verdict.findings)
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: all CRDs are structural, or have been fixed; 1: some are not; 2: an input cannot be read."""
-    old = {each.name: each.value for each in inputs.former(options.old) if is_crd(each.value)}
+    cache = Cache(None if options.no_cache else user_directory())
+    old = inputs.former(options.old, cache.split)
     if options.in_place or options.diff:
-        return rewriting.rewrite(options, lambda document: Linted(document, old.get(document.name), options.strict))
-    report = Report.of(options, inputs.read(options), old)
+        status = rewriting.rewrite(options, cache.split, partial(lint, options, old, cache))
+        cache.tidy()
+        return status
+    documents = inputs.read(options, cache.split)
+    report = Report.of(options, documents, lint(options, old, cache, documents))
+    cache.tidy()
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](report.checked, "lint"))
     elif options.output == "json":
@@ -46,96 +86,52 @@ def run(options: argparse.Namespace) -> int:
     return findings.exit_status(report.checked)
 
 
-# -- findings ---------------------------------------------------------------------------------------------------------
+# -- verdicts ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Linted:
-    """One CRD: its violations, and its fixed form. `old` is the former CRD of the same name; `strict` makes warnings errors."""
-
-    document: Document
-    old: Object | None = None
-    strict: bool = False
-
-    @cached_property
-    def findings(self) -> list[Finding]:
-        """The violations of the CRD as it is, and what servers accept though it is not what the author means."""
-        crd = self.document.value
-        violations = lint.lint_crd(crd, checkers=SchemaRules, old=self.old)
-        more = lint.more_errors(crd)
-        errors = findings.of_errors(self.document, violations, self.advise)
-        errors += [each._replace(rule="incomplete") for each in findings.of_errors(self.document, more, explain)]
-        return self.repeated + errors + self.remarks
-
-    @property
-    def remarks(self) -> list[Finding]:
-        level: findings.Level = "error" if self.strict else "warning"
-        return [
-            findings.finding(self.document, level, each.rule, each.message, each.path, each.advice)
-            for each in lint.remarks(self.document.value)
-        ]
-
-    def advise(self, violation: FieldError) -> str:
-        """Advice on how to fix a violation."""
-        general = explain(violation)
-        if bounds.EXCEEDS not in violation.detail:
-            return general
-        path = lint.as_written(self.document.value, violation.field)
-        return bounds.advice(self.document.value, path, SchemaRules) or general
-
-    @cached_property
-    def repeated(self) -> list[Finding]:
-        """Keys that occur twice."""
-        found = findings.of_warnings(self.document, self.document.duplicates)
-        return [each._replace(level="error", advice=DUPLICATE) for each in found]
-
-    @cached_property
-    def fixed(self) -> lint.Fixed:
-        return lint.fix(self.document.value, checkers=SchemaRules)
-
-    @property
-    def changes(self) -> list[Note]:
-        """What `--fix` changes, nothing if it does not write the CRD."""
-        notes = self.fixed.notes
-        has_status = notes and any((self.document.value.get("status") or {}).values())
-        return [*notes, Note("status", "dropped, servers set it")] if has_status else notes
-
-    @property
-    def unfixed(self) -> list[Finding]:
-        """What `--fix` cannot fix; nothing if it can fix everything."""
-        return self.repeated + findings.of_errors(self.document, self.fixed.violations, self.advise)
-
-    @property
-    def api_version(self) -> str:
-        return str(self.document.value.get("apiVersion", ""))
-
-    @property
-    def title(self) -> str:
-        return f"{self.document.name} ({self.api_version.rpartition('/')[2]})".strip()
-
-    @cached_property
-    def written(self) -> Object | None:
-        """The CRD to write: the given one if nothing is to be fixed. None if it has no structural form."""
-        if self.fixed.crd is None or self.repeated:
-            return None
-        return presentable(self.fixed.crd, self.document.value) if self.fixed.notes else self.document.value
-
-    def checked(self, *, fix: bool) -> Checked:
-        found = self.unfixed if fix else self.findings
-        refused = any(finding.level == "error" for finding in found)
-        return Checked(self.document, self.title, "refused" if refused else "valid", found)
+def lint(
+    options: argparse.Namespace, old: Sequence[Document], cache: Cache, documents: Iterable[Document]
+) -> Results[Linted]:
+    """The verdicts on the CRDs among documents, each with the former CRD of its name."""
+    crds = [each for each in documents if inputs.decided(options, each) is None and is_crd(each.value)]
+    found = Results[Linted]()
+    results.add(found, _check(options), shards.by_file(crds, old), cache, options.jobs)
+    return found
 
 
-def presentable(fixed: Object, given: Object) -> Object:
-    """The fixed CRD without status and without the fields that the server fills in and the original does not have."""
-    given_spec = given.get("spec") or {}
-    given_names = given_spec.get("names") or {}
-    spec = {
-        name: value for name, value in fixed["spec"].items() if name != "conversion" or given_spec.get("conversion")
-    }
-    filled_in = [name for name in ("singular", "listKind") if not given_names.get(name)]
-    spec["names"] = {name: value for name, value in spec["names"].items() if name not in filled_in}
-    return {"apiVersion": fixed["apiVersion"], "kind": fixed["kind"], "metadata": fixed["metadata"], "spec": spec}
+def _check(options: argparse.Namespace) -> Check[Linted]:
+    wanted = (options.strict, options.fix, options.fix or options.output == "json")
+    return Check("lint", partial(_find, wanted), wanted, _verdict_as_json, _linted)
+
+
+def _find(wanted: tuple[bool, bool, bool], shard: Shard, _: Progress) -> list[tuple[Document, Linted]]:
+    from noxu.apiserver.commands import verdicts  # takes long to import, and kept verdicts do without it
+
+    old = {document.name: document.value for document in shard.old}
+    return [
+        (document, Linted(document, verdicts.verdict(document, verdicts.Wanted(*wanted), old.get(document.name))))
+        for document in shard.documents
+    ]
+
+
+def _verdict_as_json(linted: Linted) -> Json:
+    verdict = linted.verdict
+    found = [findings.plain_values(each) for each in verdict.findings]
+    return [found, verdict.is_structural, verdict.is_fixable, list(map(list, verdict.changes)), verdict.fixed]
+
+
+def _linted(document: Document, value: Json) -> Linted:
+    """Raises TypeError, ValueError for what `_verdict_as_json` has not made."""
+    found, structural, fixable, changes, fixed = value
+    return Linted(
+        document,
+        Verdict(
+            list(map(findings.from_plain, found)), structural, fixable, [Note(*change) for change in changes], fixed
+        ),
+    )
+
+
+# -- report -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -147,15 +143,16 @@ class Report:
     linted: list[tuple[Linted, Checked]]
 
     @classmethod
-    def of(cls, options: argparse.Namespace, documents: Iterable[Document], old: Mapping[str, Object]) -> Report:
+    def of(cls, options: argparse.Namespace, documents: Iterable[Document], found: Mapping[int, Linted]) -> Report:
         report = cls(options.fix, [], [])
         for document in documents:
-            checked = inputs.decided(options, document)
-            if checked is None and is_crd(document.value):
-                linted = Linted(document, old.get(document.name), options.strict)
-                checked = linted.checked(fix=options.fix)
+            if (linted := found.get(id(document))) is not None:
+                checked = linted.checked
                 report.linted.append((linted, checked))
-            report.checked.append(checked or Checked(document, inputs.title(document), "skipped"))
+            else:
+                certain = inputs.decided(options, document)
+                checked = certain or Checked(document, inputs.title(document), "skipped")
+            report.checked.append(checked)
         if not report.linted and not any(each.findings for each in report.checked) and not options.allow_empty:
             report.checked.append(inputs.nothing(options, "no CustomResourceDefinition found"))
         return report
@@ -191,12 +188,12 @@ def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
         **where(linted.document),
         "name": linted.document.name,
         "apiVersion": linted.api_version,
-        "structural": not any(finding.level == "error" for finding in linted.findings),
+        "structural": linted.verdict.is_structural,
         "findings": findings.as_json(checked.findings),
-        "fixable": linted.written is not None,
+        "fixable": linted.verdict.is_fixable,
     }
     if fix:
-        result["changes"] = [note._asdict() for note in linted.changes]
+        result["changes"] = [note._asdict() for note in linted.verdict.changes]
         result["fixed"] = linted.written
     return result
 
@@ -218,11 +215,11 @@ def _print_linted(linted: Linted, checked: Checked) -> None:
     old = v1beta1.is_v1beta1(linted.document.value)
     state = f"{errors} violation{'s' if errors > 1 else ''}" if errors else "structural"
     hint = "; `noxu lint --fix` writes it as v1, the only version that servers accept" if old and not errors else ""
-    print(f"{linted.document.source}: {linted.title}: {state}{hint}")
+    print(f"{linted.document.source}: {checked.title}: {state}{hint}")
     for finding in checked.findings:
         for line in reports.finding_lines(checked, finding):
             print(line)
-    if errors and linted.written is not None:
+    if errors and linted.verdict.is_fixable:
         print("  `noxu lint --fix` fixes all of this")
 
 
@@ -237,13 +234,12 @@ def _write_fixed(report: Report) -> None:
 
 
 def print_fixed(linted: Linted, checked: Checked) -> None:
-    """Print to stderr what was fixed, or why nothing was."""
-    about = f"{linted.document.source}: {linted.title}"
+    """Print to stderr what was fixed, and what cannot be."""
+    about = f"{linted.document.source}: {checked.title}"
     if linted.written is None:
         print(f"{about}: cannot be fixed, not changed", file=sys.stderr)
-        for finding in checked.findings:
-            for line in reports.finding_lines(checked, finding):
-                print(line, file=sys.stderr)
-        return
-    for note in linted.changes:
+    for note in linted.verdict.changes:
         print(f"{about}: {note}", file=sys.stderr)
+    for finding in checked.findings:
+        for line in reports.finding_lines(checked, finding) if finding.level == "error" else ():
+            print(line, file=sys.stderr)

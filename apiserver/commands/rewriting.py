@@ -11,7 +11,7 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,26 +23,37 @@ from noxu.apiserver.manifests import (
     Document,
     LoadError,
     Part,
+    Split,
     documents_of,
     files,
-    is_crd,
     is_list,
     looks_like_json,
     no_manifest,
-    split,
 )
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, copy
 
 if TYPE_CHECKING:
     from noxu.apiserver.commands.lint import Linted
 
-Lint = Callable[[Document], "Linted"]
+Lint = Callable[[Iterable[Document]], Mapping[int, "Linted"]]
+"""What is found out about the CRDs among documents, by the ids of these."""
 BACKUP: Final = ".bak"
 
 
-def rewrite(options: argparse.Namespace, lint: Lint) -> int:
+class _File(NamedTuple):
+    """A file: its content, the parts of it, and the documents of each part by its index."""
+
+    path: Path
+    body: bytes
+    parts: list[Part]
+    documents: list[tuple[int, list[Document]]]
+
+
+def rewrite(options: argparse.Namespace, split: Split, lint: Lint) -> int:
     """Show the difference that fixing makes to all files and, with `--in-place`, rewrite them. Returns the exit status."""
     status = 0
+    read: list[_File] = []
     for path in options.files:
         try:
             found = files(path)
@@ -55,22 +66,38 @@ def rewrite(options: argparse.Namespace, lint: Lint) -> int:
             status = findings.UNREADABLE
         for file in found:
             try:
-                status = max(status, _rewrite_file(options, file, lint, named=file == path))
+                read += _read(file, split, named=file == path)
             except OSError as error:
-                print(f"noxu: {error.filename or file}: {error.strerror or error}", file=sys.stderr)
-                status = findings.UNREADABLE
+                status = _failed(file, error)
+    read = list({file.path.resolve(): file for file in read}.values())  # a file may be named twice
+    linted = lint(document for file in read for _, documents in file.documents for document in documents)
+    for each in read:
+        try:
+            status = max(status, _rewrite_file(options, each, linted))
+        except OSError as error:
+            status = _failed(each.path, error)
     return status
 
 
-def _rewrite_file(options: argparse.Namespace, path: Path, lint: Lint, *, named: bool) -> int:
-    """Fix a file; if only its directory is `named`, not one that is no manifest. Returns the exit status. Raises OSError."""
+def _failed(path: Path, error: OSError) -> int:
+    print(f"noxu: {error.filename or path}: {error.strerror or error}", file=sys.stderr)
+    return findings.UNREADABLE
+
+
+def _read(path: Path, split: Split, *, named: bool) -> Iterator[_File]:
+    """A file; if only its directory is `named`, not one that is no manifest. Raises OSError."""
     body = path.read_bytes()
     parts = split(body)
-    if not named and no_manifest(parts):
-        return 0
+    if named or not no_manifest(parts):
+        yield _File(path, body, parts, list(documents_of(parts, str(path))))
+
+
+def _rewrite_file(options: argparse.Namespace, file: _File, linted: Mapping[int, Linted]) -> int:
+    """Fix a file. Returns the exit status. Raises OSError."""
+    path, body, parts, _ = file
     checked: list[Checked] = []
-    for n, documents in documents_of(parts, str(path)):
-        if (fixed := _fix(options, documents, parts[n], lint, checked)) is not None:
+    for n, documents in file.documents:
+        if (fixed := _fix(options, documents, parts[n], linted, checked)) is not None:
             parts[n] = Part(_replacement(parts[n].text, fixed, json=looks_like_json(body) and len(parts) == 1))
     rewritten = b"".join(part.text for part in parts)
     if rewritten != body:
@@ -84,7 +111,11 @@ def _rewrite_file(options: argparse.Namespace, path: Path, lint: Lint, *, named:
 
 
 def _fix(
-    options: argparse.Namespace, documents: list[Document], part: Part, lint: Lint, checked: list[Checked]
+    options: argparse.Namespace,
+    documents: list[Document],
+    part: Part,
+    linted: Mapping[int, Linted],
+    checked: list[Checked],
 ) -> Json:
     """The fixed value of a part of a file, None if it does not change."""
     from noxu.apiserver.commands.lint import print_fixed
@@ -95,12 +126,11 @@ def _fix(
         if certain is not None:
             checked.append(certain)
             reports.print_findings([certain])
-        elif is_crd(document.value):
-            linted = lint(document)
-            checked.append(linted.checked(fix=True))
-            print_fixed(linted, checked[-1])
-            if linted.written is not None and linted.fixed.notes:
-                replaced[id(document.value)] = linted.written
+        elif (found := linted.get(id(document))) is not None:
+            checked.append(found.checked)
+            print_fixed(found, checked[-1])
+            if found.verdict.is_fixable and found.verdict.fixed is not None:
+                replaced[id(document.value)] = found.verdict.fixed
     return _replace_in(part.decoded.value, replaced) if part.decoded is not None and replaced else None
 
 

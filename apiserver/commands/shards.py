@@ -12,6 +12,7 @@ So shards can be processed in different processes, and the result of a shard dep
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Final
 
 from noxu.apiserver.manifests import Document, is_crd
@@ -42,6 +43,13 @@ def split(documents: Sequence[Document], shared: Sequence[Document], old: Sequen
         return [Shard(documents, shared, old)]
     parts = [_by_group(part) for part in (documents, shared, old)]
     return [Shard(*(part.get(group, []) for part in parts)) for group in parts[0]]
+
+
+def by_file(documents: Iterable[Document], old: Iterable[Document]) -> list[Shard]:
+    """A shard of each file, for documents that do not affect each other, with the former CRDs of their names."""
+    former = {document.name: document for document in old if is_crd(document.value)}
+    found = [list(of_file) for _, of_file in groupby(documents, key=lambda document: document.file)]
+    return [Shard(part, old=[former[each.name] for each in part if each.name in former]) for part in found]
 
 
 def merged(shards: Iterable[Shard]) -> Shard:

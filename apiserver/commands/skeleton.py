@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.field import OMIT, ROOT, invalid
 from noxu.apiserver.api.field import Path as FieldPath
-from noxu.apiserver.commands import findings, inputs, reports
+from noxu.apiserver.commands import findings, inputs, reports, results, shards
+from noxu.apiserver.commands.cache import Cache, user_directory
 from noxu.apiserver.commands.findings import Checked, Finding
+from noxu.apiserver.commands.results import Check, Results
+from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.crd import types, v1beta1
 from noxu.apiserver.go.structs import Decoded, decode
 from noxu.apiserver.manifests import NO_KIND, Document, is_crd, joined, split
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.skeleton import restriction_1_violations, skeleton
-from noxu.apiserver.values import Object
+from noxu.apiserver.values import Json, Object
+from noxu.storage.types import Progress
 
 RESTRICTION_1: Final = "Forbidden: properties and additionalProperties or patternProperties in one skeleton"
 _VERSION_SCHEMA: Final = "schema.openAPIV3Schema"
@@ -37,72 +42,121 @@ class Schema(NamedTuple):
     version: str = ""
     path: FieldPath = ""
 
-    @property
-    def title(self) -> str:
-        return f"{self.crd} {self.version}".strip()
-
 
 Former = Mapping[tuple[str, str], Schema]
 """The schemas of former CRDs, by CRD and version."""
 
 
+class Skeleton(NamedTuple):
+    """The skeleton of a schema, and what is found in the schema."""
+
+    value: Object
+    crd: str
+    version: str
+    findings: Sequence[Finding]
+
+    @property
+    def title(self) -> str:
+        return f"{self.crd} {self.version}".strip()
+
+
 class Printed(NamedTuple):
-    """A document with its schemas, and for each schema the findings about it."""
+    """A document with the skeletons of its schemas."""
 
     checked: Checked
-    schemas: Sequence[tuple[Schema, Sequence[Finding]]] = ()
+    skeletons: Sequence[Skeleton] = ()
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: printed; 1: Restriction 1 is violated, or a schema is invalid; 2: an input cannot be read."""
-    former = {
-        (schema.crd, schema.version): schema
-        for document in inputs.former(options.old)
-        for schema in _schemas_in(document)
-    }
-    printed = [_printed(options, document, former) for document in inputs.read(options)]
-    if not any(each.schemas or each.checked.findings for each in printed) and not options.allow_empty:
+    cache = Cache(None if options.no_cache else user_directory())
+    documents, old = inputs.read(options, cache.split), inputs.former(options.old, cache.split)
+    found, unsure = Results[Printed](), []
+    for document in documents:
+        if (certain := _certain(options, document)) is not None:
+            found[id(document)] = Printed(certain)
+        else:
+            unsure.append(document)
+    results.add(found, _check(options), shards.by_file(unsure, old), cache, options.jobs)
+    cache.tidy()
+    printed = found.of(documents)
+    if not any(each.skeletons or each.checked.findings for each in printed) and not options.allow_empty:
         printed.append(Printed(inputs.nothing(options, "no schema found")))
     checked = [each.checked for each in printed]
-    schemas = [(each.checked, *pair) for each in printed for pair in each.schemas]
+    skeletons = [(each.checked, skeleton) for each in printed for skeleton in each.skeletons]
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](checked, "skeleton"))
     elif options.output == "json":
-        print(codec.pretty([_as_json(*each) for each in schemas], sort_keys=False).decode())
+        print(codec.pretty([_as_json(*each) for each in skeletons], sort_keys=False).decode())
         reports.print_findings(each for each in checked if each.result == "unreadable")
     else:
-        print("---\n".join(_as_yaml(schema) for _, schema, _ in schemas), end="")
+        print("---\n".join(_as_yaml(each) for _, each in skeletons), end="")
         reports.print_findings(checked)
     return findings.exit_status(checked)
 
 
-def _as_yaml(schema: Schema) -> str:
-    title = f"# {schema.title}\n" if schema.title else ""
-    return title + codec.to_yaml(skeleton(schema.value)).decode()
+def _as_yaml(each: Skeleton) -> str:
+    title = f"# {each.title}\n" if each.title else ""
+    return title + codec.to_yaml(each.value).decode()
 
 
-def _as_json(checked: Checked, schema: Schema, found: Sequence[Finding]) -> Object:
+def _as_json(checked: Checked, each: Skeleton) -> Object:
     return {
         "file": checked.document.file,
         "document": checked.document.number,
-        "crd": schema.crd,
-        "version": schema.version,
-        "skeleton": skeleton(schema.value),
-        "violations": [finding.field for finding in found if finding.rule == "restriction-1"],
-        "findings": findings.as_json(found),
+        "crd": each.crd,
+        "version": each.version,
+        "skeleton": each.value,
+        "violations": [finding.field for finding in each.findings if finding.rule == "restriction-1"],
+        "findings": findings.as_json(each.findings),
     }
 
 
 # -- findings ---------------------------------------------------------------------------------------------------------
 
 
-def _printed(options: argparse.Namespace, document: Document, former: Former) -> Printed:
+def _certain(options: argparse.Namespace, document: Document) -> Checked | None:
+    """The result that is certain before the schemas of a document are looked at."""
+    if _bare_schema(document) is not None:
+        return None
+    skipped = None if is_crd(document.value) else Checked(document, inputs.title(document), "skipped")
+    return inputs.decided(options, document) or skipped
+
+
+def _check(options: argparse.Namespace) -> Check[Printed]:
+    return Check("skeleton", partial(_find, options.strict), options.strict, _printed_as_json, _printed_from_json)
+
+
+def _find(strict: bool, shard: Shard, _: Progress) -> list[tuple[Document, Printed]]:
+    former = {(schema.crd, schema.version): schema for document in shard.old for schema in _schemas_in(document)}
+    return [(document, _printed(document, former, "error" if strict else "warning")) for document in shard.documents]
+
+
+def _printed_as_json(printed: Printed) -> Json:
+    checked, skeletons = printed
+    found = list(map(findings.plain_values, checked.findings))
+    return [
+        checked.title,
+        checked.result,
+        found,
+        [[*each[:-1], list(map(findings.plain_values, each.findings))] for each in skeletons],
+    ]
+
+
+def _printed_from_json(document: Document, value: Json) -> Printed:
+    """Raises TypeError, ValueError for what `_printed_as_json` has not made."""
+    title, result, found, skeletons = value
+    return Printed(
+        Checked(document, title, result, list(map(findings.from_plain, found))),
+        [
+            Skeleton(value, crd, version, list(map(findings.from_plain, some)))
+            for value, crd, version, some in skeletons
+        ],
+    )
+
+
+def _printed(document: Document, former: Former, level: findings.Level) -> Printed:
     bare = _bare_schema(document)
-    certain = inputs.decided(options, document) if bare is None else None
-    if certain is not None:
-        return Printed(certain)
-    if bare is None and not is_crd(document.value):
-        return Printed(Checked(document, inputs.title(document), "skipped"))
     title = inputs.title(document)
     if bare is not None:
         document, title = document._replace(error=""), ""  # a schema is no object, and needs no kind
@@ -111,14 +165,14 @@ def _printed(options: argparse.Namespace, document: Document, former: Former) ->
         errors = findings.of_errors(document, [invalid(ROOT, OMIT, decoded.error)])
         return Printed(Checked(document, title, "refused", errors))
     schemas = list(_schemas_of_crd(decoded.value)) if bare is None else [Schema(decoded.value)]
-    level: findings.Level = "error" if options.strict else "warning"
     unknown = [findings.finding(document, level, "unknown-field", "unknown field", path) for path in decoded.unknown]
     found = [
         (schema, [*_restriction_1(document, schema), *_lost(document, schema, former, level)]) for schema in schemas
     ]
     everything = [*unknown, *(finding for _, some in found for finding in some)]
     refused = any(finding.level == "error" for finding in everything)
-    return Printed(Checked(document, title, "refused" if refused else "valid", everything), found)
+    skeletons = [Skeleton(skeleton(schema.value), schema.crd, schema.version, some) for schema, some in found]
+    return Printed(Checked(document, title, "refused" if refused else "valid", everything), skeletons)
 
 
 def _restriction_1(document: Document, schema: Schema) -> Iterator[Finding]:

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from noxu.apiserver.api import codec
-from noxu.apiserver.commands import findings, inputs, outcomes, progress, reports, shards
+from noxu.apiserver.commands import findings, inputs, outcomes, progress, reports, results, shards
 from noxu.apiserver.commands.cache import Cache, user_directory
 from noxu.apiserver.commands.findings import Checked
 from noxu.apiserver.commands.outcomes import Outcome, Rules
+from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.values import Json, Object
-from noxu.storage.types import Progress, no_progress
+from noxu.storage.types import Progress
 
-Done = Callable[[Iterable[Outcome]], None]
 _SELDOM: Final = (100_000, 20, 20)
 _KEPT: Final = range(400, 500)
 """The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
@@ -66,7 +66,7 @@ def _outcomes(
     options: argparse.Namespace, documents: Sequence[Document], old: Sequence[Document], cache: Cache, report: Progress
 ) -> list[Outcome]:
     """The outcome of each document, in their order."""
-    found: dict[int, Outcome] = {}
+    found = Results[Outcome]()
     accepted = []
     for document in documents:
         if (certain := inputs.decided(options, document)) is not None:
@@ -74,77 +74,35 @@ def _outcomes(
         else:
             accepted.append(document)
 
-    def done(results: Iterable[Outcome]) -> None:
-        found.update((id(outcome.document), outcome) for outcome in results)
-
     def written(count: int, _: int) -> None:
         report(len(found) + count, len(documents))
 
-    rules = Rules(options.strict, options.features, options.ignore_unknown_kinds)
+    check = _check(Rules(options.strict, options.features, options.ignore_unknown_kinds))
     for members in inputs.rounds(accepted) if options.independent else [accepted]:
         shared = inputs.shared_with(members, accepted) if options.independent else []
-        missing = [shard for shard in shards.split(members, shared, old) if not _restore(shard, rules, cache, done)]
-        if options.jobs > 1 and len(missing) > 1:
-            _write_in_processes(missing, rules, options.jobs, done)
-        elif missing:
-            done(_write(shards.merged(missing), rules, written))
-        for shard in missing:
-            _keep(shard, rules, cache, [found[id(document)] for document in shard.documents])
-    return [found[id(document)] for document in documents]
+        results.add(found, check, shards.split(members, shared, old), cache, options.jobs, written)
+    return found.of(documents)
 
 
-def _write(shard: Shard, rules: Rules, report: Progress) -> list[Outcome]:
+def _check(rules: Rules) -> Check[Outcome]:
+    return Check(
+        name="validate",
+        find=partial(_write, rules),
+        depends=tuple(rules),
+        as_json=outcomes.as_json,
+        from_json=outcomes.from_json,
+        reads_text=False,
+        kept=lambda outcome: outcome.error is None or outcome.error.code in _KEPT,
+    )
+
+
+def _write(rules: Rules, shard: Shard, report: Progress) -> list[tuple[Document, Outcome]]:
     import asyncio
 
     from noxu.apiserver.commands.in_memory import validate  # takes long to import, and kept results do without it
 
-    return asyncio.run(validate(shard.documents, rules, old=shard.old, shared=shard.shared, report=report))
-
-
-# -- processes --------------------------------------------------------------------------------------------------------
-
-
-def _write_in_processes(missing: Sequence[Shard], rules: Rules, jobs: int, done: Done) -> None:
-    merged = [shards.merged(batch) for batch in shards.batches(missing, jobs)]
-    with ProcessPoolExecutor(len(merged)) as pool:
-        bare = [Shard(*([document._replace(text=None) for document in part] for part in shard)) for shard in merged]
-        for shard, results in zip(merged, pool.map(_write_bare, bare, [rules] * len(bare)), strict=True):
-            done(outcomes.from_json(shard.documents[n], value) for n, value in results)
-
-
-def _write_bare(shard: Shard, rules: Rules) -> list[tuple[int, Json]]:
-    """In another process: (the index of a document, its outcome)."""
-    places = {id(document): n for n, document in enumerate(shard.documents)}
-    found = _write(shard, rules, no_progress)
-    return [(places[id(outcome.document)], outcomes.as_json(outcome)) for outcome in found]
-
-
-# -- kept results -----------------------------------------------------------------------------------------------------
-
-
-def _restore(shard: Shard, rules: Rules, cache: Cache, done: Done) -> bool:
-    """Use the kept outcomes of a shard. Returns whether there are some."""
-    kept = cache.get("validate", *_parts(shard, rules))
-    with suppress(LookupError, TypeError, ValueError):
-        done([outcomes.from_json(document, value) for document, value in zip(shard.documents, kept, strict=True)])
-        return True
-    return False
-
-
-def _keep(shard: Shard, rules: Rules, cache: Cache, found: Sequence[Outcome]) -> None:
-    if all(outcome.error is None or outcome.error.code in _KEPT for outcome in found):
-        cache.put([outcomes.as_json(outcome) for outcome in found], "validate", *_parts(shard, rules))
-
-
-def _parts(shard: Shard, rules: Rules) -> list[bytes]:
-    """What the outcomes of a shard depend on."""
-    parts = [repr(tuple(rules)).encode()]
-    for documents in shard:
-        parts.append(str(len(documents)).encode())
-        for document in documents:
-            assert document.text is not None
-            parts += [f"{document.file}\0{document.number}\0{document.path}".encode(), document.text.digest]
-    return parts
+    found = asyncio.run(validate(shard.documents, rules, old=shard.old, shared=shard.shared, report=report))
+    return [(outcome.document, outcome) for outcome in found]
 
 
 # -- output -----------------------------------------------------------------------------------------------------------

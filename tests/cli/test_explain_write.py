@@ -157,7 +157,11 @@ def test_servers_that_do_not_answer_or_trace(run: Make, write: Make, widget: Mak
     [
         ("explain-write", "give a PATH: a file, a directory, or - for stdin"),
         ("explain-write -f a --write", "--write needs a server: give --server or --kubeconfig"),
-        ("explain-write a --old b --server x", "--old is for writes in memory"),
+        *(
+            (f"explain-write a {option} --server x", f"{option.split()[0]}: the option is for writes in memory")
+            for option in ("--old b", "--independent", "--feature-gates CRDValidationRatcheting=false", "-j 1")
+        ),
+        ("explain-write a --context x --server y", "--context needs --kubeconfig"),
         ("explain-write -f a --server x --kubeconfig y", "not allowed with argument"),
     ],
 )

@@ -475,6 +475,27 @@ ARGUMENTS: list[tuple[str, str]] = [
         "argument --skip: must be KIND, VERSION/KIND or GROUP/VERSION/KIND, such as apps/v1/Deployment",
     ),
     ("validate --stored --output junit", "--stored has no output format junit"),
+    *(
+        (
+            f"validate --stored {option}",
+            f"{option.split()[0]}: stored objects are validated as they are; the option is for objects in files",
+        )
+        for option in (
+            "--old a",
+            "--independent",
+            "--skip Pod",
+            "--reject Pod",
+            "--allow-empty",
+            "--strict",
+            "--ignore-unknown-kinds",
+            "--feature-gates CRDValidationRatcheting=false",
+            "-j 1",
+            "--no-cache",
+        )
+    ),
+    ("validate --stored --context a", "--context needs --kubeconfig"),
+    ("validate --stored --insecure-skip-tls-verify", "--insecure-skip-tls-verify needs --server or --kubeconfig"),
+    ("migrate --context a --server http://b", "--context needs --kubeconfig"),
 ]
 
 

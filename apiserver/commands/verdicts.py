@@ -1,0 +1,121 @@
+"""What `noxu lint` finds out about one CRD: its violations, how to fix them, and its fixed form.
+
+The violations are those that a server reports when the CRD is created or, if there is a former one, updated; for a
+v1beta1 CRD, those of its v1 form. A CRD in which something is not understood, such as an unknown field or a key that
+occurs twice, is not fixed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from noxu.apiserver.api.field import FieldError
+from noxu.apiserver.cel import SchemaRules
+from noxu.apiserver.commands import findings
+from noxu.apiserver.commands.findings import Finding
+from noxu.apiserver.commands.lint import Verdict
+from noxu.apiserver.crd import bounds, lint
+from noxu.apiserver.manifests import Document
+from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.schema.completion import Note
+from noxu.apiserver.schema.lint import explain
+from noxu.apiserver.values import Object
+
+DUPLICATE: Final = "Keep one of them: the fix of a file would lose the other."
+
+
+class Wanted(NamedTuple):
+    """`strict`: warnings are errors. `fix`: what remains when the CRD is fixed. `fixable`: whether that is possible, in any case."""
+
+    strict: bool = False
+    fix: bool = False
+    fixable: bool = False
+
+
+def verdict(document: Document, wanted: Wanted, old: Object | None = None) -> Verdict:
+    """The verdict on a CRD. `old` is the former one of the same name."""
+    crd = _Crd(document, wanted, old)
+    errors = [*crd.violations, *(crd.remarks if wanted.strict else ())]
+    if not (wanted.fixable or errors):
+        return Verdict([*crd.violations, *crd.remarks], is_structural=True, is_fixable=True)
+    found = crd.left if wanted.fix else crd.violations
+    changes = crd.changes if crd.is_fixable and wanted.fix else []
+    return Verdict([*found, *crd.remarks], not errors, crd.is_fixable, changes, crd.replacement if wanted.fix else None)
+
+
+@dataclass
+class _Crd:
+    document: Document
+    wanted: Wanted
+    old: Object | None
+
+    @cached_property
+    def violations(self) -> list[Finding]:
+        """The violations of the CRD as it is."""
+        crd = self.document.value
+        errors = findings.of_errors(self.document, lint.lint_crd(crd, checkers=SchemaRules, old=self.old), self._advise)
+        more = findings.of_errors(self.document, lint.more_errors(crd), explain)
+        return [*self._repeated, *errors, *(each._replace(rule="incomplete") for each in more)]
+
+    @property
+    def left(self) -> list[Finding]:
+        """The violations that cannot be fixed; none if everything can."""
+        return [*self._repeated, *findings.of_errors(self.document, self._fixed.violations, self._advise)]
+
+    @cached_property
+    def remarks(self) -> list[Finding]:
+        """What servers accept though it is not what the author means."""
+        level: findings.Level = "error" if self.wanted.strict else "warning"
+        return [
+            findings.finding(self.document, level, each.rule, each.message, each.path, each.advice)
+            for each in lint.remarks(self.document.value)
+        ]
+
+    @property
+    def is_fixable(self) -> bool:
+        return self._fixed.crd is not None and not self._repeated
+
+    @property
+    def changes(self) -> list[Note]:
+        """What fixing changes."""
+        notes = self._fixed.notes
+        has_status = notes and any((self.document.value.get("status") or {}).values())
+        return [*notes, Note("status", "dropped, servers set it")] if has_status else notes
+
+    @property
+    def replacement(self) -> Object | None:
+        """The fixed CRD; None if nothing is to be fixed."""
+        fixed = self._fixed
+        return presentable(fixed.crd, self.document.value) if fixed.crd is not None and fixed.notes else None
+
+    @cached_property
+    def _repeated(self) -> list[Finding]:
+        """Keys that occur twice."""
+        found = findings.of_warnings(self.document, self.document.duplicates)
+        return [each._replace(level="error", advice=DUPLICATE) for each in found]
+
+    @cached_property
+    def _fixed(self) -> lint.Fixed:
+        return lint.fix(self.document.value, checkers=SchemaRules)
+
+    def _advise(self, violation: FieldError) -> str:
+        """Advice on how to fix a violation."""
+        general = explain(violation)
+        if bounds.EXCEEDS not in violation.detail:
+            return general
+        path = lint.as_written(self.document.value, violation.field)
+        return bounds.advice(self.document.value, path, SchemaRules) or general
+
+
+def presentable(fixed: Object, given: Object) -> Object:
+    """The fixed CRD without status and without the fields that the server fills in and the original does not have."""
+    given_spec = given.get("spec") or {}
+    given_names = given_spec.get("names") or {}
+    spec = {
+        name: value for name, value in fixed["spec"].items() if name != "conversion" or given_spec.get("conversion")
+    }
+    filled_in = [name for name in ("singular", "listKind") if not given_names.get(name)]
+    spec["names"] = {name: value for name, value in spec["names"].items() if name not in filled_in}
+    return {"apiVersion": fixed["apiVersion"], "kind": fixed["kind"], "metadata": fixed["metadata"], "spec": spec}
