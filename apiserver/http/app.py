@@ -20,6 +20,7 @@ from noxu.apiserver.containment import Contained, call_all
 from noxu.apiserver.http import auditing, documents, filters, routing, traces
 from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.answer import Answer, Answered
+from noxu.apiserver.http.deadlines import Deadlines
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.http.incoming import Incoming
@@ -77,6 +78,7 @@ class App:
         self.watches = Watches(limits.min_timeout)
         self.unsent = Unsent()
         self.incoming = Incoming()
+        self.deadlines = Deadlines()
         self.handshake_errors = Counter(
             "apiserver_tls_handshake_errors_total", "Number of requests dropped with 'TLS handshake error from' error"
         )
@@ -181,11 +183,12 @@ class App:
         exchange.times["routed"] = asyncio.get_running_loop().time()
         if handler is None:
             return await self.watches.handle(exchange)
+        deadline = self.deadlines.until(exchange.deadline)
         try:
-            async with asyncio.timeout_at(exchange.deadline) as deadline:
+            with deadline:
                 return await handler(exchange)
         except TimeoutError:
-            if not deadline.expired():  # of something else, which should have handled it
+            if not deadline.expired:  # of something else, which should have handled it
                 raise
             raise too_late() from None
 

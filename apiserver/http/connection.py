@@ -4,6 +4,9 @@ bytes of incomplete requests and on those of unread answers.
 
 Any token may be a method, as in Go; the parser only knows some. `methods` replaces the others before it reads them.
 
+Requests are answered one after the other in the connection's task. aiohttp makes a task for each request, so that they do
+not share context variables; ours set theirs for each request.
+
 aiohttp limits each line of a head, but neither their sum nor the time that they take. Upstream's server, which is Go's,
 allows 32 seconds and a megabyte for a head, and 90 seconds for an idle connection; so do we. A head that arrives in one
 piece costs nothing: a timer is set only for an incomplete one.
@@ -24,8 +27,10 @@ from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web_protocol, web_request, web_response, web_server
+from aiohttp.http import RawRequestMessage, StreamWriter
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
+from noxu.apiserver.containment import Contained
 from noxu.apiserver.http import framing, methods
 from noxu.apiserver.http.incoming import Incoming
 from noxu.apiserver.http.open_connections import OpenConnections
@@ -109,6 +114,96 @@ class Connection(web_protocol.RequestHandler):
         if self.is_idle or (self._current_request is not None and not self._current_request.content.is_eof()):
             self.force_close()
         await super().shutdown(None if timeout is None else timeout / 2)
+
+    # -- requests
+
+    async def start(self) -> None:
+        """Answer the requests of this connection until it closes. It is cancelled when the client is gone."""
+        is_done = False
+        try:
+            with contextlib.suppress(ConnectionError), Contained("a connection", passing=ConnectionError) as contained:
+                await self._answer_requests()
+            is_done = contained.error is None
+        finally:
+            if is_done:
+                self._end()
+            else:
+                self.force_close()
+
+    async def _answer_requests(self) -> None:
+        """Return when the connection may be closed. Raises ConnectionError if the client is gone."""
+        while not self._force_close:
+            if not self._messages:
+                await self._arrival()
+            message, body = self._messages.popleft()
+            self._make_room()
+            response = await self._answer(message, body)
+            if not body.is_eof():
+                await self._linger(body)
+            self._keepalive = bool(response.keep_alive)
+            if self._close or not self._keepalive:
+                return
+            self._expect_next()
+
+    async def _arrival(self) -> None:
+        """Wait for the next request. `close` and `force_close` cancel it."""
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _make_room(self) -> None:
+        """A request that has waited is handled now: the client may send further ones."""
+        if self._parser is not None:
+            self._parser.message_consumed()
+        if self._buffer_paused and len(self._messages) <= self._msg_queue_resume_size:
+            self._resume_reading_if_drained()
+
+    async def _answer(
+        self, message: RawRequestMessage | web_protocol._ErrInfo, body: StreamReader
+    ) -> web_response.StreamResponse:
+        """Handle a request. Raises ConnectionError if the client is gone."""
+        handle = self._request_handler
+        if isinstance(message, web_protocol._ErrInfo):  # noqa: SLF001 - malformed HTTP
+            handle, message = self._make_error_handler(message), web_protocol.ERROR
+        make, task = self._request_factory, self._task_handler or asyncio.current_task()
+        assert make is not None
+        assert handle is not None
+        assert task is not None
+        request = make(message, body, self, StreamWriter(self, self._loop), task)
+        try:
+            response, is_gone = await self._handle_request(request, None, handle)
+        finally:
+            request._task = None  # type: ignore[assignment]  # noqa: SLF001 - a cycle
+        if is_gone:
+            raise ConnectionResetError
+        return response
+
+    async def _linger(self, body: StreamReader) -> None:
+        """Read the rest of a refused body for a while, so that the client receives the answer; then close."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGERING):
+                while not self._force_close and not body.is_eof():
+                    await body.readany()
+        if not body.is_eof() and not self._force_close:
+            self.close()
+
+    def _expect_next(self) -> None:
+        """Begin the time for which the connection may be idle."""
+        self._next_keepalive_close_time = until = self._loop.time() + IDLE_DEADLINE
+        if self._keepalive_handle is None:
+            self._keepalive_handle = self._loop.call_at(until, self._process_keepalive)
+
+    def _end(self) -> None:
+        self._task_handler = None
+        if self.transport is not None:
+            self.transport.close()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Read on after `pause_reading`. aiohttp calls it for every body that is read, and would parse again each time."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
 
     # -- sending
 
