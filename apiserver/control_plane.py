@@ -12,6 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import field
 from functools import cache as cached
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.admission import plugins
@@ -21,7 +22,7 @@ from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import LeaderElection
 from noxu.apiserver.containment import Contained
-from noxu.apiserver.controllers import access_rules, manager
+from noxu.apiserver.controllers import access_rules, first_objects, manager
 from noxu.apiserver.controllers.api_services import APIServiceController
 from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts
 from noxu.apiserver.controllers.controller import Reconciler
@@ -47,7 +48,7 @@ from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.group_priorities import AGGREGATOR
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
-from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
 from noxu.apiserver.registry.subresources import ACTIONS
 from noxu.apiserver.registry.write import Writer
@@ -152,6 +153,17 @@ def ca_in_memory(clock: Clock) -> Callable[[], SigningCA]:
     return made
 
 
+@cached
+def _built_in(has_foreign: bool) -> Sequence[Versions]:
+    """The resources of every server: in a process they are made once. They have no state but what is compiled for them."""
+    return definitions_resource(), *built_in_versions(has_foreign=has_foreign)
+
+
+@lru_cache(maxsize=4)
+def _built_in_catalog(has_foreign: bool, disabled: frozenset[tuple[str, str]]) -> Catalog:
+    return Catalog(_built_in(has_foreign), disabled=disabled)
+
+
 def assemble(
     store: Store,
     *,
@@ -186,9 +198,9 @@ def assemble(
     kube-controller-manager run only while this server is the leader; None: always. `as_protobuf`: the store keeps built-in kinds as protobuf.
     """
     served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
-    catalog = LiveCatalog(
-        Catalog([definitions_resource(), *built_in_versions(has_foreign=store.shared)], served, disabled=disabled)
-    )
+    catalog = LiveCatalog(_built_in_catalog(store.shared, disabled))
+    if served:
+        catalog.current = Catalog(_built_in(store.shared), served, disabled=disabled)
     cache = WatchCache(store)
     reader, persistence = (
         Reader(store, cache),
@@ -384,7 +396,10 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
         closing.push_async_callback(plane.store.close)
         await in_background(closing, plane.follow_log(), "watch cache")
         elected = () if plane.election is None else plane.election.controllers
-        for controller in [each for each in plane.all_controllers if each not in elected]:
+        own = [each for each in plane.all_controllers if each not in elected]
+        if is_new:
+            await first_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
+        for controller in own:
             closing.push_async_callback(controller.stop)
             if is_new or controller in plane.controllers:
                 await controller.start()

@@ -17,6 +17,7 @@ from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.entry import Entry, key_of
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Closed, Key, Unavailable
+from tests.controllers.conftest import definition
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard
 
@@ -152,7 +153,8 @@ async def test_an_exception_inside_stops_everything() -> None:
 async def test_the_end_leaves_no_task() -> None:
     before = asyncio.all_tasks()
     async with running(assemble(MemoryStore())) as plane:
-        await loading.apply(plane, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+        assert f"{NAMES[0]}: _work" not in {task.get_name() for task in asyncio.all_tasks()}  # it has no keys yet
+        await loading.apply(plane, definition())
         assert {task.get_name() for task in asyncio.all_tasks() - before} >= {"watch cache", f"{NAMES[0]}: _work"}
     assert asyncio.all_tasks() == before
 

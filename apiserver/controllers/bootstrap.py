@@ -6,8 +6,8 @@ systemnamespaces, kubernetesservice, legacytokentracking, and the identity lease
 extension-apiserver-authentication exists only if the server authenticates clients by certificates.) Identity leases that
 servers have left behind are deleted when they expire (controller/apiserverleasegc).
 
-The objects of `default_objects` are in a second table, by kind. In a new store no webhook and no policy can refuse or change
-objects, so complete ones are stored directly; later they are created as clients do.
+The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together (first_objects.py);
+later they are created as clients do.
 
 No collection is loaded for this: an object is read by its key.
 
@@ -31,7 +31,8 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import default_objects, users
 from noxu.apiserver.controllers.controller import Controller
-from noxu.apiserver.controllers.default_objects import SERVICE_RANGE, first_address
+from noxu.apiserver.controllers.default_objects import SERVICE_RANGE, SYSTEM_NAMESPACES, first_address
+from noxu.apiserver.controllers.first_objects import NOW, FirstObject
 from noxu.apiserver.go.time import MICRO, format_time, unix_nanos
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import LiveCatalog
@@ -44,9 +45,8 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.server_leases import ServerLeases
 from noxu.apiserver.registry.write import Writer
 from noxu.apiserver.values import Object, copy
-from noxu.storage.types import Conflict, Corrupt, KeyValue, Prefix, StoreError
+from noxu.storage.types import Corrupt, KeyValue, Prefix, StoreError
 
-SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 SERVICE_PORT: Final = 443
 
 NAMESPACES_EVERY: Final = 60.0  # seconds; upstream's
@@ -93,9 +93,8 @@ class Facts(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One object. `make` returns its manifest; `renew` changes an existing one in place, and returns whether it did.
-
-    `is_complete`: the manifest has all defaults, in the order of declaration, and nothing is allocated for it.
+    """One object. `make` returns its manifest, with all defaults in the order of declaration; `renew` changes an existing
+    object in place, and returns whether it did.
     """
 
     plural: str
@@ -103,7 +102,16 @@ class Row(NamedTuple):
     make: Callable[[Facts, Clock], Object]
     group: str = ""
     renew: Callable[[Object, Facts, Clock], bool] | None = None
-    is_complete: bool = True
+
+
+def _namespace(name: str) -> Object:
+    return {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
 
 
 def _service(facts: Facts, _: Clock) -> Object:
@@ -113,13 +121,16 @@ def _service(facts: Facts, _: Clock) -> Object:
         "kind": "Service",
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
         "spec": {
+            "ports": [{"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": facts.port}],
             "clusterIP": facts.service_address,
+            "clusterIPs": [facts.service_address],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
             "ipFamilies": ["IPv4"],
             "ipFamilyPolicy": "SingleStack",
-            "ports": [{"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": facts.port}],
-            "sessionAffinity": "None",
-            "type": "ClusterIP",
+            "internalTrafficPolicy": "Cluster",
         },
+        "status": {"loadBalancer": {}},
     }
 
 
@@ -238,7 +249,7 @@ EXPIRED_LEASES: Final = "leases of stopped servers"
 ENDPOINTS: Final = "Endpoints kubernetes"
 ENDPOINT_SLICE: Final = "EndpointSlice kubernetes"
 OBJECTS: Final = {
-    "Service kubernetes": Row("services", SERVICE_EVERY, _service, is_complete=False),
+    "Service kubernetes": Row("services", SERVICE_EVERY, _service),
     ENDPOINTS: Row("endpoints", SERVICE_EVERY, _endpoints, renew=_reset_endpoints),
     ENDPOINT_SLICE: Row(
         "endpointslices", SERVICE_EVERY, _endpoint_slice, "discovery.k8s.io", renew=_reset_endpoint_slice
@@ -296,19 +307,10 @@ class BootstrapController(Controller[str]):
         self.persistence = persistence
         self.catalog = catalog
         self.facts = facts
-        self._is_new = False  # the store: while the controller starts
         self._leases: ServerLeases | None = None
         if facts is not None and facts.address and reader.store.shared:
             self._leases = ServerLeases(reader.store, facts.address)
         self._has_ports: set[str] = set()  # the rows of endpoints whose ports this server has checked
-
-    async def start(self) -> None:
-        """Create everything in a new store, before this returns."""
-        self._is_new = True
-        try:
-            await super().start()
-        finally:
-            self._is_new = False
 
     async def withdraw(self) -> None:
         """Stop, and remove this server from the endpoints that it shares with others."""
@@ -331,10 +333,26 @@ class BootstrapController(Controller[str]):
     def resync(self) -> Iterable[str]:
         return SYSTEM_NAMESPACES if self.facts is None else (*SYSTEM_NAMESPACES, *OBJECTS, *DEFAULTS, EXPIRED_LEASES)
 
+    def first_objects(self) -> Iterable[FirstObject]:
+        """Everything but endpoints that are shared with other servers, which have to be known."""
+        manager = users.APISERVER_MANAGER
+        for name in SYSTEM_NAMESPACES:
+            yield FirstObject(name, self.resource, _namespace(name), manager, NAMESPACES_EVERY)
+        if self.facts is None:
+            return
+        for key, row in OBJECTS.items():
+            if self._leases is None or key not in (ENDPOINTS, ENDPOINT_SLICE):
+                manifest = row.make(self.facts, self.clock)
+                yield FirstObject(key, self._resource(row.group, row.plural), manifest, manager, row.every)
+        for key, kind in DEFAULTS.items():
+            resource = self._resource(kind.group, kind.plural)
+            for manifest in filter(self._is_wanted, kind.make(NOW, self.facts.services)):
+                yield FirstObject(key, resource, manifest, default_objects.manager_of(manifest["kind"]), kind.every)
+
     async def reconcile(self, key: str) -> float | None:
         if key in SYSTEM_NAMESPACES:
             if key_of(self.resource, "", key) not in self.collection.entries:
-                await self._create(self.resource, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key}})
+                await self._create(self.resource, _namespace(key))
             return NAMESPACES_EVERY
         if key in DEFAULTS:
             return await self._defaults(DEFAULTS[key])
@@ -399,8 +417,7 @@ class BootstrapController(Controller[str]):
         await self.queue.processed(namespace)
         found = await self.reader.stored(resource, namespace, manifest["metadata"]["name"])
         if found is None:
-            create = self._store if self._is_new and row.is_complete else self._create
-            await create(resource, manifest)
+            await self._create(resource, manifest)
         elif row.renew is not None and row.renew(value := object_at(found, resource), facts, self.clock):
             await self._write(Action.REPLACE, resource, value)
 
@@ -412,9 +429,8 @@ class BootstrapController(Controller[str]):
     async def _defaults(self, kind: Kind) -> float | None:
         resource, now = self._resource(kind.group, kind.plural), format_time(self.clock.now())
         assert self.facts is not None
-        create = self._store if self._is_new else self._create_missing
-        wanted = (manifest for manifest in kind.make(now, self.facts.services) if self._is_wanted(manifest))
-        await asyncio.gather(*(create(resource, manifest) for manifest in wanted))
+        wanted = filter(self._is_wanted, kind.make(now, self.facts.services))
+        await asyncio.gather(*(self._create_missing(resource, manifest) for manifest in wanted))
         return kind.every
 
     def _is_wanted(self, manifest: Object) -> bool:
@@ -423,22 +439,13 @@ class BootstrapController(Controller[str]):
             return True
         return self.catalog.current.serves(manifest["spec"].get("group", ""), manifest["spec"]["version"])
 
-    async def _store(self, resource: Resource, manifest: Object) -> None:
-        """Store an object as a create request would."""
-        uid = self.writer.environment.identifiers.new_uid()
-        value = default_objects.stored(manifest, uid, format_time(self.clock.now()))
-        metadata = manifest["metadata"]
-        key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
-        with suppress(Conflict):
-            await self.persistence.create(self.persistence.complete(key, value))
-
     async def _create_missing(self, resource: Resource, manifest: Object) -> None:
         if await self.reader.stored(resource, "", manifest["metadata"]["name"]) is None:
             await self._create(resource, manifest)
 
     async def _create(self, resource: Resource, manifest: Object) -> None:
         try:
-            await self._write(Action.CREATE, resource, manifest)
+            await self._write(Action.CREATE, resource, default_objects.sent(manifest))
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise

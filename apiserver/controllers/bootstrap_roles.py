@@ -18,6 +18,7 @@ from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import bootstrap_policy, default_objects, users
 from noxu.apiserver.controllers.bootstrap_policy import AUTOUPDATE
 from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.first_objects import FirstObject
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.kinds.policy_rules import missing
 from noxu.apiserver.registry.change import Change
@@ -84,6 +85,10 @@ class BootstrapRoleController(Controller[str]):
     def resync(self) -> Iterable[str]:
         return (_KEY,)
 
+    def first_objects(self) -> Iterable[FirstObject]:
+        for name, manifest in bootstrap_policy.manifests():
+            yield FirstObject(_KEY, self.resources[name], manifest, users.APISERVER_MANAGER)
+
     async def reconcile(self, key: str) -> None:
         await asyncio.gather(*(self._ensure(self.resources[name], one) for name, one in bootstrap_policy.manifests()))
 
@@ -93,7 +98,7 @@ class BootstrapRoleController(Controller[str]):
         entry = (await self.reader.collection(resource)).entries.get(key)
         if entry is None:
             uid = self.writer.environment.identifiers.new_uid()
-            value = default_objects.stored(manifest, uid, format_time(self.clock.now()))
+            value = default_objects.stored(manifest, uid, format_time(self.clock.now()), users.APISERVER_MANAGER)
             with suppress(Conflict):
                 await self.persistence.create(self.persistence.complete(key, value))
             return

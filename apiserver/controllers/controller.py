@@ -7,7 +7,8 @@ controller defines which keys a change affects (`observe`), which keys to reconc
 - A key is reconciled by one worker at a time; after a failure it is retried, with a growing delay, until it succeeds.
 - When the watch cache is reset, or the controller fails to process a change, it synchronises again.
 - Many keys do not block the event loop: other tasks run after WORK_SLICE seconds of reconciliations.
-- Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails.
+- Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails. They exist from the
+  moment on when there is something to do: in many servers most controllers never have a key.
 - `stop` cancels everything that was started. It can be started again then.
 """
 
@@ -17,7 +18,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.clock import Clock
@@ -29,6 +30,9 @@ from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.storage.types import Revision, StoreError
+
+if TYPE_CHECKING:
+    from noxu.apiserver.controllers.first_objects import FirstObject
 
 RESYNC_DELAY: Final = 0.01  # seconds before the second attempt to synchronise; doubled with each further one
 LONGEST_RESYNC_DELAY: Final = 1.0  # seconds
@@ -64,7 +68,9 @@ class Reconciler(ABC, Generic[K]):
         self.reader = reader
         self.clock = clock
         self.followed = followed
-        self.queue: WorkQueue[K] = WorkQueue(clock)
+        self.queue: WorkQueue[K] = WorkQueue(clock, self._work_on)
+        self.fresh: dict[K, float | None] = {}
+        """Keys whose objects were stored before the start; after so many seconds they are reconciled (None: after a change)."""
         self.stands_by = False
         """Another server runs it, or will: it does nothing here, which is no fault."""
         self._starting = False
@@ -72,7 +78,10 @@ class Reconciler(ABC, Generic[K]):
         self._out_of_sync = asyncio.Event()
         self._sync_failure = ""
         self._failures: dict[K, _Failure] = {}
+        self._is_started = False
         self._tasks: list[asyncio.Task[None]] = []
+        self._is_working = False  # there are workers among the tasks
+        self._synchronises = False  # there is a task that synchronises again
 
     # -- what a controller defines
 
@@ -87,6 +96,10 @@ class Reconciler(ABC, Generic[K]):
         Returns the seconds of object time after which to reconcile the key again; None: only after a change. It is
         retried after any exception.
         """
+
+    def first_objects(self) -> Iterable[FirstObject]:
+        """What it creates in a new store, as far as that is known before it starts. See first_objects.py."""
+        return ()
 
     # -- start and stop
 
@@ -106,13 +119,29 @@ class Reconciler(ABC, Generic[K]):
         self._run()
 
     def _run(self) -> None:
-        """Start the tasks."""
+        """Start the tasks that have something to do, and from now on those that get something to do."""
         self.queue.restart()
-        self._tasks = [self._supervised(self._synchronise_again)]
-        self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
+        self._is_started = True
+        if self._out_of_sync.is_set():
+            self._recover()
+        if self.queue.ready:
+            self._work_on()
+
+    def _work_on(self) -> None:
+        """There is a key for the workers."""
+        if self._is_started and not self._is_working:
+            self._is_working = True
+            self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
+
+    def _recover(self) -> None:
+        """It is out of sync."""
+        if self._is_started and not self._synchronises:
+            self._synchronises = True
+            self._tasks.append(self._supervised(self._synchronise_again))
 
     async def stop(self) -> None:
         """Return when everything that was started has ended."""
+        self._is_started = self._is_working = self._synchronises = False
         for task in self._tasks:
             task.cancel()
         await self.queue.stop()
@@ -136,6 +165,7 @@ class Reconciler(ABC, Generic[K]):
         """The cache was reset, or a change could not be processed: synchronise again."""
         self._synchronised.clear()
         self._out_of_sync.set()
+        self._recover()
 
     @property
     def is_synchronised(self) -> bool:
@@ -302,8 +332,12 @@ class Controller(Reconciler[K]):
         while list(map(id, newest := await self._load())) != list(map(id, collections)):
             collections = newest  # the cache was reset between loading the collections and this task's turn
         self.collection, *self.others = collections
+        fresh, self.fresh = self.fresh, {}
         for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
-            self.queue.add(key)
+            if key not in fresh:
+                self.queue.add(key)
+            elif (seconds := fresh[key]) is not None:
+                self.queue.add_after(key, seconds)
         for collection in collections:
             collection.watchers[self] = None
         self._set_synchronised()

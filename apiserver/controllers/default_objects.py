@@ -8,13 +8,16 @@ a create request would, without the costs of one; a test compares both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Final
 
+from noxu.apiserver.api import codec
 from noxu.apiserver.controllers import users
 from noxu.apiserver.registry.group_priorities import PRIORITIES, Priority
-from noxu.apiserver.values import Json, Object
+from noxu.apiserver.values import Json, Object, copy
 
+SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 SERVICE_RANGE: Final = "10.0.0.0/24"
 """The addresses of services, unless the configuration has another network."""
 
@@ -36,6 +39,11 @@ _ATOMIC: Final = frozenset({"roleRef"})
 """The objects that are owned as a whole."""
 _WITH_STATUS: Final = frozenset({"APIService", "FlowSchema", "PriorityLevelConfiguration"})
 """The kinds whose status a create request cannot set."""
+_SET_BY_SERVER: Final = {"Namespace": ("spec", "status"), "Service": ("spec.clusterIPs", "status")}
+"""The fields that the server sets when it stores a new object."""
+_LIST_KEYS: Final = {"conditions": ("type",)}
+_SERVICE_KEYS: Final = {"ports": ("port", "protocol")}
+"""The lists that are maps, and the fields that identify their items."""
 _WITH_GENERATION: Final = frozenset({"EndpointSlice", "FlowSchema", "PriorityClass", "PriorityLevelConfiguration"})
 
 
@@ -258,8 +266,20 @@ def manager_of(kind: str) -> str:
     return _FLOW_CONTROL_MANAGER if is_of_flow_control else users.APISERVER_MANAGER
 
 
-def stored(manifest: Object, uid: str, now: str) -> Object:
-    """What a create request makes of a manifest."""
+def sent(manifest: Object) -> Object:
+    """A manifest as a create request has it: without what the server sets."""
+    paths = _SET_BY_SERVER.get(manifest["kind"], ())
+    if not paths:
+        return manifest
+    manifest = copy(manifest)
+    for path in paths:
+        parent, _, name = path.rpartition(".")
+        (manifest[parent] if parent else manifest).pop(name, None)
+    return manifest
+
+
+def stored(manifest: Object, uid: str, now: str, manager: str) -> Object:
+    """What a create request of a field manager makes of a manifest."""
     given = manifest["metadata"]
     metadata: Object = {name: given[name] for name in ("name", "namespace") if name in given}
     metadata["uid"] = uid
@@ -267,34 +287,42 @@ def stored(manifest: Object, uid: str, now: str) -> Object:
         metadata["generation"] = 1
     metadata["creationTimestamp"] = now
     metadata |= {name: given[name] for name in ("labels", "annotations") if name in given}
-    metadata["managedFields"] = [
-        {
-            "manager": manager_of(manifest["kind"]),
-            "operation": "Update",
-            "apiVersion": manifest["apiVersion"],
-            "time": now,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": _owned(manifest),
-        }
-    ]
+    if owned := _owned(manifest):
+        metadata["managedFields"] = [
+            {
+                "manager": manager,
+                "operation": "Update",
+                "apiVersion": manifest["apiVersion"],
+                "time": now,
+                "fieldsType": "FieldsV1",
+                "fieldsV1": owned,
+            }
+        ]
     return {"kind": manifest["kind"], "apiVersion": manifest["apiVersion"], **manifest, "metadata": metadata}
 
 
 def _owned(manifest: Object) -> Object:
     """The fields of a manifest that its manager owns."""
+    manifest = sent(manifest)
     apart = {"kind", "apiVersion", "metadata"} | ({"status"} if manifest["kind"] in _WITH_STATUS else set())
     named = {name: item for name, item in manifest.items() if name not in apart and item is not None}
     metadata = {name: item for name, item in manifest["metadata"].items() if name in _MAPS}
-    return _fields({"metadata": metadata, **named} if metadata else named)
+    lists = _SERVICE_KEYS if manifest["kind"] == "Service" else _LIST_KEYS
+    return _fields({"metadata": metadata, **named} if metadata else named, lists)
 
 
-def _fields(value: Object) -> Object:
-    return {f"f:{name}": _field(name, value[name]) for name in sorted(value)}
+def _fields(value: Object, lists: Mapping[str, Sequence[str]]) -> Object:
+    return {f"f:{name}": _field(name, value[name], lists) for name in sorted(value)}
 
 
-def _field(name: str, value: Json) -> Object:
-    if name == "conditions":
-        return {".": {}, **{f'k:{{"type":"{one["type"]}"}}': {".": {}, **_fields(one)} for one in value}}
+def _field(name: str, value: Json, lists: Mapping[str, Sequence[str]]) -> Object:
+    if name in lists:
+        return {".": {}, **{_item(one, lists[name]): {".": {}, **_fields(one, lists)} for one in value}}
     if not isinstance(value, dict) or name in _ATOMIC:
         return {}
-    return {".": {}, **_fields(value)} if name in _OWNED else _fields(value)
+    return {".": {}, **_fields(value, lists)} if name in _OWNED else _fields(value, lists)
+
+
+def _item(value: Object, keys: Sequence[str]) -> str:
+    """The name of an item: k:{"type":"Ready"}."""
+    return "k:" + codec.encode({key: value[key] for key in keys}, sort_keys=True).decode()

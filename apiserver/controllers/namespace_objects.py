@@ -14,6 +14,8 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import users
 from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.controllers.default_objects import SYSTEM_NAMESPACES
+from noxu.apiserver.controllers.first_objects import FirstObject
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
@@ -38,7 +40,7 @@ class NamespaceObjectController(Controller[str]):
 
     @abstractmethod
     def wanted(self) -> Object:
-        """The object to create."""
+        """The object to create. It has all defaults, in the order of declaration."""
 
     def repaired(self, current: Object) -> Object | None:
         """What to replace an existing object by; None: nothing is wrong with it."""
@@ -51,6 +53,12 @@ class NamespaceObjectController(Controller[str]):
 
     def resync(self) -> Iterable[str]:
         return [key.name for key in self.collection.keys]
+
+    def first_objects(self) -> Iterable[FirstObject]:
+        wanted = self.wanted()
+        for namespace in SYSTEM_NAMESPACES:
+            manifest = {**wanted, "metadata": {**wanted["metadata"], "namespace": namespace}}
+            yield FirstObject(namespace, self.objects, manifest, users.CONTROLLER_MANAGER)
 
     async def reconcile(self, namespace: str) -> None:
         state = self._state(namespace)

@@ -17,7 +17,7 @@ import asyncio
 import heapq
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from itertools import count
 from typing import Final, Generic, TypeVar
 
@@ -34,9 +34,10 @@ K = TypeVar("K", bound=Hashable)
 class WorkQueue(Generic[K]):
     """The queue of one controller, used on one event loop."""
 
-    def __init__(self, clock: Clock) -> None:
-        """`clock` measures `add_after`; retries run on the event loop's time."""
+    def __init__(self, clock: Clock, on_ready: Callable[[], object] = lambda: None) -> None:
+        """`clock` measures `add_after`; retries run on the event loop's time. `on_ready` is called when a key is ready."""
         self._clock = clock
+        self._on_ready = on_ready
         self.metrics = QueueMetrics()
         self._ready: OrderedDict[K, float] = (
             OrderedDict()  # since when; taking the first key of a dict walks over those taken before
@@ -66,6 +67,7 @@ class WorkQueue(Generic[K]):
         waiting[key] = time.monotonic()
         if waiting is self._ready:
             self._has_ready.set()
+            self._on_ready()
 
     def _cancel_retry(self, key: K) -> None:
         if timer := self._retries.pop(key, None):

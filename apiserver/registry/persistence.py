@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry import etcd_built_in
@@ -10,7 +13,7 @@ from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.store_metrics import StoreMetrics
 from noxu.apiserver.values import Object
 from noxu.storage.store import Store
-from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision, TooLarge
+from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision, StoreError, TooLarge
 
 
 class Persistence:
@@ -26,12 +29,35 @@ class Persistence:
 
     def complete(self, key: Key, value: Object) -> Entry:
         """The entry of an object of a built-in kind that has all defaults, in the order of declaration."""
-        stored = codec.encode(value, sort_keys=False)
-        return Entry(key, etcd_built_in.as_read(key.collection, stored) if self.as_protobuf else stored, 0)
+        return Entry(key, self._in_form(key, codec.encode(value, sort_keys=False)), 0)
 
     async def create(self, entry: Entry) -> None:
         """Store an entry under a new key. Raises storage.types.Conflict if the key exists, ApiError, StoreError."""
         await self._put(entry, 0)
+
+    async def create_all(self, values: Sequence[tuple[Key, bytes]]) -> list[bool]:
+        """Store complete objects of built-in kinds under new keys, and wait until they can be read.
+
+        For each of them: whether it was stored. It was not if its key exists, or if the store failed.
+        """
+        results = await asyncio.gather(
+            *(
+                self.metrics.measured("create", key, self._store.put(key, self._in_form(key, value), expected=0))
+                for key, value in values
+            ),
+            return_exceptions=True,
+        )
+        revisions = [result for result in results if isinstance(result, int)]
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, StoreError):
+                raise result
+        if revisions:
+            await self._cache.reached(max(revisions))
+        return [isinstance(result, int) for result in results]
+
+    def _in_form(self, key: Key, stored: bytes) -> bytes:
+        """The JSON of a complete object as the store keeps it."""
+        return etcd_built_in.as_read(key.collection, stored) if self.as_protobuf else stored
 
     async def replace(self, entry: Entry, new: Entry) -> bool:
         """Replace `entry` by `new`; False if `entry` is no longer the stored one. Raises ApiError, StoreError."""

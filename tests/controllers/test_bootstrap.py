@@ -9,9 +9,9 @@ import pytest
 
 from noxu.apiserver.control_plane import ControlPlane, assemble
 from noxu.apiserver.controllers import bootstrap
-from noxu.apiserver.controllers.bootstrap import BootstrapController, Facts, lease_name
+from noxu.apiserver.controllers.bootstrap import Facts, lease_name
 from noxu.apiserver.registry.access import User
-from noxu.apiserver.registry.draft import Draft
+from noxu.apiserver.registry.draft import Action, Draft
 from noxu.apiserver.registry.group_priorities import PRIORITIES
 from noxu.apiserver.registry.stored_objects import SERVER_LEASES
 from noxu.apiserver.values import Json, Object
@@ -282,19 +282,31 @@ async def test_the_api_services_of_built_in_group_versions(world: World) -> None
     assert (core["spec"]["version"], core["spec"]["groupPriorityMinimum"]) == ("v1", 18000)
 
 
-async def test_objects_that_are_stored_directly_are_those_of_create_requests(clock: ManualClock) -> None:
+@pytest.mark.parametrize("modes", [("AlwaysAllow",), ("RBAC",)])
+@pytest.mark.parametrize("address", ["192.0.2.7", ""])
+async def test_first_objects_are_those_of_create_requests(
+    clock: ManualClock, modes: tuple[str, ...], address: str
+) -> None:
+    facts = FACTS._replace(address=address, services="10.1.0.0/16")
+
+    def at_once(store: FlakyStore, clock: ManualClock) -> ControlPlane:
+        return assemble(store, clock=clock, facts=facts, modes=modes, controllers=("*",), root_ca="a certificate")
+
     def by_requests(store: FlakyStore, clock: ManualClock) -> ControlPlane:
-        plane = a_server(store, clock)
-        [controller] = [one for one in plane.background_controllers if isinstance(one, BootstrapController)]
-        controller._store = controller._create  # type: ignore[method-assign]
+        plane = at_once(store, clock)
+        for controller in plane.all_controllers:
+            controller.first_objects = lambda: ()  # type: ignore[method-assign]
         return plane
 
     found = []
-    for build in (a_server, by_requests):
+    for build in (at_once, by_requests):
         async with a_world(FlakyStore(), clock, build) as world:
+            await world.settled()
             items = (await world.store.list(EVERYTHING)).items
             found.append({item.key: re.sub(rb'"uid":"[^"]*"', b"", item.value) for item in items})
-    assert found[0] == found[1]
+    assert found[0].keys() == found[1].keys()
+    for key, value in found[0].items():
+        assert value == found[1][key]
 
 
 async def test_the_tracking_of_legacy_tokens(world: World) -> None:
@@ -387,15 +399,33 @@ async def test_objects_of_others_are_not_changed(store: FlakyStore, clock: Manua
 
 
 async def test_admission_sees_the_user_of_the_api_server(store: FlakyStore, clock: ManualClock) -> None:
-    seen: set[User] = set()
+    seen: list[User] = []
 
     def record(draft: Draft) -> None:
-        seen.add(draft.request.user)
+        if draft.request.action is Action.CREATE:
+            seen.append(draft.request.user)
 
     def recording(store: FlakyStore, clock: ManualClock) -> ControlPlane:
         plane = a_server(store, clock)
         plane.admission.mutate = record  # type: ignore[method-assign]
         return plane
 
-    async with a_world(store, clock, recording):
-        assert seen == {User("system:apiserver", groups=("system:masters", "system:authenticated"))}
+    async with a_world(store, clock, recording) as world:
+        assert seen == []  # in a new store objects are not created by requests
+        await world.delete(world.resource("leases", "coordination.k8s.io"), LEASE, "kube-system")
+        clock.advance(bootstrap.LEASE_EVERY)
+        await world.settled()
+        assert seen == [User("system:apiserver", groups=("system:masters", "system:authenticated"))]
+
+
+@pytest.mark.parametrize("number", [1, 20, 60])
+async def test_first_objects_that_could_not_be_stored_are_created_by_reconciling(
+    store: FlakyStore, clock: ManualClock, number: int
+) -> None:
+    async with a_world(FlakyStore(), clock, a_server) as world:
+        expected = {item.key for item in (await world.store.list(EVERYTHING)).items}
+    store.fail("create", lambda key: True, number, Unavailable("planned"))
+    async with a_world(store, clock, a_server) as world:
+        await world.settled()
+        assert store.failures == number
+        assert {item.key for item in (await store.list(EVERYTHING)).items} == expected
