@@ -110,7 +110,8 @@ def _request(url: str, value: Any = None) -> tuple[int, bytes]:
         with urllib.request.urlopen(request, timeout=WITHIN) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
-        return error.code, error.read()
+        with error:
+            return error.code, error.read()
 
 
 if __name__ == "__main__":

@@ -84,7 +84,8 @@ def _get_namespace(command: Command) -> str:
         with urllib.request.urlopen(url, timeout=seconds or None, context=context) as answer:  # noqa: S310 - the user's
             namespace = json.load(answer)
     except urllib.error.HTTPError as error:
-        status = json.loads(error.read() or b"{}")
+        with error:
+            status = json.loads(error.read() or b"{}")
         text = f"Error from server ({status.get('reason', error.code)}): {status.get('message', error.reason)}"
         raise Refused(text) from None
     except (OSError, ValueError) as error:

@@ -181,11 +181,12 @@ class TlsTransport(asyncio.Transport):
 
 
 def _verified_chain(tls: ssl.SSLObject) -> tuple[bytes, ...]:
+    """The chain, which OpenSSL does not keep for sessions that are resumed: then the client's certificate only."""
     leaf = tls.getpeercert(binary_form=True)
     if leaf is None:
         return ()
     if sys.version_info >= (3, 13):
-        return tuple(tls.get_verified_chain())
+        return (leaf, *tls.get_verified_chain()[1:])
     chain = tls._sslobj.get_verified_chain() or ()  # type: ignore[attr-defined]  # noqa: SLF001 - public since 3.13
     return (leaf, *(ssl.PEM_cert_to_DER_cert(each.public_bytes()) for each in chain[1:]))
 

@@ -123,7 +123,8 @@ async def test_the_server_refuses_writes_and_is_not_ready(tmp_path: Path) -> Non
             with urllib.request.urlopen(request) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+            with error:
+                return error.code, error.read().decode()
 
     async with Server(Config(port=0, data=tmp_path / "data")) as server:
         delete_database(tmp_path / "data" / "noxu.db")
