@@ -52,7 +52,7 @@ from noxu.storage.etcd_messages import (
     transaction,
 )
 from noxu.storage.etcd_past import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Gone, Past
-from noxu.storage.grpc_channel import Lost, Refused
+from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.log import Log
 from noxu.storage.states import States
 from noxu.storage.types import (

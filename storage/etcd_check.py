@@ -19,7 +19,7 @@ from noxu.storage.etcd_client import NO_TLS, Client, Tls, User
 from noxu.storage.etcd_layout import Layout
 from noxu.storage.etcd_messages import ALARM, ALARMS, HASH_KV, RANGE, Message
 from noxu.storage.etcd_past import BARRIER, COPYING, INCOMPLETE, Past
-from noxu.storage.grpc_channel import Lost, Refused
+from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.types import KeyValue, Progress, Revision, Unavailable, no_progress
 
 ETCD: Final = "etcd"

@@ -1,7 +1,7 @@
 """Connections to etcd: calls, and streams of watches.
 
 Calls and watches have connections of their own: the events after an interruption must not delay writes. A connection is to
-one of the servers; after a failure the next one is used. How a call fails is described in grpc_channel.py.
+one of the servers; after a failure the next one is used. How a call fails is described in grpc_status.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from urllib.parse import urlsplit
 from google.protobuf.message import DecodeError
 
 from noxu.storage.etcd_messages import AUTHENTICATE, STATUS, WATCH, Call, Message
-from noxu.storage.grpc_channel import Channel, Lost, Metadata, Refused, Stream
+from noxu.storage.grpc_calls import Stream
+from noxu.storage.grpc_channel import Channel, Metadata
+from noxu.storage.grpc_status import Lost, Refused
 
 CALL_WITHIN: Final = 10.0  # seconds
 VERSION_WITHIN: Final = 2.0  # seconds

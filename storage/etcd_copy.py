@@ -22,7 +22,7 @@ from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import RANGE, TARGET_MOD, TXN, Message
 from noxu.storage.etcd_past import BARRIER, COPYING
 from noxu.storage.etcd_state import repeated
-from noxu.storage.grpc_channel import Lost, Refused
+from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.types import Key, KeyValue, OpenError, Revision, Unavailable, reason
 
 NO_LIFETIMES: Final[Mapping[str, int]] = MappingProxyType({})

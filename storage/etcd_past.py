@@ -9,7 +9,7 @@ from noxu.storage import log
 from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import APART, Layout, end_of, values_of
 from noxu.storage.etcd_messages import DELETED, RANGE, Message
-from noxu.storage.grpc_channel import Lost, Refused
+from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.types import Batch, Event, Key, KeyValue, Page, Prefix, Revision
 
 PAGE: Final = 500  # keys that are read at a time

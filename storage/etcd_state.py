@@ -15,7 +15,7 @@ from noxu.storage.etcd_client import NO_TLS, Client, Tls, User
 from noxu.storage.etcd_layout import Layout, end_of
 from noxu.storage.etcd_messages import RANGE, Call, Message
 from noxu.storage.etcd_past import COMPACTED, COPYING, INCOMPLETE, PAGE
-from noxu.storage.grpc_channel import Lost, Refused
+from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.states import States
 from noxu.storage.types import (
     Key,

@@ -181,6 +181,7 @@ class Connection:
         pieces = [block[start : start + MAX_FRAME] for start in range(0, len(block), MAX_FRAME)]
         for index, piece in enumerate(pieces):
             flags = END_HEADERS if index == len(pieces) - 1 else 0
+            flags |= END_STREAM if ends and not size and not index else 0
             self._out.append(frame(CONTINUATION if index else HEADERS, flags, number, piece))
         self._queue(number, stream, data)
         return number

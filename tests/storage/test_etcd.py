@@ -45,7 +45,7 @@ from noxu.storage.etcd import COMPACTION_KEY, EtcdStore, has_correct_progress
 from noxu.storage.etcd_client import Client, Tls, User
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Message
-from noxu.storage.grpc_channel import Lost
+from noxu.storage.grpc_status import Lost
 
 Collect = Callable[..., Awaitable[list[Event]]]
 

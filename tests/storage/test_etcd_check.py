@@ -17,7 +17,7 @@ from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import PlainLayout, apart
 from noxu.storage.etcd_messages import COMPACT, PUT, Message
 from noxu.storage.etcd_past import BARRIER
-from noxu.storage.grpc_channel import Refused
+from noxu.storage.grpc_status import Refused
 from noxu.storage.types import EVERYTHING, Key, KeyValue, OpenError, Prefix, Unavailable
 from tests.etcd_server import EtcdServer, running_etcd
 

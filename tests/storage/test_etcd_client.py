@@ -10,7 +10,8 @@ import pytest
 
 from noxu.storage.etcd_client import EVENTS_AT_ONCE, WatchStream
 from noxu.storage.etcd_messages import Message
-from noxu.storage.grpc_channel import Lost, Stream
+from noxu.storage.grpc_calls import Stream
+from noxu.storage.grpc_status import Lost
 
 
 class Arrivals:

@@ -16,7 +16,7 @@ from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_messages import PUT, RANGE, TXN, Message
 from noxu.storage.etcd_past import BARRIER
-from noxu.storage.grpc_channel import Lost
+from noxu.storage.grpc_status import Lost
 from noxu.storage.types import EVERYTHING, Key, KeyValue, OpenError, Unavailable
 from tests.etcd_server import EtcdServer
 

@@ -21,7 +21,7 @@ from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_leases import MAX_KEYS, Leases
 from noxu.storage.etcd_messages import LEASE_GRANT, LEASE_REVOKE, RANGE, Call, Message
-from noxu.storage.grpc_channel import Lost
+from noxu.storage.grpc_status import Lost
 
 HOUR: Final = 3600
 

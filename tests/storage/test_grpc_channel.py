@@ -9,15 +9,15 @@ from struct import pack
 
 import pytest
 
-from tests.timing import eventually_async, hang_guard
+from tests.timing import HANGS_AFTER, eventually_async, hang_guard
 
 pytest.importorskip("hpack", reason="package: hpack")
 
 import hpack
 
-from noxu.storage import grpc_channel as module
-from noxu.storage import http2
-from noxu.storage.grpc_channel import Channel, Lost, Refused
+from noxu.storage import grpc_channel, grpc_connection, http2
+from noxu.storage.grpc_channel import Channel
+from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.http2 import frame
 
 Answer = Callable[["Peer", int, bytes], Awaitable[None]]
@@ -153,6 +153,7 @@ STATUSES = {
     "an error after which that is not known": (("grpc-status", "14"), ("grpc-message", "gone"), Lost, "gone"),
     "an error without a text": (("grpc-status", "9"), ("x", "y"), Refused, "FAILED_PRECONDITION"),
     "an unknown code": (("grpc-status", "99"), ("x", "y"), Lost, "UNKNOWN"),
+    "a code of thousands of digits": (("grpc-status", "9" * 5_000), ("x", "y"), Lost, "UNKNOWN"),
 }
 
 
@@ -230,6 +231,31 @@ async def test_calls_wait_for_streams_that_the_server_permits() -> None:
         assert await asyncio.gather(*calls) == [b"a"] * 6
 
 
+@pytest.mark.parametrize("way", ["deadline", "cancellation", "cancellation in its turn"])
+async def test_a_call_that_ends_while_it_waits_does_not_take_the_turn_of_another_one(way: str) -> None:
+    async with serving(never, pack(">HI", http2.MAX_CONCURRENT_STREAMS, 1)) as (channel, peers):
+        first = asyncio.create_task(channel.unary(PATH, b"first", 10))
+        await eventually_async(lambda: peers and peers[0].requests)
+        ends = asyncio.create_task(channel.unary(PATH, b"ends", 0.05 if way == "deadline" else 10))
+        third = asyncio.create_task(channel.unary(PATH, b"third", HANGS_AFTER))
+        connection = channel._current
+        assert connection is not None
+        await eventually_async(lambda: len(connection.waiting) == 2)
+        if way == "cancellation in its turn":
+            turn = next(iter(connection.waiting))
+            turn.add_done_callback(lambda _: ends.cancel())
+        elif way == "cancellation":
+            ends.cancel()
+        if way != "cancellation in its turn":
+            await asyncio.wait([ends])
+        peers[0].succeed(1, b"1")
+        await eventually_async(lambda: len(peers[0].requests) == 2)
+        peers[0].succeed(3, b"3")
+        assert (await first, await third) == (b"1", b"3")
+        with pytest.raises((Lost, asyncio.CancelledError)):
+            await ends
+
+
 @pytest.mark.parametrize("way", ["deadline", "cancellation"])
 async def test_a_call_that_ends_early_is_reset(way: str) -> None:
     async with serving(never) as (channel, peers):
@@ -256,8 +282,8 @@ async def test_a_connection_that_breaks_loses_its_calls() -> None:
 
 
 async def test_a_server_that_does_not_answer_pings_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PING_AFTER", 0.05)
-    monkeypatch.setattr(module, "PING_WITHIN", 0.05)
+    monkeypatch.setattr(grpc_connection, "PING_AFTER", 0.05)
+    monkeypatch.setattr(grpc_connection, "PING_WITHIN", 0.05)
     async with serving(never) as (channel, peers):
         with pytest.raises(Lost, match="the server does not answer"):
             await channel.unary(PATH, b"", 60)
@@ -283,7 +309,7 @@ async def test_attempts_to_connect_have_pauses_in_which_calls_fail_at_once() -> 
         with pytest.raises(Lost, match=f"cannot connect to 127.0.0.1:{port}: ") as lost:
             await channel.unary(PATH, b"", 10)
         assert not lost.value.sent
-    assert channel._delay == 2 * module.FIRST_DELAY  # one attempt
+    assert channel._delay == 2 * grpc_channel.FIRST_DELAY  # one attempt
     await channel.close()
 
 

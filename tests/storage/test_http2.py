@@ -102,6 +102,17 @@ def test_data_waits_for_the_windows_of_the_peer() -> None:
     assert sent(connection)[:2] == [(0, 1, 1, b"abcdef"), (0, 1, 3, b"ef")]
 
 
+@pytest.mark.parametrize("size", [5, 20_000], ids=["a frame", "several frames"])
+def test_a_request_without_data_ends_while_others_wait_for_a_window(size: int) -> None:
+    connection = connected((http2.INITIAL_WINDOW_SIZE, 1_000_000))
+    connection.open(b"b", bytes(100_000), ends=True)
+    sent(connection)
+    assert connection.open(bytes(size), b"", ends=True) == 3
+    assert [bool(flags & http2.END_STREAM) for kind, flags, _, _ in sent(connection) if kind != http2.CONTINUATION][
+        -1:
+    ] == [True]
+
+
 def test_a_smaller_initial_window_may_make_one_negative() -> None:
     connection = connected((http2.INITIAL_WINDOW_SIZE, 10))
     connection.open(b"b", b"0123456789ab", ends=True)
