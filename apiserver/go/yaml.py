@@ -1,5 +1,7 @@
 """YAML as sigs.k8s.io/yaml turns it into JSON (go-yaml v2's semantics), on top of libyaml's events.
 
+Most documents are read by `yaml_block`, a fast path for plain block style. All others, and all with an error, are read here.
+
 - Words of YAML 1.1 (`y`, `no`, `on` …) are booleans, `010`, `0o10`, `0x8` and `0b1000` all are integers, dates stay text.
 - Numbers pass through JSON: 1.0 becomes 1, an integer beyond int64 a float. Keys become strings (`1: a` is `"1": "a"`).
 - Tags of collections are ignored; for scalars `!!str`, `!!int`, `!!float`, `!!bool`, `!!null`, `!!timestamp` and
@@ -37,6 +39,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 from yaml.scanner import ScannerError
 
+from noxu.apiserver.go import yaml_block
 from noxu.apiserver.go.fmt import yaml_go_syntax
 from noxu.apiserver.go.json import MAX_DEPTH, JsonSyntaxError
 from noxu.apiserver.go.text import plain, quote
@@ -169,6 +172,12 @@ _DEEP_FLOW: Final = 100  # brackets from which on the sum is kept
 
 def read(body: bytes) -> YamlDocument:
     """Read the first document. Raises YamlError, or JsonSyntaxError for a value that is too deep for JSON."""
+    value = yaml_block.read(body)
+    return read_events(body) if value is None else YamlDocument(value, [])
+
+
+def read_events(body: bytes) -> YamlDocument:
+    """The same without the fast path."""
     if body.count(b"%TAG") > MAX_TAG_DIRECTIVES:
         raise YamlError("yaml: document contains excessive tag directives")
     if b"%YAML" in body and (version := _version(body)) and version[2] != b"1.1":  # libyaml accepts 1.2, too
