@@ -45,7 +45,11 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     if not given:
         parser().print_help()
         return 0
-    name = given[0] if given[0] in COMMANDS else parser().parse_args(given).command or "help"
+    name = given[0]
+    if name not in COMMANDS:
+        top = parser()
+        top.parse_args(given)  # options such as --version, which exit, or an error
+        top.error("the first argument has to be a command or an option")  # a command after `--`, since Python 3.14
     options = options_of(name, given[1:])
     options.own_process = own_process
     try:

@@ -126,7 +126,7 @@ def test_every_problem_is_reported(file: Path, kind: str) -> None:
     asyncio.run(_fill(file, compacted))
     change(file, script)
     before = contents(file.parent)
-    assert problems_of(file) == expected
+    assert sorted(problems_of(file)) == sorted(expected)  # versions of SQLite differ in the order of its own
     assert contents(file.parent) == before
 
 
