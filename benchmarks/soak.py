@@ -6,8 +6,8 @@ object. All objects of a round are deleted at its end, so the server has the sam
 rounds a second, or less if the server is slower.
 
 Prints the resident memory, the stored objects, the open files, the threads and the rounds at each tenth of the time. What
-a server keeps up to a limit (recent changes, the newest part of the log, summaries) fills during the first half, if that
-has 300 rounds. The history is in SQLite, in a temporary folder: with `--memory` ten minutes of it are in memory, so the
+a server keeps up to a limit (recent changes, the newest part of the log) fills during the first half, if that has 300
+rounds. The history is in SQLite, in a temporary folder: with `--memory` ten minutes of it are in memory, so the
 run has to be longer than 20. Exit status 1 if the average of the second half exceeds that of the tenth before it by more
 than `--growth`.
 """

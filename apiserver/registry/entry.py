@@ -59,7 +59,7 @@ class Entry:
     whole, because a thread may do it.
     """
 
-    __slots__ = ("cbor", "fields", "is_cbor", "key", "labels", "rendering", "revision", "stored")
+    __slots__ = ("__weakref__", "cbor", "fields", "is_cbor", "key", "labels", "rendering", "revision", "stored")
 
     def __init__(self, key: Key, stored: bytes, revision: Revision) -> None:
         """`stored` may be CBOR."""

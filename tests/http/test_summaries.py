@@ -76,6 +76,19 @@ def test_one_that_is_too_large_is_shown_but_keeps_no_memory() -> None:
     assert kept._bytes <= 5000
 
 
+def test_a_summary_ends_with_its_entry() -> None:
+    assert RESOURCE is not None
+    kept, entries = Summaries(), [entry(f"m{n}") for n in range(3)]
+    for each in entries:
+        kept.of(each, RESOURCE, responses.columns_of(RESOURCE))
+    size = kept._bytes // 3
+    del each, entries[1]
+    assert (len(kept._kept), kept._bytes) == (2, 2 * size)
+    assert all(kept.has(each, RESOURCE) for each in entries)
+    entries.clear()
+    assert (len(kept._kept), kept._bytes) == (0, 0)
+
+
 # -- lists and watches ------------------------------------------------------------------------------------------------
 
 
