@@ -198,6 +198,8 @@ def assemble(
     kube-controller-manager run only while this server is the leader; None: always. `as_protobuf`: the store keeps built-in kinds as protobuf.
     """
     served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
+    for versions in served.values():
+        versions.keep_encoded()
     catalog = LiveCatalog(_built_in_catalog(store.shared, disabled))
     if served:
         catalog.current = Catalog(_built_in(store.shared), served, disabled=disabled)

@@ -11,7 +11,7 @@ from typing import Final
 
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers.controller import Controller
-from noxu.apiserver.controllers.definition_status import now, with_status
+from noxu.apiserver.controllers.definition_status import now, to_change, with_status
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.entry import key_of, object_at
@@ -48,7 +48,8 @@ class ApprovalController(Controller[str]):
                 return  # the establishing controller sets it first
             if conditions.is_set(crd, approved):
                 return
-            conditions.set_condition(crd, approved, now(self.clock))
-            updated = await offload(len(entry.stored), with_status, entry, self.resource, crd, self.clock)
-            if await self.persistence.replace(entry, updated):
+            new = to_change(crd)
+            conditions.set_condition(new, approved, now(self.clock))
+            updated = await offload(len(entry.stored), with_status, entry, crd, new, self.resource, self.clock)
+            if await self.persistence.replace(entry, updated.entry):
                 return

@@ -13,7 +13,7 @@ from typing import Final
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers.controller import Controller
-from noxu.apiserver.controllers.definition_status import now, with_status
+from noxu.apiserver.controllers.definition_status import now, to_change, with_status
 from noxu.apiserver.controllers.emptiness import EmptinessWatch
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.crd.conditions import Condition
@@ -130,13 +130,14 @@ class DefinitionFinalizer(Controller[str]):
             crd = await offload(len(entry.stored), object_at, entry, self.resource)
             if not done and conditions.is_set(crd, condition):
                 return
-            conditions.set_condition(crd, condition, now(self.clock))
-            if done and not _remove_finalizer(crd["metadata"]):
+            new = to_change(crd)
+            conditions.set_condition(new, condition, now(self.clock))
+            if done and not _remove_finalizer(new["metadata"]):
                 if await self.persistence.remove(entry):
                     return
                 continue
-            updated = await offload(len(entry.stored), with_status, entry, self.resource, crd, self.clock)
-            if await self.persistence.replace(entry, updated):
+            updated = await offload(len(entry.stored), with_status, entry, crd, new, self.resource, self.clock)
+            if await self.persistence.replace(entry, updated.entry):
                 return
 
 

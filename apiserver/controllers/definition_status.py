@@ -7,20 +7,45 @@ from typing import Final
 from noxu.apiserver.apply import manager
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.go.time import format_time
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import ownership
-from noxu.apiserver.registry.entry import Entry, new_entry_with_spec, object_at
+from noxu.apiserver.registry.entry import Entry, new_entry_with_spec
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Object
+from noxu.apiserver.values import Object, copy
 
 MANAGER: Final = "kube-apiserver"
 
 
-def with_status(entry: Entry, resource: Resource, crd: Object, clock: Clock) -> Entry:
-    """The entry of a definition with the status of `crd`, which has its spec. The field manager is that of upstream's controllers."""
+class Updated(NamedTuple):
+    """The entry of a definition that is about to be written, and the definition as it is decoded from it.
+
+    That has no resourceVersion: the entry gets its revision when it is written.
+    """
+
+    entry: Entry
+    crd: Object
+
+
+def with_status(entry: Entry, live: Object, crd: Object, resource: Resource, clock: Clock) -> Updated:
+    """A definition with the metadata and status of `crd`; `live` is what the entry has. Both have the spec of the entry.
+
+    The field manager is that of upstream's controllers.
+    """
     tracker = ownership.tracker(resource, "status")
-    live = object_at(entry, resource)
     owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=now(clock))
-    return new_entry_with_spec(entry, live, resource, {**crd, "metadata": owned["metadata"]})
+    changed = {**crd, "metadata": owned["metadata"]}
+    updated = new_entry_with_spec(entry, live, resource, changed)
+    return Updated(updated, {**resource.behaviour.written(_without_spec(changed)), "spec": crd["spec"]})
+
+
+def to_change(crd: Object) -> Object:
+    """A copy of a definition in which metadata and status can be changed. The spec, nearly all of it, is shared."""
+    return {name: value if name == "spec" else copy(value) for name, value in crd.items()}
+
+
+def at_revision(crd: Object, entry: Entry) -> Object:
+    """A definition with the resourceVersion of its entry, as `object_at` returns it."""
+    return {**crd, "metadata": {**crd["metadata"], "resourceVersion": str(entry.revision)}}
 
 
 def now(clock: Clock) -> str:

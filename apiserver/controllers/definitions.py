@@ -16,7 +16,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers.controller import Controller
-from noxu.apiserver.controllers.definition_status import now, with_status
+from noxu.apiserver.controllers.definition_status import Updated, at_revision, now, to_change, with_status
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.crd.conditions import Condition
 from noxu.apiserver.crd.internal import same
@@ -28,8 +28,8 @@ from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.converters import Conversions
 from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.entry import Entry, key_of, object_at
-from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.entry import Entry, key_of, object_at, stored_spec
+from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
@@ -92,14 +92,15 @@ class DefinitionController(Controller[str]):
         """Serve a definition in its newest state, and set its conditions, one after the other."""
         while self._to_read:  # after a resync: names are accepted only when all accepted names are known
             await self._read_names(next(iter(self._to_read)))
-        while (read := await self._read(name)) is not None:
-            entry, crd = read
-            group = crd["spec"]["group"]
+        written: Updated | None = None
+        while (read := await self._read(name, written)) is not None:
+            entry, live = read
+            crd, group = to_change(live), live["spec"]["group"]
             others = [names for other, names in self._names.items() if other != name and names["group"] == group]
             if not advance(crd, others, now(self.clock)) and not await self._set_structure(name, entry, crd):
                 return
-            updated = await offload(len(entry.stored), with_status, entry, self.resource, crd, self.clock)
-            await self.persistence.replace(entry, updated)  # after a conflict, the newest state is read
+            written = await offload(len(entry.stored), with_status, entry, live, crd, self.resource, self.clock)
+            await self.persistence.replace(entry, written.entry)  # after a conflict, the newest state is read
 
     async def _set_structure(self, name: str, entry: Entry, crd: Object) -> bool:
         """Update the condition NonStructuralSchema, in place, once for each generation; whether it changed."""
@@ -117,8 +118,11 @@ class DefinitionController(Controller[str]):
             await self._read(name)
         self._to_read.pop(name, None)
 
-    async def _read(self, name: str) -> tuple[Entry, Object] | None:
-        """Read the newest state of a definition and update the catalog; None: the definition does not exist."""
+    async def _read(self, name: str, written: Updated | None = None) -> tuple[Entry, Object] | None:
+        """Read the newest state of a definition and update the catalog; None: the definition does not exist.
+
+        If that state is what this controller has `written` last, it is not decoded again.
+        """
         while True:
             entry = self.collection.entries.get(key_of(self.resource, "", name))
             if entry is None:
@@ -127,25 +131,35 @@ class DefinitionController(Controller[str]):
                 self._names.pop(name, None)
                 self._structure_seen.pop(name, None)
                 return None
-            parsed = await offload(len(entry.stored), self._parse, entry)
+            known = at_revision(written.crd, entry) if written is not None and written.entry is entry else None
+            parsed = await offload(len(entry.stored), self._parse, entry, known)
             if self.collection.entries.get(entry.key) is entry:
                 self._to_read.pop(name, None)
                 self._serve(entry, parsed)
                 return entry, parsed.crd
 
-    def _parse(self, entry: Entry) -> _Parsed:
-        crd = object_at(entry, self.resource)
+    def _parse(self, entry: Entry, known: Object | None) -> _Parsed:
+        """`known` is the decoded definition, None: it has to be decoded."""
+        crd = object_at(entry, self.resource) if known is None else known
         if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
             return _Parsed(crd)
-        parts = {"spec": crd["spec"], "acceptedNames": crd["status"]["acceptedNames"]}
-        served = hashlib.sha256(codec.encode(parts, sort_keys=True)).digest()
-        if self._served.get(entry.key.name) == served:
+        name, served = entry.key.name, self._digest(entry, crd)
+        current = self.catalog.current.defined.get(name)
+        if current is not None and self._served.get(name) == served:
+            current.keep_encoded(entry.stored)  # so that those before can be freed
             return _Parsed(crd, served)
         versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
-        if len(entry.stored) > LOOP_LIMIT:  # in a thread (see offload): do here what would take long on the event loop
-            for version in versions.all:
-                version.prepare()
+        versions.keep_encoded(entry.stored)
         return _Parsed(crd, served, versions)
+
+    def _digest(self, entry: Entry, crd: Object) -> bytes:
+        """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
+        spec = stored_spec(entry, crd, self.resource)
+        if spec is None:
+            spec = memoryview(codec.encode(self.resource.behaviour.written(crd)["spec"], sort_keys=False))
+        found = hashlib.sha256(spec)
+        found.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
+        return found.digest()
 
     def _serve(self, entry: Entry, parsed: _Parsed) -> None:
         name, (crd, served, versions) = entry.key.name, parsed

@@ -33,6 +33,7 @@ from noxu.apiserver.instruments import Counter
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.freshness import be_fresh
 from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
 from noxu.storage.types import StoreError
@@ -182,10 +183,14 @@ class App:
         handler = None if is_watch else routing.handler_of(resource, info)
         exchange.times["routed"] = asyncio.get_running_loop().time()
         if handler is None:
+            if not resource.versions.is_prepared:
+                await prepared(resource.versions)
             return await self.watches.handle(exchange)
         deadline = self.deadlines.until(exchange.deadline)
         try:
             with deadline:
+                if not resource.versions.is_prepared:
+                    await prepared(resource.versions)
                 return await handler(exchange)
         except TimeoutError:
             if not deadline.expired:  # of something else, which should have handled it

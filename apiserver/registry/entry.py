@@ -149,10 +149,8 @@ def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Ob
     form when it is read (`etcd_definitions`). An object that is not served as it is stored, such as a v1beta1 definition of
     a data directory, or whose bytes do not have this head and tail, is encoded as a whole.
     """
-    body, (head, tail) = entry.stored, _around_spec(storage, live)
-    size = len(body) - len(head) - len(tail)
-    if entry.rendering.body is body and size > 0 and body.startswith(head) and body.endswith(tail):
-        spec = memoryview(body)[len(head) : len(head) + size]
+    spec = stored_spec(entry, live, storage)
+    if spec is not None:
         head, tail = _around_spec(storage, value)
         uid = _UID.search(head)
         if uid is not None:
@@ -161,6 +159,15 @@ def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Ob
             written.rendering = Rendering(storage, written.stored, uid.end())
             return written
     return new_entry(entry.key, storage, value)
+
+
+def stored_spec(entry: Entry, live: Object, storage: Resource) -> memoryview | None:
+    """The bytes of the spec in an entry that is served as it is stored (see `new_entry_with_spec`), None if they are not found."""
+    body, (head, tail) = entry.stored, _around_spec(storage, live)
+    size = len(body) - len(head) - len(tail)
+    if entry.rendering.body is body and size > 0 and body.startswith(head) and body.endswith(tail):
+        return memoryview(body)[len(head) : len(head) + size]
+    return None
 
 
 def _around_spec(storage: Resource, value: Object) -> tuple[bytes, bytes]:

@@ -8,11 +8,12 @@ storage version, and read at any served one.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum, auto
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import Qualified
@@ -173,7 +174,7 @@ class Resource:
     selectable_fields: Sequence[str] = ()
     """JSON paths without the leading dot, as in field selectors."""
     raw_schema: Object | None = None
-    """The schema as declared, until `prepare`; then `declared_schema` decodes it."""
+    """The schema as declared, until `keep_encoded`; then `declared_schema` decodes it."""
     table: Kind | None = None
     """The rules of a built-in or virtual kind."""
     bodies: Mapping[str, Resource] = field(default_factory=dict)
@@ -192,7 +193,7 @@ class Resource:
     group_resource: Qualified = field(init=False, repr=False)
     """The name of the resource in error messages: `widgets.example.com`."""
     gvk: GroupVersionKind = field(init=False, repr=False)
-    _encoded_schema: bytes | None = field(init=False, default=None, repr=False)
+    _encoded_schema: bytes | memoryview = field(init=False, default=b"", repr=False)
 
     def __post_init__(self) -> None:
         self.api_version = f"{self.group}/{self.version}" if self.group else self.version
@@ -219,10 +220,13 @@ class Resource:
     @property
     def declared_schema(self) -> Object | None:
         """The schema as the definition has it, None if there is none."""
-        if self._encoded_schema is None:
-            return self.raw_schema
-        decoded: Object = codec.decode_stored(self._encoded_schema)
-        return decoded
+        encoded = self._encoded_schema  # a thread may decode it while another keeps the same bytes in another place
+        return codec.decode_stored(bytes(encoded)) if encoded else self.raw_schema
+
+    @property
+    def size(self) -> int:
+        """The bytes of the declared schema, if they are kept."""
+        return len(self._encoded_schema)
 
     @cached_property
     def compiled(self) -> Compiled | None:
@@ -264,14 +268,47 @@ class Resource:
         status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None
         return status is None or status.default is MISSING
 
-    def prepare(self) -> None:
-        """Compute the cached properties that every write uses, and keep the declared schema as bytes: it is seldom needed.
+    def keep_encoded(self, definition: bytes = b"") -> None:
+        """Keep the declared schema as bytes, not decoded, which takes five times their memory: it is seldom needed.
 
-        Decoded, it takes five times their memory.
+        They are a part of `definition`, the stored bytes of the definition, if that has them: so they are kept once.
         """
-        _ = self.schema, self.has_embedded, self.serves_as_stored
+        encoded = bytes(self._encoded_schema)
         if self.raw_schema is not None:
-            self._encoded_schema, self.raw_schema = codec.encode(self.raw_schema, sort_keys=False), None
+            encoded = codec.encode(self.raw_schema, sort_keys=False)
+        self._encoded_schema, self.raw_schema = _part_of(definition, encoded), None
+
+    def prepare(self) -> None:
+        """Compute the cached properties that every request uses.
+
+        Until Python 3.12 those of all resources have one lock, for which the event loop must not wait while a thread computes.
+        """
+        found = vars(self)
+        for name in _PREPARED:
+            if name not in found:
+                computed: cached_property[Any] = vars(Resource)[name]
+                found[name] = computed.func(self)
+
+
+_PREPARED: Final = ("schema", "has_embedded", "serves_as_stored")
+_BEFORE_SCHEMA: Final = b'"openAPIV3Schema":'
+
+
+def _part_of(definition: bytes, schema: bytes) -> bytes | memoryview:
+    """The part of a definition that is the encoded schema; the schema itself if there is none.
+
+        definition   …{"name":"v1","schema":{"openAPIV3Schema":{"type":"object"}},"served":true…
+                                                               ^~~~~~~~~~~~~~~~~ schema
+
+    A schema may describe definitions, so what precedes the part may occur in other places, too.
+    """
+    at = definition.find(_BEFORE_SCHEMA) if schema else -1
+    while at >= 0:
+        at += len(_BEFORE_SCHEMA)
+        if definition.startswith(schema, at):
+            return memoryview(definition)[at : at + len(schema)]
+        at = definition.find(_BEFORE_SCHEMA, at)
+    return schema
 
 
 class Versions:
@@ -280,10 +317,12 @@ class Versions:
     `since` is the revision at which the resource began to be served in this form; no watch starts before it.
     `terminating`: its definition is being deleted, and no object may be created. `deletes_instances`: the condition
     Terminating is true, and discovery lists fewer verbs. `converter` converts objects to another
-    version through a webhook; None if the behaviours convert.
+    version through a webhook; None if the behaviours convert. `is_prepared`: what requests use is compiled; `preparing` does so.
     """
 
     converter: Converter | None = None
+    is_prepared = False
+    preparing: asyncio.Task[None] | None = None
 
     def __init__(self, resources: Sequence[Resource], storage: Resource, since: int = 0) -> None:
         self.storage = storage
@@ -305,6 +344,17 @@ class Versions:
 
     def find(self, api_version: str) -> Resource | None:
         return self._by_api_version.get(api_version)
+
+    def keep_encoded(self, definition: bytes = b"") -> None:
+        """Keep the declared schemas of custom resources as parts of their definition's bytes."""
+        for resource in self.all:
+            resource.keep_encoded(definition)
+
+    def prepare(self) -> None:
+        """Compute what requests for any version use, because objects may be stored in any."""
+        for resource in self.all:
+            resource.prepare()
+        self.is_prepared = True
 
     def of(self, value: Object) -> Resource:
         """The version of a stored object, or the storage version if its own version no longer exists."""

@@ -24,6 +24,7 @@ from noxu.apiserver.registry.conversion.entries import entry_at
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Action, Draft, Environment, Outcome, WriteRequest, Written, draft_of
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.scaling import (
     check_scale,
     merge_scale,
@@ -163,6 +164,8 @@ class Writer:
         `outcome` collects warnings and annotations, also of a refused write. `trace` collects a step for each stage; None
         disables tracing.
         """
+        if not request.resource.versions.is_prepared:
+            await prepared(request.resource.versions)
         draft = draft_of(request, self.environment, outcome, trace)
         stages = WRITE_STAGES[request.action]
         warned, attempts, is_certain = len(draft.outcome.warnings), 0, False

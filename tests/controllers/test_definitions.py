@@ -120,8 +120,8 @@ async def test_a_change_of_the_schema_is_served_when_its_write_returns(world: Wo
     await world.apply(changed)
     resource = world.plane.catalog.current.find("example.com", "v1", "widgets")
     assert resource is not None
-    assert resource.raw_schema is not None
-    assert resource.raw_schema["required"] == ["spec"]
+    assert resource.declared_schema is not None
+    assert resource.declared_schema["required"] == ["spec"]
 
 
 async def test_a_status_update_does_not_replace_what_is_served(world: World) -> None:

@@ -232,7 +232,7 @@ def test_the_resources_of_a_definition() -> None:
     assert (v1.deprecation_text, v2.deprecation_text) == ("", f"{GROUP}/v2 Other is deprecated")  # sic, in upstream
 
 
-def test_a_prepared_resource_still_knows_its_declared_schema() -> None:
+def test_a_resource_knows_its_declared_schema_after_that_was_encoded() -> None:
     names = {"plural": "widgets", "kind": "Widget"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
     spec = {
@@ -244,7 +244,7 @@ def test_a_prepared_resource_still_knows_its_declared_schema() -> None:
     v1, v2 = versions_of({"spec": spec, "status": {"acceptedNames": names}}, 5).all
     before = v1.schema
     for version_ in (v1, v2, v1):  # twice is once
-        version_.prepare()
+        version_.keep_encoded()
     assert (v1.declared_schema, v1.raw_schema, v1.schema) == (SCHEMA, None, before)
     assert (v2.declared_schema, v2.schema) == (None, None)
 
