@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import re
 import socket
 import stat
 import struct
@@ -20,12 +19,13 @@ from typing import Final
 
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.config import Config, StartError
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.files import locked
 from noxu.apiserver.records import NamedTuple
 from noxu.storage.types import reason
 
 BACKLOG: Final = 1024  # connections that the kernel accepts before the server does
-_PLACE: Final = re.compile(r"(?P<kind>unix|fd):(?P<place>.+)")
+_PLACE: Final = expression(r"(?P<kind>unix|fd):(?P<place>.+)")
 _UNIX: Final = getattr(socket, "AF_UNIX", None)
 """None: Windows, whose Python has no Unix sockets."""
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)

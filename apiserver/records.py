@@ -1,8 +1,8 @@
 """`record` and `NamedTuple`: what `dataclasses.dataclass` and `typing.NamedTuple` make, in a third of the time.
 
 The server has two hundred of them, and makes them while it starts. `dataclass` writes and compiles six methods for each
-frozen class, half a millisecond. `record` has it compile `__init__`; `repr`, equality and hashes are functions that all
-records share. That no field of a `frozen` record is assigned is checked by mypy alone. The decorated class is an ordinary
+frozen class, half a millisecond. `record` compiles `__init__` when it is first called; `repr`, equality and hashes are
+functions that all records share. That no field of a `frozen` record is assigned is checked by mypy alone. The decorated class is an ordinary
 dataclass otherwise: `dataclasses.replace` and `dataclasses.fields` work, and so do `__post_init__` and `field(…)`.
 
 `typing.NamedTuple` compiles each annotation, to see whether it is an expression. This one leaves them as they are. For mypy
@@ -12,7 +12,7 @@ both are those of the standard library.
 from __future__ import annotations
 
 from collections import namedtuple
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -33,8 +33,10 @@ else:
 
         def decorate(made):
             shown, compared = "__repr__" in vars(made), "__eq__" in vars(made)
+            made.__doc__ = made.__doc__ or made.__name__  # else `dataclass` writes a signature
             made = dataclass(
                 made,
+                init=False,
                 repr=False,
                 eq=False,
                 match_args=False,
@@ -42,6 +44,7 @@ else:
                 kw_only=kw_only,
                 weakref_slot=weakref_slot,
             )
+            made.__init__ = _init_of(made, slots=slots)
             if not shown:
                 made.__repr__ = _repr
             if eq and not compared:
@@ -70,6 +73,48 @@ else:
 
     class NamedTuple(metaclass=_Fields):
         """A base: the class statement makes a subclass of `tuple`, as with `typing.NamedTuple`."""
+
+
+def _init_of(made: Any, *, slots: bool) -> Any:
+    """An `__init__` that is compiled, and takes its own place, when it is first called."""
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
+        made.__init__ = _compiled_init(made, slots=slots)
+        made.__init__(self, *values, **named)
+
+    return __init__
+
+
+def _compiled_init(made: type, *, slots: bool) -> Any:
+    """Of the fields `a: int`, `b: int = 1`, `c: list = field(default_factory=list)` and `d: int = field(init=False)`:
+
+    def __init__(self, a, b=default_b, c=MISSING):
+        self.a = a
+        self.b = b
+        self.c = factory_c() if c is MISSING else c
+    """
+    positional, named, lines = ["self"], ["*"], []
+    known: dict[str, Any] = {"MISSING": MISSING}
+    for field in fields(made):
+        name, value = field.name, ""
+        known[f"default_{name}"], known[f"factory_{name}"] = field.default, field.default_factory
+        has_factory = field.default_factory is not MISSING
+        if field.init:
+            default = "=MISSING" if has_factory else "" if field.default is MISSING else f"=default_{name}"
+            (named if field.kw_only else positional).append(f"{name}{default}")
+            value = f"factory_{name}() if {name} is MISSING else {name}" if has_factory else name
+        elif has_factory:
+            value = f"factory_{name}()"
+        elif slots and field.default is not MISSING:
+            value = f"default_{name}"
+        if value:
+            lines.append(f"    self.{name} = {value}")
+    if hasattr(made, "__post_init__"):
+        lines.append("    self.__post_init__()")
+    parameters = ", ".join(positional + (named if len(named) > 1 else []))
+    exec("\n".join([f"def __init__({parameters}):", *lines, "    pass"]), known)  # noqa: S102 - of names of fields
+    known["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
+    return known["__init__"]
 
 
 def _repr(self: Any) -> str:

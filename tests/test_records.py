@@ -81,6 +81,50 @@ def test_a_record_behaves_as_a_dataclass(options: dict[str, bool]) -> None:
     assert described(made(record, **options), by_name=by_name) == expected
 
 
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("all by position", (1, [2], "c"), {}),
+    ("defaults", (1,), {}),
+    ("by name", (), {"x": 1, "z": "c"}),
+    ("none", (), {}),
+    ("an unknown one", (1,), {"other": 2}),
+    ("one twice", (1,), {"x": 2}),
+    ("too many", (1, [2], "c", 4), {}),
+    ("one that is not given", (1,), {"counted": 2}),
+]
+
+
+@pytest.mark.parametrize(("values", "named"), [row[1:] for row in CALLS], ids=[row[0] for row in CALLS])
+@pytest.mark.parametrize("options", [{}, {"slots": True}, {"kw_only": True}], ids=str)
+def test_a_record_is_made_as_a_dataclass_is(
+    options: dict[str, bool], values: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    def result(decorator: Any) -> list[object]:
+        class Point:
+            x: int
+            y: list[int] = dataclasses.field(default_factory=list)
+            z: str = "z"
+            counted: int = dataclasses.field(init=False, default=7)
+            listed: list[int] = dataclasses.field(init=False, default_factory=list)
+            total: int = dataclasses.field(init=False)
+
+            def __post_init__(self) -> None:
+                self.total = self.x + self.counted
+                self.listed.append(self.total)
+                self.y.append(self.x)
+
+        kind, found = decorator(**options)(Point), []
+        for _ in range(2):  # the first call compiles
+            try:
+                one = kind(*values, **named)
+            except TypeError as error:
+                found.append(str(error).replace("positional argument", "argument"))
+            else:
+                found.append([getattr(one, field.name) for field in dataclasses.fields(kind)])
+        return found
+
+    assert result(record) == result(dataclasses.dataclass)
+
+
 def test_a_record_keeps_methods_of_its_own() -> None:
     @record(slots=True)
     class Own:

@@ -16,7 +16,6 @@ YAML, in a thread.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -24,6 +23,7 @@ import orjson
 
 from noxu.apiserver.api.errors import ApiError, bad_request, too_large
 from noxu.apiserver.api.meta import GroupVersionKind, parse_api_version
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.json import JsonSyntaxError, string_of
 from noxu.apiserver.go.structs import json_type
@@ -39,8 +39,8 @@ _SORTED: Final = orjson.OPT_SORT_KEYS
 _MAX_EXACT_DIGITS: Final = 18  # an integer of more digits may be beyond int64
 _ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
-_zeros: Final = re.compile(b"0*").match
-_minus_zero: Final = re.compile(rb"[:,\[][ \t\r\n]*-0[ \t\r\n]*[,}\]]").search
+_zeros: Final = expression(b"0*")
+_minus_zero: Final = expression(rb"[:,\[][ \t\r\n]*-0[ \t\r\n]*[,}\]]")
 
 
 class Decoded(NamedTuple):
@@ -95,7 +95,7 @@ def decode_fast(body: bytes) -> Json:
         if _may_be_beyond_int64(body):
             return UNCERTAIN
         colons = _count_colons(value)
-    if colons != body.count(b":") or (b"\\" in body and _escaped_colon(body)):
+    if colons != body.count(b":") or (b"\\" in body and _escaped_colon.search(body)):
         return UNCERTAIN
     return value
 
@@ -118,7 +118,7 @@ def _count_colons(value: Json) -> int:
     return colons
 
 
-_escaped_colon: Final = re.compile(rb"\\u003[aA]").search
+_escaped_colon: Final = expression(rb"\\u003[aA]")
 
 
 def decode_stored(data: bytes) -> Json:
@@ -147,7 +147,7 @@ def _may_be_beyond_int64(text: bytes) -> bool:
             before -= 1
         if before < 0 or text[before] in b":,[":
             return True
-        run = _zeros(digits, at)
+        run = _zeros.match(digits, at)
         at = digits.find(_ZEROS, run.end() if run else at + 1)
     return False
 
@@ -159,7 +159,7 @@ def decode_literals(body: bytes) -> Json:
 
 def has_minus_zero(body: bytes) -> bool:
     """Whether a JSON text may have the number -0, which is an integer unless it is for a float64."""
-    return b"-0" in body and _minus_zero(body) is not None
+    return b"-0" in body and _minus_zero.search(body) is not None
 
 
 def decode_yaml(body: bytes) -> Decoded:
@@ -226,8 +226,8 @@ _TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # maps every byte but the quotatio
 
 _HTML: Final = {b"<": rb"\u003c", b">": rb"\u003e", b"&": rb"\u0026"}
 _FOR_FLOATS: Final = bytes.maketrans(b"+-123456789,[", b"00000000000::")
-_float: Final = re.compile(rb":0+[.e]0*(?=[:}\]e])")  # in JSON translated by _FOR_FLOATS
-_go_float: Final = re.compile(rb"[:,\[]-?[0-9]+(?:\.0[,}\]]|(?:\.[0-9]+)?e)").match  # 1.0 and 1e16
+_float: Final = expression(rb":0+[.e]0*(?=[:}\]e])")  # in JSON translated by _FOR_FLOATS
+_go_float: Final = expression(rb"[:,\[]-?[0-9]+(?:\.0[,}\]]|(?:\.[0-9]+)?e)")  # 1.0 and 1e16
 
 
 def _may_have_go_floats(written: bytes) -> bool:
@@ -243,7 +243,7 @@ def _may_have_go_floats(written: bytes) -> bool:
     translated = written.translate(_FOR_FLOATS)
     if not _float.search(translated):
         return False
-    return any(_go_float(written, found.start()) for found in _float.finditer(translated))
+    return any(_go_float.match(written, found.start()) for found in _float.finditer(translated))
 
 
 def encode(value: Json, *, sort_keys: bool) -> bytes:
@@ -323,7 +323,7 @@ def needs_indentation(value: Json, most: int) -> bool:
     return False
 
 
-_token: Final = re.compile(rb'([{\[])([}\]])?|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+"|[^{}\[\],:"]++)').finditer
+_token: Final = expression(rb'([{\[])([}\]])?|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+"|[^{}\[\],:"]++)')
 
 
 def _indent(written: bytes) -> bytes:
@@ -333,7 +333,7 @@ def _indent(written: bytes) -> bytes:
     """
     out: list[bytes] = []
     depth = 0
-    for token in _token(written):
+    for token in _token.finditer(written):
         opening, empty, closing, comma, colon, _ = token.groups()
         if opening and empty:
             out.append(token[0])

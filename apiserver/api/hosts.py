@@ -7,11 +7,12 @@ rebinding). So the answer depends on the text alone, never on a name server, and
 from __future__ import annotations
 
 import ipaddress
-import re
 from typing import Final
 
-_AUTHORITY: Final = re.compile(r"(?:\[([^\[\]]*:[^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
-_NAME: Final = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+from noxu.apiserver.expressions import expression
+
+_AUTHORITY: Final = expression(r"(?:\[([^\[\]]*:[^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
+_NAME: Final = expression(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 
 def split_host(authority: str) -> str:

@@ -24,10 +24,10 @@ from noxu.apiserver.api.field import (
 )
 from noxu.apiserver.api.meta_shape import is_coerced
 from noxu.apiserver.api.names import (
+    LABEL,
+    SUBDOMAIN,
     NameRule,
-    is_label,
     is_label_pair,
-    is_subdomain,
     label_name,
     label_value,
     path_segment_name,
@@ -220,10 +220,10 @@ def is_sound(metadata: Object, *, namespaced: bool) -> bool:
     accepts has no errors in an update, either, whose rule for names is weaker.
     """
     name, namespace = metadata.get("name"), metadata.get("namespace")
-    if type(name) is not str or not is_subdomain(name) or not _COMMON_METADATA.issuperset(metadata):
+    if type(name) is not str or not SUBDOMAIN.fullmatch(name) or not _COMMON_METADATA.issuperset(metadata):
         return False
     if namespaced:
-        if type(namespace) is not str or not is_label(namespace):
+        if type(namespace) is not str or not LABEL.fullmatch(namespace):
             return False
     elif namespace:
         return False

@@ -6,10 +6,11 @@ Every rule returns error messages, an empty list for a valid name. The messages 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
+
+from noxu.apiserver.expressions import expression
 
 NameRule: TypeAlias = Callable[
     [str, bool], list[str]
@@ -21,17 +22,17 @@ _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_KEY})?"
 
-is_label: Final = re.compile(rf"(?=.{{1,63}}\Z){_LABEL}").fullmatch
+LABEL: Final = expression(rf"(?=.{{1,63}}\Z){_LABEL}")
 """The fast path of `label_name`: a match is a label; None says nothing."""
-is_subdomain: Final = re.compile(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}").fullmatch
+SUBDOMAIN: Final = expression(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}")
 """The fast path of `subdomain_name`: a match is a subdomain; None says nothing."""
 
-_is_label: Final = re.compile(_LABEL).fullmatch
-_is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
-_is_label_1035: Final = re.compile(_LABEL_1035).fullmatch
-_is_key: Final = re.compile(_KEY).fullmatch
-_is_value: Final = re.compile(_VALUE).fullmatch
-_is_qualified: Final = re.compile(rf"(?:{_SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?").fullmatch
+_is_label: Final = expression(_LABEL)
+_is_subdomain: Final = expression(_SUBDOMAIN)
+_is_label_1035: Final = expression(_LABEL_1035)
+_is_key: Final = expression(_KEY)
+_is_value: Final = expression(_VALUE)
+_is_qualified: Final = expression(rf"(?:{_SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 
 _PARTS: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
@@ -76,15 +77,15 @@ def _longer_than(limit: int, text: str) -> bool:
 def dns1123_label(value: str) -> list[str]:
     """A DNS label as in RFC 1123."""
     errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
-    if not _is_label(value):
-        errors.append("must not contain dots" if _is_subdomain(value) else _NOT_A_LABEL)
+    if not _is_label.fullmatch(value):
+        errors.append("must not contain dots" if _is_subdomain.fullmatch(value) else _NOT_A_LABEL)
     return errors
 
 
 def dns1123_subdomain(value: str, *, unit: str = "characters") -> list[str]:
     """A DNS subdomain as in RFC 1123. Upstream calls the unit characters, and bytes in the prefix of a label key."""
     errors = [f"must be no more than 253 {unit}"] if _longer_than(253, value) else []
-    if not _is_subdomain(value):
+    if not _is_subdomain.fullmatch(value):
         errors.append(_NOT_A_SUBDOMAIN)
     return errors
 
@@ -92,7 +93,7 @@ def dns1123_subdomain(value: str, *, unit: str = "characters") -> list[str]:
 def dns1035_label(value: str) -> list[str]:
     """A DNS label as in RFC 1035, which begins with a letter."""
     errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
-    if not _is_label_1035(value):
+    if not _is_label_1035.fullmatch(value):
         errors.append(_NOT_A_1035_LABEL)
     return errors
 
@@ -100,7 +101,7 @@ def dns1035_label(value: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def _qualifies(value: str) -> bool:
     """Cached: the same keys are checked again and again."""
-    return _is_qualified(value) is not None
+    return _is_qualified.fullmatch(value) is not None
 
 
 def qualified_name(value: str) -> list[str]:
@@ -123,24 +124,24 @@ def qualified_name(value: str) -> list[str]:
         errors.append("name part must be non-empty")
     elif _longer_than(63, name):
         errors.append("name part must be no more than 63 bytes")
-    if not _is_key(name):
+    if not _is_key.fullmatch(name):
         errors.append(f"name part {_NOT_A_KEY}")
     return errors
 
 
 def label_value(value: str) -> list[str]:
     """The value of a label."""
-    if len(value) <= 63 and _is_value(value):
+    if len(value) <= 63 and _is_value.fullmatch(value):
         return []
     errors = ["must be no more than 63 bytes"] if _longer_than(63, value) else []
-    if not _is_value(value):
+    if not _is_value.fullmatch(value):
         errors.append(_NOT_A_VALUE)
     return errors
 
 
 def is_label_pair(name: str, value: str) -> bool:
     """Whether the name and the value of a label are certainly valid."""
-    return len(name) <= 253 and _qualifies(name) and len(value) <= 63 and _is_value(value) is not None
+    return len(name) <= 253 and _qualifies(name) and len(value) <= 63 and _is_value.fullmatch(value) is not None
 
 
 def path_segment_name(name: str, prefix: bool = False) -> list[str]:

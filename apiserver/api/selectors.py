@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.api.field import ROOT, FieldError, index, invalid, key
 from noxu.apiserver.api.names import label_value, qualified_name
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Object
@@ -37,7 +38,7 @@ _OPERATORS: Final = {symbol: symbol for symbol in (IN, NOT_IN, EQUAL, DOUBLE_EQU
     "<": LESS,
 }
 _EXPECTED_OPERATORS: Final = "in, notin, =, ==, !=, gt, lt"
-_integer: Final = re.compile(r"([+-]?)0*([0-9]{1,19})").fullmatch
+_integer: Final = expression(r"([+-]?)0*([0-9]{1,19})")
 
 
 class Requirement(NamedTuple):
@@ -89,7 +90,7 @@ _MATCH: Final[dict[str, Callable[[str | None, tuple[str, ...]], bool]]] = {
 
 def _int64(text: str) -> int | None:
     """strconv.ParseInt."""
-    match = _integer(text)
+    match = _integer.fullmatch(text)
     number = int(match[1] + match[2]) if match else None
     return number if number is not None and MIN_INT64 <= number <= MAX_INT64 else None
 
@@ -164,11 +165,11 @@ def label_selector(selector: Object | None) -> LabelSelector:
     if selector is None:
         return NOTHING
     requirements = [_requirement(k, EQUAL, [v]) for k, v in (selector.get("matchLabels") or {}).items()]
-    for expression in selector.get("matchExpressions") or []:
-        operator = expression.get("operator", "")
+    for item in selector.get("matchExpressions") or []:
+        operator = item.get("operator", "")
         if operator not in _OBJECT_OPERATORS:
             raise ValueError(f"{quote(operator)} is not a valid label selector operator")
-        name, values = expression.get("key", ""), expression.get("values") or []
+        name, values = item.get("key", ""), item.get("values") or []
         requirements.append(_requirement(name, _OBJECT_OPERATORS[operator], values))
     return LabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
@@ -193,7 +194,7 @@ def _requirement(name: str, operator: str, values: Collection[str]) -> Requireme
     return Requirement(name, operator, tuple(sorted(set(values))))
 
 
-_TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),><])|([^=!(),><\x00 \t\r\n]+))")
+_TOKEN: Final = expression(r"[ \t\r\n]*(?:(==|!=|[=!(),><])|([^=!(),><\x00 \t\r\n]+))")
 _SYMBOLS: Final = frozenset(["==", "!=", "=", "!", "(", ")", ",", ">", "<"])
 _END: Final = ""
 
@@ -308,7 +309,7 @@ class Term(NamedTuple):
         return f"{self.field}{'=' if self.equal else '!='}{_special.sub(_BACKSLASHED, self.value)}"
 
 
-_special: Final = re.compile(r"[\\,=]")
+_special: Final = expression(r"[\\,=]")
 _BACKSLASHED: Final = r"\\\g<0>"
 
 
@@ -338,8 +339,8 @@ class FieldSelector:
         return ",".join(map(str, self.terms))
 
 
-_piece: Final = re.compile(r"(?:[^\\,]|\\.)*", re.DOTALL)  # up to a comma that is not escaped
-_split: Final = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
+_piece: Final = expression(r"(?:[^\\,]|\\.)*", re.DOTALL)  # up to a comma that is not escaped
+_split: Final = expression(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
 
 
 _field_selectors: Final[WeakValueDictionary[str, FieldSelector]] = WeakValueDictionary()  # by text
@@ -369,13 +370,13 @@ def _pieces(text: str) -> list[str]:
 
 
 def _term(text: str, piece: str) -> Term:
-    match = _split(piece)
+    match = _split.fullmatch(piece)
     if not match:
         raise ValueError(f"invalid selector: '{text}'; can't understand '{piece}'")
     return Term(match[1], match[2] != NOT_EQUAL, _unescape(match[3]))
 
 
-_escape: Final = re.compile(r"\\(.?)|[,=]", re.DOTALL)
+_escape: Final = expression(r"\\(.?)|[,=]", re.DOTALL)
 
 
 def _unescape(value: str) -> str:

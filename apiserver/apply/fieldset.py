@@ -37,6 +37,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.render import Notation, render
 from noxu.apiserver.go.text import compact_json, float_json, plain, quote
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
@@ -70,8 +71,8 @@ def value(scalar: Json) -> Element:
     return "v:" + text(scalar)
 
 
-_PLAIN: Final = re.compile(r"[ !#-%'-;=?-\[\]-~]*")  # ASCII without controls, quote, backslash and < > &
-_ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
+_PLAIN: Final = expression(r"[ !#-%'-;=?-\[\]-~]*")  # ASCII without controls, quote, backslash and < > &
+_ESCAPE: Final = expression("\\\\.|[<>&\u2028\u2029]")
 _ESCAPES: Final = {
     "<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029",
     "\\b": "\\u0008", "\\f": "\\u000c",

@@ -14,7 +14,6 @@ data.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from jsonpatch import JsonPatch, PatchOperation
 from jsonpointer import JsonPointer
 
 from noxu.apiserver.api import errors
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.values import Json, Object, copy, equal
@@ -62,7 +62,7 @@ def apply_operations(document: Json, operations: list[Object]) -> Json:
     return working.root
 
 
-_ESCAPED: Final = re.compile("~[01]")
+_ESCAPED: Final = expression("~[01]")
 
 
 class _NotFound(Exception):
@@ -138,7 +138,7 @@ def _child(node: Json, token: str) -> Json:
     return child
 
 
-_ATOI: Final = re.compile(r"[+-]?[0-9]{1,18}\Z")  # no list is longer
+_ATOI: Final = expression(r"[+-]?[0-9]{1,18}\Z")  # no list is longer
 
 
 def _index(items: list[Json], token: str, *, beyond: int = 0, before: str = "") -> int:

@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from noxu.apiserver.config import HTTPS_PORT, ServiceName
+from noxu.apiserver.expressions import expression
 
 
 def port(text: str) -> int:
@@ -100,7 +101,7 @@ def seconds(text: str) -> float:
     return found
 
 
-_SERVICE: Final = re.compile(r"(?P<namespace>[^/=:]+)/(?P<name>[^/=:]+)(:(?P<port>[0-9]+))?=(?P<address>[^=]+:[0-9]+)")
+_SERVICE: Final = expression(r"(?P<namespace>[^/=:]+)/(?P<name>[^/=:]+)(:(?P<port>[0-9]+))?=(?P<address>[^=]+:[0-9]+)")
 
 
 def service(text: str) -> tuple[ServiceName, str]:

@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.storage_form import as_json, is_cbor
 from noxu.apiserver.values import Json, Object
@@ -31,8 +32,8 @@ _FINALIZERS: Final = (f'"{FINALIZER_FOREGROUND}"'.encode(), f'"{FINALIZER_ORPHAN
 TEXTS: Final = (b"ownerReferences", FINALIZER_FOREGROUND.encode(), FINALIZER_ORPHAN.encode())
 """Every stored object that belongs into the graph contains one of them, in JSON and in CBOR."""
 
-_UID: Final = re.compile(rb'"uid":"([^"\\]*)"')
-_CBOR_UID: Final = re.compile(rb"uid[\x40-\x58\x60-\x78]", re.DOTALL)
+_UID: Final = expression(rb'"uid":"([^"\\]*)"')
+_CBOR_UID: Final = expression(rb"uid[\x40-\x58\x60-\x78]", re.DOTALL)
 _LENGTH_FOLLOWS: Final = 24
 
 Uid: TypeAlias = str

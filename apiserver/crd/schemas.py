@@ -10,7 +10,6 @@ schema that have no errors, neither themselves nor below.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, Protocol
@@ -32,6 +31,7 @@ from noxu.apiserver.crd.internal import echo, go_name, go_order
 from noxu.apiserver.crd.lists import LIST_TYPE, MAP_TYPE, list_type_errors, map_type_errors, presence_errors
 from noxu.apiserver.crd.strictness import TYPES, Strictness
 from noxu.apiserver.crd.types import RULE, SCHEMA
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import compact_json, trim_space
 from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.schema.embedded import has_embedded
@@ -343,7 +343,7 @@ def _times(cardinality: int | None, schema: Object) -> int | None:
     return None if limit is None else min(cardinality * max(limit, 0), MAX_UINT64)
 
 
-_LINE_BREAK: Final = re.compile(r"[\n\r]")
+_LINE_BREAK: Final = expression(r"[\n\r]")
 
 
 def _rule_errors(rule: Object, path: Path, schema: Object, structural: Structural | None) -> Iterator[FieldError]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.values import MAX_INT64, Object
 
-_KUBE_AWARE: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
+_KUBE_AWARE: Final = expression(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
 _STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
 

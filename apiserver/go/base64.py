@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode, b64encode
 from typing import Final
 
-_WELL_FORMED: Final = re.compile(rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+from noxu.apiserver.expressions import expression
+
+_WELL_FORMED: Final = expression(rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _ALPHABET: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _LINE_ENDS: Final = b"\r\n"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.time import quote
 from noxu.apiserver.values import MAX_INT64, MIN_INT64
 
@@ -19,9 +20,9 @@ DAY: Final = 24 * HOUR
 _LARGEST: Final = -MIN_INT64  # what Go's parser adds up before it applies the sign
 _MAX_DIGITS: Final = 19  # of an int64
 _UNITS: Final = {"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 10**6, "s": SECOND, "m": MINUTE, "h": HOUR}
-_TERM: Final = re.compile(r"0*([0-9]*)(\.[0-9]*)?([^.0-9]*)", re.DOTALL)
+_TERM: Final = expression(r"0*([0-9]*)(\.[0-9]*)?([^.0-9]*)", re.DOTALL)
 
-_LOOSE_TERM: Final = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]+)")  # possessive: linear time
+_LOOSE_TERM: Final = expression(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]+)")  # possessive: linear time
 _LOOSE_UNITS: Final = (  # abbreviations, the start of the unit's name
     (("ns",), "nano", 1),
     (("us", "µs"), "micro", 1000),

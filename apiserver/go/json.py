@@ -12,11 +12,11 @@ It accepts what sigs.k8s.io/json accepts (UnmarshalStrict into an untyped value)
 from __future__ import annotations
 
 import math
-import re
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the C scanner of one string
 from typing import Final, NoReturn
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.structs import MAX_STRICT_ERRORS
 from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, quote
 from noxu.apiserver.records import NamedTuple
@@ -44,20 +44,20 @@ class Document(NamedTuple):
 
 # The common case in one match each: a key without escapes and its colon, or a value and the comma after it.
 # Possessive quantifiers (`*+`) never backtrack, so a malformed document costs no more than a good one.
-_member: Final = re.compile(r'[ \t\n\r]*+"([^"\\\x00-\x1f\ud800-\udfff]*+)"[ \t\n\r]*+:').match
-_value: Final = re.compile(
+_member: Final = expression(r'[ \t\n\r]*+"([^"\\\x00-\x1f\ud800-\udfff]*+)"[ \t\n\r]*+:')
+_value: Final = expression(
     r"[ \t\n\r]*+(?:"
     r'"([^"\\\x00-\x1f\ud800-\udfff]*+)"'
     r"|(-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+)(?![.eE])"
     r"|(true|false|null)"
     r"|([\[{]))"
     r"(?:[ \t\n\r]*+(,))?+"
-).match
-_number: Final = re.compile(r"-?+(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?+[0-9]++)?+").match
-_good_string: Final = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+').match
-_hex: Final = re.compile(r"[0-9a-fA-F]*+").match
-_mark: Final = re.compile(r"[ \t\n\r]*+([,:\]}]?+)").match
-_surrogate: Final = re.compile("[\ud800-\udfff]")
+)
+_number: Final = expression(r"-?+(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?+[0-9]++)?+")
+_good_string: Final = expression(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_hex: Final = expression(r"[0-9a-fA-F]*+")
+_mark: Final = expression(r"[ \t\n\r]*+([,:\]}]?+)")
+_surrogate: Final = expression("[\ud800-\udfff]")
 _OPENING: Final = 4
 _LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 
@@ -121,7 +121,7 @@ class _Reader:
         while True:
             # A key, if the innermost container is an object.
             if in_object:
-                if match := _member(text, position):
+                if match := _member.match(text, position):
                     key, position = match[1], match.end()
                 else:
                     key, position = self.unusual_key(position)
@@ -129,7 +129,7 @@ class _Reader:
                     self.repeated[places[-1], key] = None
 
             # A value, or the beginning of one.
-            match = _value(text, position)
+            match = _value.match(text, position)
             opening = comma = None
             if match is None:
                 item, position = self.unusual_value(position)
@@ -166,7 +166,7 @@ class _Reader:
                     places.append(0)
                 stack.append(item)
                 container, in_object = item, type(item) is dict
-                mark = _mark(text, position)
+                mark = _mark.match(text, position)
                 if mark is None or mark[1] != ("}" if in_object else "]"):
                     continue  # to the first member
             elif comma is not None and stack:
@@ -175,7 +175,7 @@ class _Reader:
                 position -= 1  # a comma after the document is an error
 
             while stack:
-                mark = _mark(text, position)
+                mark = _mark.match(text, position)
                 assert mark is not None  # it matches everything
                 if mark[1] == ",":
                     position = mark.end()
@@ -193,7 +193,7 @@ class _Reader:
             else:
                 break  # the root is closed
 
-        mark = _mark(text, position)
+        mark = _mark.match(text, position)
         if mark is not None and mark.start(1) < len(text):
             raise self.refused(mark.start(1), "after top-level value")
         return Document(root, self.error, self.duplicates(), members)
@@ -231,7 +231,7 @@ class _Reader:
             return self.string(start)
         if char in _WORDS and char:
             return self.word(start, _WORDS[char])
-        number = _number(self.text, start)
+        number = _number.match(self.text, start)
         if number is None:
             if char != "-":
                 raise self.refused(start, "looking for beginning of value")
@@ -260,19 +260,19 @@ class _Reader:
         return _surrogate.sub("\ufffd", value), end
 
     def bad_string(self, start: int) -> JsonSyntaxError:
-        good = _good_string(self.text, start)
+        good = _good_string.match(self.text, start)
         assert good is not None  # there is a quotation mark at start
         end = good.end()
         if self.text[end : end + 1] != "\\":
             return self.refused(end, "in string literal")
         if self.text[end + 1 : end + 2] != "u":
             return self.refused(end + 1, "in string escape code")
-        digits = _hex(self.text, end + 2)
+        digits = _hex.match(self.text, end + 2)
         assert digits is not None  # it matches everything
         return self.refused(digits.end(), "in \\u hexadecimal character escape")
 
     def skip_space(self, position: int) -> int:
-        mark = _mark(self.text, position)
+        mark = _mark.match(self.text, position)
         assert mark is not None  # it matches everything
         return mark.start(1)
 

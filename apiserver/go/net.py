@@ -12,13 +12,13 @@ here:
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.netip import Addr, ipv4_octets, ipv6_groups
 
-_SLOPPY_OCTET: Final = re.compile(r"0*[0-9]{1,3}\Z")
-_SLOPPY_GROUP: Final = re.compile(r"0*[0-9a-fA-F]{1,4}\Z")
+_SLOPPY_OCTET: Final = expression(r"0*[0-9]{1,3}\Z")
+_SLOPPY_GROUP: Final = expression(r"0*[0-9a-fA-F]{1,4}\Z")
 
 
 def is_ipv4(text: str, *, sloppy: bool = False) -> bool:
@@ -53,7 +53,7 @@ def is_cidr(text: str) -> bool:
     return bool(slash) and _SLOPPY_OCTET.match(length) is not None and int(length[-3:]) <= bits
 
 
-_MACS: Final = re.compile(
+_MACS: Final = expression(
     "|".join(
         rf"{byte}(?:{separator}{byte}){{{count - 1}}}"
         for bytes_ in (6, 8, 20)

@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple
 
-_OCTET: Final = re.compile(r"(?:0|[1-9][0-9]{0,2})\Z")
-_GROUP: Final = re.compile(r"[0-9a-fA-F]{1,4}\Z")
-_HEX: Final = re.compile("[0-9a-fA-F]*")
-_PREFIX_LENGTH: Final = re.compile(r"[0-9]|[1-9][0-9]{1,18}")
+_OCTET: Final = expression(r"(?:0|[1-9][0-9]{0,2})\Z")
+_GROUP: Final = expression(r"[0-9a-fA-F]{1,4}\Z")
+_HEX: Final = expression("[0-9a-fA-F]*")
+_PREFIX_LENGTH: Final = expression(r"[0-9]|[1-9][0-9]{1,18}")
 
 
 class Addr(NamedTuple):

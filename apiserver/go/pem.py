@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.records import NamedTuple
 
-_BLOCK: Final = re.compile(
+_BLOCK: Final = expression(
     rb"^-----BEGIN (?P<type>[^\n]*?)-----[ \t\r]*\n(?P<headers>(?:[^\n:]*:[^\n]*\n)*)"
     rb"(?P<body>(?:(?!-----BEGIN )[^:])*?)^-----END (?P=type)-----[ \t\r]*(?:\n|\Z)",
     re.MULTILINE,

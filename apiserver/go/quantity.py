@@ -15,6 +15,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import record
 from noxu.apiserver.values import MAX_INT64, MIN_INT64
 
@@ -27,7 +28,7 @@ class Format(Enum):
     DECIMAL_EXPONENT = "DecimalExponent"  # 12e6
 
 
-_FORM: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_FORM: Final = expression(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _WRONG_FORM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
 _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"

@@ -27,6 +27,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from noxu.apiserver.cpu_budget import spend
+from noxu.apiserver.expressions import expression
 
 MAX_SETS: Final = 128  # classes and characters beyond ASCII in a pattern
 SCAN_UNITS: Final = 10_000  # units of work (see `noxu.apiserver.cpu_budget`) for finding the members of a class
@@ -64,7 +65,7 @@ class Alphabet:
         )
 
 
-TOKEN: Final = re.compile(
+TOKEN: Final = expression(
     r"""
     \\Q (?P<quoted> .*? ) (?: \\E | \Z )
     | \(\? (?P<flags> [imsU]* ) (?: - (?P<without> [imsU]* ) )? (?P<scope> [:)] )

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.regexp_classes import Ranges, class_ranges
 
 _MAX_RUNE: Final = 0x10FFFF
@@ -37,7 +38,7 @@ _POSIX: Final[dict[str, Ranges]] = {
     "word": _WORD,
     "xdigit": (_DIGITS, (0x41, 0x46), (0x61, 0x66)),
 }
-_MEMBER: Final = re.compile(
+_MEMBER: Final = expression(
     r"""
     \[: (?P<no_posix> \^? ) (?P<posix> [a-z]+ ) :\]
     | \\ (?P<perl> [dDsSwW] )

@@ -16,6 +16,7 @@ import re
 from functools import cache
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.regexp_classes import class_names
 from noxu.apiserver.go.regexp_sets import characters as characters_of
 from noxu.apiserver.records import NamedTuple
@@ -83,18 +84,18 @@ def to_re2(pattern: str) -> str:
 
 _NO_END: Final = -1
 _REPETITIONS: Final = {"*": (0, _NO_END), "+": (1, _NO_END), "?": (0, 1)}
-_REPEAT: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
-_FLAGS: Final = re.compile(r"\(\?([imsU]*)(-[imsU]*)?(.?)", re.DOTALL)
-_NAMED: Final = re.compile(r"\(\?(?:P<(?=.)|<(?=.))", re.DOTALL)
-_NAME: Final = re.compile(r"[A-Za-z0-9_]+\Z")
-_POSIX: Final = re.compile(r"\[:(.*?):\]", re.DOTALL)
+_REPEAT: Final = expression(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
+_FLAGS: Final = expression(r"\(\?([imsU]*)(-[imsU]*)?(.?)", re.DOTALL)
+_NAMED: Final = expression(r"\(\?(?:P<(?=.)|<(?=.))", re.DOTALL)
+_NAME: Final = expression(r"[A-Za-z0-9_]+\Z")
+_POSIX: Final = expression(r"\[:(.*?):\]", re.DOTALL)
 _POSIX_NAMES: Final = frozenset({
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
     "xdigit",
 })  # fmt: skip
 _ESCAPES: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_OCTAL: Final = re.compile(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})")
-_HEX: Final = re.compile(r"\\x([0-9a-fA-F]{2}|\{[0-9a-fA-F]+\})")
+_OCTAL: Final = expression(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})")
+_HEX: Final = expression(r"\\x([0-9a-fA-F]{2}|\{[0-9a-fA-F]+\})")
 _HEX_DIGITS: Final = "0123456789abcdef"
 _MAX_RUNE: Final = 0x10FFFF
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable
 from typing import Final, Self
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.render import Notation, render
 from noxu.apiserver.values import Json
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 _ESCAPES |= {'"': '\\"', "\\": "\\\\"}
-_PLAIN = re.compile(r"[ !#-\[\]-~]*\Z")  # printable ASCII without quote and backslash
+_PLAIN = expression(r"[ !#-\[\]-~]*\Z")  # printable ASCII without quote and backslash
 
 
 def quote(text: str) -> str:
@@ -123,7 +123,7 @@ def _float(value: float, *, low: int, high: int, exponent_digits: int) -> str:
 
 
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_HTML_CHARS = re.compile("[<>&\u2028\u2029]")
+_HTML_CHARS = expression("[<>&\u2028\u2029]")
 
 
 _to_json_string: Final = json.encoder.encode_basestring  # json.dumps without ASCII escapes, for a string

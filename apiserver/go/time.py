@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import calendar
-import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
+
+from noxu.apiserver.expressions import expression
 
 SECONDS: Final = 0
 MICRO: Final = 6
@@ -59,15 +60,15 @@ def parse_date(text: str) -> date:
     return _Parser(text, "2006-01-02").parse_date()
 
 
-_normal: Final = re.compile(
+_normal: Final = expression(
     r"[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
     r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
-).fullmatch
+)
 
 
 def is_normal_time(text: str) -> bool:
     """Whether a text certainly is a time as `format_time` writes it, in whole seconds. False for the 29th of February."""
-    return _normal(text) is not None
+    return _normal.fullmatch(text) is not None
 
 
 class _Parser:

@@ -8,19 +8,20 @@ from typing import Final
 from urllib.parse import quote as percent_encode
 from urllib.parse import unquote
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_SCHEME: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)?:")
-_USERINFO: Final = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*\Z")
-_PORT: Final = re.compile(r"(:[0-9]*)?\Z")
-_BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
-_NOT_IN_HOST: Final = re.compile(r"[\x00-\x20#/?@\\^`{|}\x7f]")
-_ASCII_ESCAPE: Final = re.compile(r"%(?!25)[0-7][0-9a-fA-F]")  # in hosts only bytes outside ASCII are escaped
+_CONTROL: Final = expression(r"[\x00-\x1f\x7f]")
+_SCHEME: Final = expression(r"([a-zA-Z][a-zA-Z0-9+.-]*)?:")
+_USERINFO: Final = expression(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*\Z")
+_PORT: Final = expression(r"(:[0-9]*)?\Z")
+_BAD_ESCAPE: Final = expression(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
+_NOT_IN_HOST: Final = expression(r"[\x00-\x20#/?@\\^`{|}\x7f]")
+_ASCII_ESCAPE: Final = expression(r"%(?!25)[0-7][0-9a-fA-F]")  # in hosts only bytes outside ASCII are escaped
 # In zones only characters of hosts and the space (for Windows) may be escaped.
 _ZONE_BYTES: Final = (f"{code:02x}" for code in range(0x80) if chr(code) in " %" or not _NOT_IN_HOST.match(chr(code)))
-_ZONE_ESCAPE: Final = re.compile(f"%(?!{'|'.join(_ZONE_BYTES)})[0-9a-f]{{2}}", re.IGNORECASE)
+_ZONE_ESCAPE: Final = expression(f"%(?!{'|'.join(_ZONE_BYTES)})[0-9a-f]{{2}}", re.IGNORECASE)
 
 
 class Url(NamedTuple):

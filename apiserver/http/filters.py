@@ -41,6 +41,7 @@ from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.api.hosts import is_loopback, split_host
 from noxu.apiserver.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.apiserver.crd import types as crd_types
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.http import auditing, framing, negotiation
 from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.answer import Answer, Answered
@@ -205,7 +206,7 @@ class Authenticate(Filter):
         self._metrics.not_identified(perf_counter() - began, is_error=is_error)
 
 
-_IMPERSONATES: Final = re.compile("impersonate-", re.IGNORECASE | re.ASCII).match
+_IMPERSONATES: Final = expression("impersonate-", re.IGNORECASE | re.ASCII)
 
 
 class Impersonate(Filter):
@@ -216,7 +217,7 @@ class Impersonate(Filter):
 
     def enter(self, exchange: Exchange) -> None:
         headers = exchange.request.headers
-        if not any(map(_IMPERSONATES, headers)):
+        if not any(map(_IMPERSONATES.match, headers)):
             return
         other = impersonation.wanted(headers)
         if other is None:

@@ -6,7 +6,6 @@ does. So it is refused, and the connection closes, because the bytes that follow
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from aiohttp import web_request
@@ -14,10 +13,11 @@ from aiohttp.http import HttpVersion, HttpVersion10, HttpVersion11
 from multidict import CIMultiDictProxy
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.expressions import expression
 
 UNSUPPORTED_VERSION: Final = "505 HTTP Version Not Supported: unsupported protocol version"
 _HTTP_2: Final = HttpVersion(2, 0)
-_UNKNOWN_VERSION: Final = re.compile(r"Invalid HTTP version:\s*b'[^\n]* HTTP/([0-9])\.[0-9]'")
+_UNKNOWN_VERSION: Final = expression(r"Invalid HTTP version:\s*b'[^\n]* HTTP/([0-9])\.[0-9]'")
 """The message of aiohttp's parser about a version that it does not know, and the line of the request."""
 
 

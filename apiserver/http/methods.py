@@ -11,16 +11,17 @@ A method that arrives in pieces, or behind another request in the same piece, is
 
 from __future__ import annotations
 
-import re
 from collections.abc import MutableSequence
 from typing import Any, Final
+
+from noxu.apiserver.expressions import expression
 
 _KNOWN: Final = frozenset(
     {b"GET", b"PUT", b"POST", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS", b"CONNECT", b"TRACE", b"PRI"}
 )
 KNOWN_BEGINNINGS: Final = tuple(method + b" " for method in sorted(_KNOWN))
 """Of heads that need no replacement: for `bytes.startswith`."""
-_TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch  # RFC 9110
+_TOKEN: Final = expression(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110
 _STAND_IN: Final = b"TRACE"
 
 
@@ -28,7 +29,7 @@ def replace(data: bytes) -> tuple[str, bytes]:
     """Replace an unknown method at the beginning of a head: (the method or "", the data for the parser)."""
     end = data.find(b" ")
     method = data[: max(end, 0)]
-    if method in _KNOWN or not _TOKEN(method):
+    if method in _KNOWN or not _TOKEN.fullmatch(method):
         return "", data
     return method.decode("ascii"), _STAND_IN + data[end:]
 

@@ -29,6 +29,7 @@ from functools import lru_cache
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError, not_acceptable, unsupported_media_type
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.tables.table import GROUP, VERSIONS, Conversion
 
@@ -295,7 +296,7 @@ def _clause(part: str) -> Clause | None:
     return Clause(kind, subtype, quality, kept)
 
 
-_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z", re.ASCII)
+_DECIMAL: Final = expression(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z", re.ASCII)
 
 
 def _quality(text: str) -> float:
@@ -337,11 +338,11 @@ def patch_format(content_type: str, accepted: Sequence[str], *, built_in: bool =
 
 _WORD: Final = r"[!#$%&'*+\-.^_`|{}~0-9A-Za-z]+"  # RFC 2045's token
 _SPECIAL: Final = r"[()<>@,;:\\\"/\[\]?=]"  # what a backslash escapes in a quoted text; elsewhere it is itself
-_TYPE: Final = re.compile(rf"{_WORD}(/{_WORD})?\Z")
-_PARAMETER: Final = re.compile(
+_TYPE: Final = expression(rf"{_WORD}(/{_WORD})?\Z")
+_PARAMETER: Final = expression(
     rf'\s*;\s*({_WORD})\s*=\s*(?:({_WORD})|"((?:[^"\\\r\n]|\\{_SPECIAL}|\\(?!{_SPECIAL}))*)")'
 )
-_ESCAPED: Final = re.compile(rf"\\({_SPECIAL})")
+_ESCAPED: Final = expression(rf"\\({_SPECIAL})")
 
 
 def parse_media_type(header: str) -> str:

@@ -7,13 +7,13 @@ when the key of the object is made (`registry.entry.check_path_name`).
 
 from __future__ import annotations
 
-import re
 from typing import Final
 from urllib.parse import unquote, unquote_plus
 
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.api.selectors import parse_fields
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple
 
@@ -27,7 +27,7 @@ _VERBS: Final = {
 }
 """By method: the verb without and with a name."""
 
-_BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
+_BAD_ESCAPE: Final = expression("%(?![0-9a-fA-F]{2})")
 _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 

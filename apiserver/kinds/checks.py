@@ -6,7 +6,6 @@ value; a value that is absent (None) has none.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterator
 from functools import cache
 from typing import Final, TypeAlias
@@ -14,6 +13,7 @@ from typing import Final, TypeAlias
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import NameRule, dns1123_label, dns1123_subdomain, label_value, qualified_name
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.net import is_ipv4, is_ipv6
 from noxu.apiserver.go.netip import Addr, parse_addr
 from noxu.apiserver.go.structs import decode
@@ -27,22 +27,22 @@ NOT_POSITIVE: Final = "must be greater than zero"
 IMMUTABLE: Final = "field is immutable"
 MAX_INT32: Final = 2**31 - 1
 
-_is_env_name: Final = re.compile("[ -<>-~]+").fullmatch
+_is_env_name: Final = expression("[ -<>-~]+")
 _NOT_AN_ENV_NAME: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
-_is_key: Final = re.compile("[-._a-zA-Z0-9]+").fullmatch
+_is_key: Final = expression("[-._a-zA-Z0-9]+")
 _NOT_A_KEY: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
     "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
-_is_percentage: Final = re.compile("[0-9]+%").fullmatch
+_is_percentage: Final = expression("[0-9]+%")
 _NOT_A_PERCENTAGE: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
     "validation is '[0-9]+%')"
 )
-_has_port_characters: Final = re.compile("[-a-z0-9]+").fullmatch
-_has_letter: Final = re.compile("[a-z]").search
+_has_port_characters: Final = expression("[-a-z0-9]+")
+_has_letter: Final = expression("[a-z]")
 
 
 def struct_json(key: str, value: Json) -> Json:
@@ -103,7 +103,7 @@ def key(name: str, path: Path) -> Errors:
     """The key of a ConfigMap or Secret."""
     if len(name.encode("utf-8", "surrogatepass")) > 253:
         yield field.invalid(path, name, "must be no more than 253 characters")
-    if not _is_key(name):
+    if not _is_key.fullmatch(name):
         yield field.invalid(path, name, _NOT_A_KEY)
     if name in (".", ".."):
         yield field.invalid(path, name, f"must not be '{name}'")
@@ -113,7 +113,7 @@ def key(name: str, path: Path) -> Errors:
 
 def env_name(name: str, path: Path) -> Errors:
     """The name of an environment variable, which is not empty."""
-    if not _is_env_name(name):
+    if not _is_env_name.fullmatch(name):
         yield field.invalid(path, name, _NOT_AN_ENV_NAME)
 
 
@@ -126,9 +126,9 @@ def port_name_texts(name: str) -> list[str]:
     texts = []
     if len(name.encode("utf-8", "surrogatepass")) > 15:
         texts.append("must be no more than 15 characters")
-    if not _has_port_characters(name):
+    if not _has_port_characters.fullmatch(name):
         texts.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not _has_letter(name):
+    if not _has_letter.search(name):
         texts.append("must contain at least one letter (a-z)")
     if "--" in name:
         texts.append("must not contain consecutive hyphens")
@@ -148,13 +148,13 @@ def port(value: int | str, path: Path) -> Errors:
 
 def parsed_percentage(value: int | str | None) -> int | None:
     """`25%` is 25; None if it is no percentage."""
-    return int(value[:-1][:18]) if isinstance(value, str) and _is_percentage(value) else None
+    return int(value[:-1][:18]) if isinstance(value, str) and _is_percentage.fullmatch(value) else None
 
 
 def int_or_percentage(value: int | str, path: Path) -> Errors:
     if isinstance(value, int):
         yield from nonnegative(value, path)
-    elif not _is_percentage(value):
+    elif not _is_percentage.fullmatch(value):
         yield field.invalid(path, value, _NOT_A_PERCENTAGE)
 
 

@@ -6,13 +6,13 @@ strategies of pkg/registry/core.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import qualified_name
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.structs import (
@@ -84,13 +84,13 @@ def _finalizer_errors(path: Path, name: str) -> list[FieldError]:
 MAX_DATA: Final = 1024 * 1024  # upstream's MaxSecretSize, for ConfigMaps, too
 _WHOLE_OBJECT: Final = "[]"  # upstream's field.NewPath("") as text
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
-_is_key: Final = re.compile("[-._a-zA-Z0-9]+").fullmatch
+_is_key: Final = expression("[-._a-zA-Z0-9]+")
 
 
 def _key_errors(name: str) -> list[str]:
     """util/validation's IsConfigMapKey."""
     errors = ["must be no more than 253 characters"] if len(name.encode("utf-8", "surrogatepass")) > 253 else []
-    if not _is_key(name):
+    if not _is_key.fullmatch(name):
         errors.append(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
             "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"

@@ -5,13 +5,13 @@ The rules are those of k8s.io/kubernetes pkg/apis/networking/validation. The nam
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import dns1123_subdomain, label_name, path_segment_name, subdomain_name
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.net import is_ipv4, is_ipv6
 from noxu.apiserver.kinds import addresses, checks
 from noxu.apiserver.kinds.checks import Errors
@@ -30,14 +30,14 @@ _POLICY_TYPES: Final = ["Ingress", "Egress"]
 _NOT_A_NAME: Final = "must be a DNS name, not an IP address"
 
 _WILDCARD: Final = r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_is_wildcard: Final = re.compile(_WILDCARD).fullmatch
+_is_wildcard: Final = expression(_WILDCARD)
 _NOT_A_WILDCARD: Final = (
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower "
     "case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used "
     rf"for validation is '{_WILDCARD}')"
 )
 _PATH_CHARACTERS: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_is_path: Final = re.compile(_PATH_CHARACTERS).fullmatch
+_is_path: Final = expression(_PATH_CHARACTERS)
 _NOT_A_PATH: Final = "Invalid path (e.g. 'path', regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
 
 
@@ -48,7 +48,7 @@ def _is_address(text: str) -> bool:
 def _wildcard(text: str) -> list[str]:
     """IsWildcardDNS1123Subdomain."""
     errors = ["must be no more than 253 characters"] if len(text) > 253 else []
-    return errors if _is_wildcard(text) else [*errors, _NOT_A_WILDCARD]
+    return errors if _is_wildcard.fullmatch(text) else [*errors, _NOT_A_WILDCARD]
 
 
 def _host(text: str, path: Path) -> Errors:
@@ -228,7 +228,7 @@ def domain_prefixed_path(text: str, path: Path) -> Errors:
         yield field.invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
         return
     yield from (field.invalid(path, domain, why) for why in dns1123_subdomain(domain))
-    if not _is_path(rest):
+    if not _is_path.fullmatch(rest):
         yield field.invalid(path, rest, _NOT_A_PATH)
 
 

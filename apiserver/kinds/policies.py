@@ -6,12 +6,12 @@ authorization for params is not checked.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain, path_segment_name, qualified_name
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import trim_space
 from noxu.apiserver.kinds.expressions import Use
 from noxu.apiserver.kinds.kind import Context
@@ -38,7 +38,7 @@ _PATCH_TYPES: Final = ["ApplyConfiguration", "JSONPatch"]
 _PATCHES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}
 _MAX_AUDIT_ANNOTATIONS: Final = 20
 _MAX_VALUE_EXPRESSION: Final = 5 * 1024
-_is_identifier: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
+_is_identifier: Final = expression("[_a-zA-Z][_a-zA-Z0-9]*")
 _CEL_RESERVED: Final = frozenset({
     "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
     "loop", "package", "namespace", "return", "var", "void", "while",
@@ -87,7 +87,7 @@ class _PolicyValidator:
         errors: list[FieldError] = []
         if not trim_space(name):
             errors.append(field.required(field.child(path, "name"), "name is not specified"))
-        elif not _is_identifier(name) or name in _CEL_RESERVED:
+        elif not _is_identifier.fullmatch(name) or name in _CEL_RESERVED:
             errors.append(field.invalid(field.child(path, "name"), name, "must be a valid CEL identifier"))
         where = field.child(path, "expression")
         if not trim_space(expression):
@@ -240,7 +240,7 @@ def _param_kind_errors(kind: Object, path: Path) -> list[FieldError]:
 _CONDITION_STATUSES: Final = ["False", "True", "Unknown"]
 _MAX_CONDITION_REASON: Final = 1024
 _MAX_CONDITION_MESSAGE: Final = 32 * 1024
-_is_condition_reason: Final = re.compile("[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?").fullmatch
+_is_condition_reason: Final = expression("[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _NOT_A_REASON: Final = (
     "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
     "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
@@ -279,7 +279,7 @@ def _condition_errors(condition: Object, path: Path) -> list[FieldError]:
     where = field.child(path, "reason")
     if not reason:
         errors.append(field.required(where))
-    elif not _is_condition_reason(reason):
+    elif not _is_condition_reason.fullmatch(reason):
         errors.append(field.invalid(where, reason, _NOT_A_REASON))
     if len(reason.encode("utf-8", "replace")) > _MAX_CONDITION_REASON:
         errors.append(field.too_long(where, _MAX_CONDITION_REASON))

@@ -17,7 +17,6 @@ is decoded or encoded.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
@@ -25,6 +24,7 @@ from typing import Final
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import path_segment_name
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.fmt import go_type
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import quote
@@ -359,7 +359,7 @@ def _stored_value(entry: Entry) -> Object:
     raise errors.plain_error(f"json: cannot unmarshal {json_type(value)} into Go value of type {go_type({})}")
 
 
-_UID: Final = re.compile(rb'"uid":"[^"\\]*"')
+_UID: Final = expression(rb'"uid":"[^"\\]*"')
 
 
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")

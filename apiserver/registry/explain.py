@@ -8,7 +8,6 @@ does all of them in one pass; the times in the trace are those of this readable 
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import Final, TypeAlias
 from noxu.apiserver.api.difference import difference, field_path, steps
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.field import NIL
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry.draft import Draft, Outcome
@@ -109,7 +109,7 @@ def refusal(resource: Resource | None, outcome: Outcome) -> Iterator[Note]:
         yield Note(failed.error.field, failed.error.body, rule=failed.text, values=failed.observed_values())
 
 
-_STEP: Final = re.compile(r"[^.\[\]]+")
+_STEP: Final = expression(r"[^.\[\]]+")
 
 
 def meant(schema: Structural, path: str) -> str:

@@ -12,13 +12,13 @@ import asyncio
 import base64
 import json
 import posixpath
-import re
 from collections.abc import Sequence
 from typing import Final, Protocol
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import label_name, path_segment_name
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import corrupt_objects
 from noxu.apiserver.registry.cache import entries_of
@@ -32,7 +32,7 @@ from noxu.storage.types import Compacted, FutureRevision, Key, Prefix, Revision
 
 MAX_MATCHED: Final = 128  # entries that selectors match in one iteration of the event loop
 MAX_COMPARISONS: Final = 50_000  # comparisons by selectors, likewise
-_NOT_BASE64: Final = re.compile("[^A-Za-z0-9_-]")
+_NOT_BASE64: Final = expression("[^A-Za-z0-9_-]")
 HISTORY_PAGE: Final = 1000  # objects that are read from history at a time, if a selector drops some of them
 
 

@@ -13,11 +13,11 @@ description preserves unknown fields. Whatever is ambiguous is kept; `lint` repo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from noxu.apiserver.api.field import ROOT, Path, child, key
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.formats import NUMERIC, is_recognized
 from noxu.apiserver.schema.skeleton import JUNCTORS, merge, skeleton
@@ -344,7 +344,7 @@ class _Completion:
 
 _PRUNED: Final = "additionalProperties: false dropped, unknown fields are pruned"
 _RESTRICTABLE: Final = ("name", "generateName")
-_ANYTHING: Final = re.compile(r"\^?(\.\*)?\$?")
+_ANYTHING: Final = expression(r"\^?(\.\*)?\$?")
 _MOVABLE: Final = (
     "type", "nullable", "description", "title", PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE,
     "x-kubernetes-list-map-keys", "x-kubernetes-map-type",

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from noxu.apiserver.api.field import Path, child, key
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.structural import Structural
 
 # A quoted string ends at a quote that no backslash precedes; all else ends at the next delimiter.
-_PART: Final = re.compile(r"[.\[\]]|'(?:.*?(?<!\\)'|.*)|[^.\[\]]+", re.DOTALL)
-_ESCAPED: Final = re.compile(r"\\(.)")
+_PART: Final = expression(r"[.\[\]]|'(?:.*?(?<!\\)'|.*)|[^.\[\]]+", re.DOTALL)
+_ESCAPED: Final = expression(r"\\(.)")
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
 NOT_A_FIELD: Final = "does not refer to a valid field"

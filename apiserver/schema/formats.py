@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go import url as go_url
 from noxu.apiserver.go.duration import parse_schema_duration
 from noxu.apiserver.go.net import is_cidr, is_ipv4, is_ipv6, is_mac
@@ -40,8 +41,8 @@ def is_recognized(name: str, type_: str = "") -> bool:
 
 def _matches(pattern: str) -> Check:
     """One of our own patterns, anchored; `\\d` and `\\s` are ASCII's as in Go."""
-    match = re.compile(pattern, re.ASCII).fullmatch
-    return lambda text: match(text) is not None
+    anchored = expression(pattern, re.ASCII)
+    return lambda text: anchored.fullmatch(text) is not None
 
 
 def _is_uri(text: str) -> bool:
@@ -61,7 +62,7 @@ def _is_date(text: str) -> bool:
     return 1 <= month <= 12 and 1 <= day <= (29 if month == 2 and leap else _DAYS[month - 1])
 
 
-_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_DATE: Final = expression(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -72,7 +73,7 @@ def _is_date_time(text: str) -> bool:
     return time is not None and time[1] <= "23" and time[2] <= "59" and time[3] <= "59" and _is_date(date)
 
 
-_TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
+_TIME: Final = expression(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
 
 
 def _is_duration(text: str) -> bool:
@@ -112,9 +113,9 @@ def _is_isbn13(text: str) -> bool:
     )
 
 
-_ISBN_SEPARATORS: Final = re.compile(r"[-\t\n\f\r ]+")
-_ISBN10: Final = re.compile(r"[0-9]{9}[0-9X]")
-_ISBN13: Final = re.compile(r"[0-9]{13}")
+_ISBN_SEPARATORS: Final = expression(r"[-\t\n\f\r ]+")
+_ISBN10: Final = expression(r"[0-9]{9}[0-9X]")
+_ISBN13: Final = expression(r"[0-9]{13}")
 
 
 def _is_credit_card(text: str) -> bool:
@@ -126,8 +127,8 @@ def _is_credit_card(text: str) -> bool:
     return (sum(map(int, digits[::-2])) + sum(n - 9 if n > 9 else n for n in doubled)) % 10 == 0
 
 
-_NOT_DIGITS: Final = re.compile(r"[^0-9]+")
-_CREDIT_CARD: Final = re.compile(
+_NOT_DIGITS: Final = expression(r"[^0-9]+")
+_CREDIT_CARD: Final = expression(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
 )

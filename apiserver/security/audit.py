@@ -6,7 +6,6 @@ Request and RequestResponse. Upstream: pkg/audit (request.go, format.go), apimac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import Final
 import orjson
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.net import parse_sloppy
 from noxu.apiserver.go.text import quote, trim_space
 from noxu.apiserver.records import record
@@ -221,7 +221,7 @@ def body_json(body: Body, *, omit_managed_fields: bool) -> orjson.Fragment | Non
     return orjson.Fragment(codec.encode(value, sort_keys=False))
 
 
-_BREAKS: Final = re.compile(rb"[\r\n]")
+_BREAKS: Final = expression(rb"[\r\n]")
 
 
 def _is_utf8(content: bytes) -> bool:

@@ -13,6 +13,7 @@ from typing import Final
 
 from multidict import MultiMapping
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import trim_space
 from noxu.apiserver.security.credentials import Rejected, Token
 
@@ -20,9 +21,9 @@ PROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
 EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 NOT_A_TOKEN: Final = "the provided Authorization header has no bearer token, and is ignored"  # noqa: S105 - a warning
 _USUAL: Final = "Bearer "
-_TOKENS: Final = re.compile(rf"(?:^|,)\s*{re.escape(PROTOCOL_PREFIX)}([^,]*)")
+_TOKENS: Final = expression(rf"(?:^|,)\s*{re.escape(PROTOCOL_PREFIX)}([^,]*)")
 """Tokens among subprotocols, found without splitting the header: a client may send half a million of them."""
-_BASE64: Final = re.compile("[A-Za-z0-9_-]*")
+_BASE64: Final = expression("[A-Za-z0-9_-]*")
 
 
 def is_presented(headers: MultiMapping[str]) -> bool:

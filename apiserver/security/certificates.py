@@ -16,6 +16,7 @@ from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import NamedTuple, record
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ EARLY: Final = timedelta(hours=1)
 RENEWED_BEFORE: Final = timedelta(days=90)
 """A certificate is renewed at a start when less of its lifetime is left: the server should run for that long."""
 
-_DNS_NAME: Final = re.compile(
+_DNS_NAME: Final = expression(
     r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE
 )
 

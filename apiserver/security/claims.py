@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import binascii
-import re
 from base64 import urlsafe_b64decode
 from typing import Final
 
 import orjson
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.credentials import AUTHENTICATED
@@ -16,7 +16,7 @@ from noxu.apiserver.values import Json, Object
 
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
 MAX_TOKEN: Final = 64 * 1024  # characters of a token that may be one of ours
-_COMPACT: Final = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+")
+_COMPACT: Final = expression(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+")
 _LEGACY: Final = "kubernetes.io/serviceaccount/"
 _ACCOUNTS: Final = "system:serviceaccounts"
 USER_PREFIX: Final = "system:serviceaccount:"

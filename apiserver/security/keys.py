@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.files import locked, write_whole
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.security.certificates import malformed
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
-_PEM: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
+_PEM: Final = expression(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
 _RSA_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _CURVE_NAMES: Final = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
 
@@ -88,11 +89,11 @@ def parse(text: str) -> list[Steps | Text]:
     return list(_Parser("{" + text + "}").parts())
 
 
-_SINGLE_QUOTED: Final = re.compile(r"'([^']*)'\Z")
-_SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?\Z")
-_COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)\Z")
-_INTEGER: Final = re.compile(r"([+-]?)0*([0-9]+)\Z")
-_FLOAT: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)\Z")
+_SINGLE_QUOTED: Final = expression(r"'([^']*)'\Z")
+_SLICE: Final = expression(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?\Z")
+_COMPARISON: Final = expression(r"([^!<>=]+)([!<>=]+)(.+?)\Z")
+_INTEGER: Final = expression(r"([+-]?)0*([0-9]+)\Z")
+_FLOAT: Final = expression(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)\Z")
 _ENDS_NAME: Final = frozenset(" \t\r\n.,[]$@{}")
 
 
@@ -286,7 +287,7 @@ def _is_alphanumeric(char: str) -> bool:
     return char == "_" or char.isalpha() or char.isdecimal()
 
 
-_ESCAPE: Final = re.compile(
+_ESCAPE: Final = expression(
     r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))", re.DOTALL
 )
 _CONTROL: Final = dict(zip("abfnrtv\\", "\a\b\f\n\r\t\v\\", strict=True))

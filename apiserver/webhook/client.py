@@ -14,6 +14,7 @@ from urllib.parse import quote as percent_encode
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import no_kind_registered
 from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import pem
 from noxu.apiserver.go import url as go_url
@@ -184,8 +185,8 @@ def read_review(reply: Reply, kind: ReviewKind) -> Object:
 
 
 _WORD: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]*"
-_MEDIA_TYPE: Final = re.compile(rf"({_WORD})(/?)({_WORD})(.*)", re.DOTALL)
-_PARAMETERS: Final = re.compile(rf'(\s*;\s*(?!=){_WORD}\s*=\s*({_WORD}|"([^"\\]|\\.)*"))*\s*;?\s*')
+_MEDIA_TYPE: Final = expression(rf"({_WORD})(/?)({_WORD})(.*)", re.DOTALL)
+_PARAMETERS: Final = expression(rf'(\s*;\s*(?!=){_WORD}\s*=\s*({_WORD}|"([^"\\]|\\.)*"))*\s*;?\s*')
 
 
 def _media_type_error(content_type: str | None) -> str:
