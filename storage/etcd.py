@@ -3,13 +3,7 @@
 **Reading.** All states under the prefix are in memory. One watch of the prefix keeps them up to date and fills the log, so
 reads and watches of this server cost etcd nothing. Older states and older events are read from etcd.
 
-**Writing.** A write is a transaction: if the key was last modified at the expected revision, put or delete it, else read it.
-It is answered when the watch has brought it here, which is usually before etcd's answer. Several writes are several
-transactions: in one, they would share a revision, and a watch could not be resumed between them.
-
-**Unknown outcomes.** A transaction without an answer is repeated as it is. If it succeeds, it did not happen before. If it
-conflicts, the log tells whether the first change of the expected state was the requested one. After RESOLVE_WITHIN seconds
-the outcome is unknown.
+**Writing.** A write is a transaction, which is answered when the watch has brought it here: see etcd_writes.py.
 
 **Catching up.** The events of a watch do not say that there are no further ones. If the revisions of others are missing
 here, a progress notification of etcd tells, but older servers send it before events that precede it
@@ -21,6 +15,10 @@ Compacted. What etcd still has is not reconstructed from them: a deleted and rec
 
 **Lifetimes.** Objects of some collections have a lease: etcd deletes them some time after their last write.
 
+**Going back.** An etcd that was restored from a backup, or replaced by an empty one, has a revision before those that were
+shown here. It has lost writes that were answered, and gives their revisions to others: no state, watch or resourceVersion of
+this store means anything in it. The store refuses everything from then on, until the server is started again.
+
 See etcd_client.py for connections, etcd_layout.py for keys, etcd_leases.py for leases, log.py for watches.
 """
 
@@ -30,12 +28,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from heapq import heappop, heappush
 from itertools import count
-from random import uniform
 from typing import Any, Final, Self
 
-from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Tls, User, WatchStream
+from noxu.storage.etcd_client import FIRST_DELAY, NO_TLS, Client, Tls, User, WatchStream, pause
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import (
@@ -49,9 +45,10 @@ from noxu.storage.etcd_messages import (
     Message,
     delete_operation,
     put_operation,
-    transaction,
 )
 from noxu.storage.etcd_past import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Gone, Past
+from noxu.storage.etcd_waits import Waits
+from noxu.storage.etcd_writes import CONNECT_WITHIN, RESOLVE_WITHIN, Writes
 from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.log import Log
 from noxu.storage.states import States
@@ -66,26 +63,20 @@ from noxu.storage.types import (
     Key,
     KeyValue,
     OpenError,
-    OutcomeUnknown,
     Page,
     Prefix,
     Revision,
     Status,
-    TooLarge,
     Unavailable,
     reason,
 )
 
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
-MAX_WRITES: Final = 1_000  # writes under way; more wait
-MAX_ANSWERED: Final = 10_000  # revisions that are remembered as answered
-OPEN_WITHIN: Final = 10.0  # seconds for the first connection
-RESOLVE_WITHIN: Final = 30.0  # seconds in which the outcome of a write becomes known
-CONNECT_WITHIN: Final = 5.0  # seconds in which a question, or a write that has not been sent, waits for a connection
+OPEN_WITHIN: Final = 10.0  # seconds for the first answer
+LOADS: Final = 5  # attempts to read all states, if servers fail meanwhile
 HISTORY_WITHIN: Final = 30.0  # seconds in which older events arrive
 EVENTS_WITHIN: Final = 0.02  # seconds in which events usually arrive; then progress is requested
 PROGRESS_WITHIN: Final = 0.1  # seconds between requests for progress, as upstream
-FIRST_DELAY, LAST_DELAY = 0.05, 1.0  # seconds before another attempt
 TRUSTED: Final = ((3, 4, 31), (3, 5, 13), (3, 6, 0))  # the first version of each line with correct progress
 _NO_LIFETIMES: Final[Mapping[str, int]] = {}
 COMPACTION_KEY: Final = b"compact_rev_key"  # outside of all prefixes: etcd is compacted as a whole
@@ -94,6 +85,10 @@ FORBIDDEN: Final = "etcdserver: permission denied"
 COMPACT_AS_ROOT: Final = (
     "newer versions of etcd let only the role root compact: grant it to the user of --etcd-username, "
     "or start etcd with --auto-compaction-retention"
+)
+GONE_BACK: Final = (
+    "etcd has gone back from revision {known} to {revision}: it was restored from a backup, or replaced by another one. "
+    "Restart all servers that use it"
 )
 logger = logging.getLogger("noxu")
 
@@ -129,12 +124,6 @@ def _retrieved(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-async def _pause(delay: float) -> float:
-    """Wait before another attempt, not at the same time as others. Returns the next delay."""
-    await asyncio.sleep(delay * uniform(0.5, 1))  # noqa: S311 - not a secret
-    return min(2 * delay, LAST_DELAY)
-
-
 class EtcdStore:
     """See store.py for its promises. Created by `open`."""
 
@@ -147,20 +136,14 @@ class EtcdStore:
         self._leases = Leases(client)
         self._first, self._end = layout.prefix, end_of(layout.prefix)
         self._past = Past(client, layout)
-        self._log = Log(history=self._history)
         self._states = States()
+        self._begin(0, 0)
         self._fault = ""
+        self._replaced = ""  # how etcd has gone back
         self._stream: WatchStream | None = None
         self._trusted = False  # whether progress of the connected servers is correct
-        self._reached: list[tuple[Revision, int, asyncio.Future[None]]] = []  # a heap
-        self._numbers = count()
-        self._waits_before = 0  # the numbers of waits that have not begun after the last expiry are less
-        self._expiry: asyncio.TimerHandle | None = None
-        self._places = asyncio.Semaphore(MAX_WRITES)
-        self._writing = 0
-        self._idle = asyncio.Event()
+        self._asking: asyncio.Task[None] | None = None  # for their versions
         self._barrier: Revision = 0
-        self._answered: dict[Revision, None] = {}  # the newest writes that were answered
         self._turn = 0  # the version of COMPACTION_KEY that this server has seen
         self._current_head: asyncio.Task[None] | None = None
         self._next_head: asyncio.Task[None] | None = None
@@ -195,23 +178,43 @@ class EtcdStore:
             raise
         return store
 
-    async def _start(self) -> None:
-        async with asyncio.timeout(OPEN_WITHIN):
-            while True:
-                try:
-                    await self._require_complete()
-                    self._states, revision = await self._load()
-                    break
-                except Lost as error:
-                    if len(self._client.servers) == 1:
-                        raise
-                    logger.warning("etcd: %s", error)
-                    await asyncio.sleep(FIRST_DELAY)
-            compacted = await self._past.compacted(revision)
+    def _begin(self, revision: Revision, compacted: Revision) -> None:
+        """Make the log, and what waits for it."""
         self._log = Log(revision, compacted, history=self._history)
+        self._waits = Waits(self._log)
+        self._writes = Writes(self._client, self._layout, self._log, self._waits, self._advance, self._newest)
+
+    def _newest(self, key: Key) -> KeyValue | None:
+        return self._states.get(key)
+
+    async def _start(self) -> None:
+        for attempt in count(1):
+            try:
+                async with asyncio.timeout(OPEN_WITHIN):
+                    await self._first_answer()
+                self._states, revision = await self._load()
+                compacted = await self._past.compacted(revision)
+                break
+            except Lost as error:
+                if len(self._client.servers) == 1 or attempt == LOADS:
+                    raise
+                logger.warning("etcd: %s", error)
+        self._begin(revision, compacted)
         following = asyncio.Event()
         self._follower = asyncio.create_task(self._follow(following), name="watch etcd")
+        self._follower.add_done_callback(lambda _: self._waits.close())
         await following.wait()
+
+    async def _first_answer(self) -> None:
+        """Raises OpenError, Refused; Lost if there is only one server."""
+        while True:
+            try:
+                return await self._require_complete()
+            except Lost as error:
+                if len(self._client.servers) == 1:
+                    raise
+                logger.warning("etcd: %s", error)
+                await asyncio.sleep(FIRST_DELAY)
 
     async def _require_complete(self) -> None:
         """Raises OpenError if a copy under the prefix was interrupted, see etcd_copy.py; Lost, Refused."""
@@ -270,7 +273,8 @@ class EtcdStore:
             raise Unavailable(f"etcd: {_reason(error)}") from None
 
     async def status(self) -> Status:
-        self._require_open()
+        if not self._replaced:
+            self._require_open()
         size = 0
         with suppress(Lost, Refused):
             size = (await self._client.call(STATUS, Message["StatusRequest"](), within=1.0)).dbSize
@@ -283,7 +287,7 @@ class EtcdStore:
         at, content = self._layout.key(key), await stored(self._layout, key, value)
         lease = await self._lease_for(key) if self._lifetimes else 0
         try:
-            return await self._write(key, value, expected, at, put_operation(at, content, lease))
+            return await self._writes.write(key, value, expected, at, put_operation(at, content, lease))
         except Unavailable:
             self._leases.forget()  # one that no longer exists may be the reason
             raise
@@ -303,7 +307,7 @@ class EtcdStore:
         if not expected:
             raise Conflict(key, self._states.get(key))
         at = self._layout.key(key)
-        return await self._write(key, None, expected, at, delete_operation(at))
+        return await self._writes.write(key, None, expected, at, delete_operation(at))
 
     async def compact(self, revision: Revision) -> None:
         self._require_open()
@@ -355,151 +359,30 @@ class EtcdStore:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        if self._writing:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(RESOLVE_WITHIN):
-                    await self._idle.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RESOLVE_WITHIN):
+                await self._writes.idle()
         self._log.close()
-        if self._expiry is not None:
-            self._expiry.cancel()
-        tasks = [task for task in (self._follower, self._current_head, self._next_head) if task is not None]
+        tasks = [
+            task for task in (self._follower, self._asking, self._current_head, self._next_head) if task is not None
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._client.close()
-        while self._reached:
-            future = heappop(self._reached)[2]
-            if not future.done():
-                future.set_exception(Closed("the store is closed"))
+        self._waits.close()
 
     def _require_open(self) -> None:
         if self._closing is not None:
             raise Closed("the store is closed")
-
-    # Writes.
-
-    async def _write(self, key: Key, value: bytes | None, expected: Revision, at: bytes, operation: bytes) -> Revision:
-        """`at` is the key in etcd, `operation` a RequestOp."""
-        self._require_open()
-        request = transaction(at, expected, operation)
-        if len(request) > MAX_REQUEST:
-            raise TooLarge(
-                "rpc error: code = ResourceExhausted desc = trying to send message larger than max "
-                f"({len(request)} vs. {MAX_REQUEST})"
-            )
-        self._writing += 1
-        self._idle.clear()
-        try:
-            async with self._places:
-                return await self._attempts(key, value, expected, request)
-        finally:
-            self._writing -= 1
-            if not self._writing:
-                self._idle.set()
-
-    async def _attempts(self, key: Key, value: bytes | None, expected: Revision, request: bytes) -> Revision:
-        """Send a transaction until its outcome is known."""
-        known = self._log.revision
-        begin = asyncio.get_running_loop().time()
-        uncertain, delay = False, FIRST_DELAY
-        while True:
-            try:
-                response = await self._client.call(TXN, request)
-                break
-            except Refused as refused:
-                if uncertain:
-                    raise OutcomeUnknown(str(refused)) from None
-                if refused.code == "INVALID_ARGUMENT":
-                    raise TooLarge(str(refused)) from None
-                raise Unavailable(str(refused)) from None
-            except Lost as lost:
-                uncertain |= lost.sent
-                limit = RESOLVE_WITHIN if uncertain else CONNECT_WITHIN
-                if asyncio.get_running_loop().time() - begin > limit:
-                    raise OutcomeUnknown(f"etcd: {lost}") if uncertain else Unavailable(f"etcd: {lost}") from None
-            delay = await _pause(delay)
-        try:
-            if response.succeeded:
-                if value is None and not response.responses[0].response_delete_range.deleted:
-                    raise Conflict(key, None)  # kine lets a deletion of what does not exist succeed
-                revision: Revision = response.header.revision
-                self._record(revision)
-                await self._reach(revision)
-                return revision
-            current = await self._winner(key, expected, response)
-        except TimeoutError:
-            raise OutcomeUnknown("etcd: the watch does not bring the write") from None
-        if uncertain:
-            own = self._own_write(key, value, expected, known)
-            if own is None:
-                raise OutcomeUnknown("etcd: the connection was lost, and what happened since then is not known")
-            if own:
-                self._record(own)
-                return own
-        raise Conflict(key, current)
-
-    async def _winner(self, key: Key, expected: Revision, response: Any) -> KeyValue | None:
-        """The state that a transaction found instead of the expected one, when this store shows it or a later one."""
-        found = response.responses[0].response_range.kvs
-        if found:
-            await self._reach(found[0].mod_revision)
-            [value] = await values_of(self._layout, found)
-            return KeyValue(key, value[1] if value else b"", found[0].mod_revision)
-        while (state := self._states.get(key)) is not None and state.revision == expected:
-            await self._reach(self._log.revision + 1)
-        return None
-
-    def _own_write(self, key: Key, value: bytes | None, expected: Revision, known: Revision) -> Revision | None:
-        """The revision of this very change after `known`, 0 if others changed the key first, None if it is not known."""
-        events = self._log.since(known)
-        if events is None:
-            return None
-        for event in events:
-            previous = event.previous.revision if event.previous else 0
-            is_same = event.key == key and previous == expected and event.value == value
-            if is_same and event.revision not in self._answered:  # else another writer of this server made it
-                return event.revision
-        return 0
-
-    def _record(self, revision: Revision) -> None:
-        """Remember that a write at this revision is answered."""
-        self._answered[revision] = None
-        if len(self._answered) > MAX_ANSWERED:
-            del self._answered[next(iter(self._answered))]
+        if self._replaced:
+            raise Unavailable(self._replaced)
 
     # Following.
 
-    async def _reach(self, revision: Revision) -> None:
-        """Wait until this store shows a revision. Raises Closed, TimeoutError after RESOLVE_WITHIN to twice that."""
-        if revision > self._log.revision:
-            if self._follower is None or self._follower.done():
-                raise Closed("the store is closed")
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            heappush(self._reached, (revision, next(self._numbers), future))
-            if self._expiry is None:
-                self._expire()
-            await future
-        else:
-            await asyncio.sleep(0)  # waiting watches get the event before its writer continues
-
-    def _expire(self) -> None:
-        """End the waits that began before the last call, and call again after RESOLVE_WITHIN. One timer for all waits."""
-        for _, number, future in self._reached:
-            if number < self._waits_before and not future.done():
-                future.set_exception(TimeoutError())
-        self._waits_before = next(self._numbers)
-        loop = asyncio.get_running_loop()
-        self._expiry = loop.call_later(RESOLVE_WITHIN, self._expire) if self._reached else None
-
     def _publish(self, events: Sequence[Event], revision: Revision) -> None:
         self._log.publish(events, revision)
-        self._wake()
-
-    def _wake(self) -> None:
-        while self._reached and self._reached[0][0] <= self._log.revision:
-            future = heappop(self._reached)[2]
-            if not future.done():
-                future.set_result(None)
+        self._waits.wake()
 
     async def _follow(self, following: asyncio.Event) -> None:
         """Apply the events of the prefix, through interruptions."""
@@ -516,7 +399,7 @@ class EtcdStore:
                         events, response = await stream.read()
                         _require_running(response)
                         if response.created:
-                            await self._connected(stream)
+                            await self._connected(stream, response.header.revision)
                             delay = FIRST_DELAY
                             following.set()
                         elif events:
@@ -530,16 +413,34 @@ class EtcdStore:
                 if not self._fault:  # else this is another attempt
                     logger.warning("the watch of etcd is interrupted: %s", error)
                 self._fault = f"etcd: {error}"
+            except Unavailable:
+                following.set()
+                return  # etcd has gone back
             finally:
-                self._stream = None
-            delay = await _pause(delay)
+                self._stream, self._trusted = None, False
+                if self._asking is not None:
+                    self._asking.cancel()
+            delay = await pause(delay)
 
-    async def _connected(self, stream: WatchStream) -> None:
+    async def _connected(self, stream: WatchStream, revision: Revision) -> None:
+        """A watch has begun. `revision` is that of its server, which may be behind others. Raises Unavailable, Lost, Refused."""
+        if revision < self._log.revision:
+            await self._head()
         if self._fault:
             logger.info("the watch of etcd continues")
         self._fault, self._stream = "", stream
+        self._asking = asyncio.create_task(self._ask_versions())
+
+    async def _ask_versions(self) -> None:
         versions = await self._client.versions()
         self._trusted = all(map(has_correct_progress, versions))
+
+    def _require_later(self, revision: Revision, known: Revision) -> None:
+        """Raises Unavailable, now and from now on, if etcd shows a revision before one that was known before."""
+        if revision < known:
+            self._fault = self._replaced = GONE_BACK.format(known=known, revision=revision)
+            logger.error("%s", self._replaced)
+            raise Unavailable(self._replaced)
 
     def _apply(self, events: Sequence[Any], values: Sequence[tuple[Key, bytes] | None], reached: Revision = 0) -> None:
         """Apply the events of whole transactions; `values` are what they are in the store.
@@ -585,7 +486,7 @@ class EtcdStore:
         self._states, revision = await self._load()
         logger.warning("etcd has compacted what the watch has not seen: watches end, and start again")
         self._log.restart(revision)
-        self._wake()
+        self._waits.wake()
 
     async def _catch_up(self, previous: asyncio.Task[None] | None) -> None:
         if previous is not None:
@@ -598,37 +499,34 @@ class EtcdStore:
     async def _head(self) -> Revision:
         """The newest revision of etcd. Raises Refused, Lost: no connection for CONNECT_WITHIN seconds, or no two answers.
 
-        The first question is lost, too, if this process was stopped meanwhile.
+        The first question is lost, too, if this process was stopped meanwhile. Raises Unavailable if etcd has gone back.
         """
+        known = self._log.revision
         request = Message["RangeRequest"](key=self._first + BARRIER, count_only=True)
         time, delay = asyncio.get_running_loop().time, FIRST_DELAY
         begin = time()
         for attempt in count():
             try:
-                return int((await self._client.call(RANGE, request, within=CONNECT_WITHIN)).header.revision)
+                revision: Revision = (await self._client.call(RANGE, request, within=CONNECT_WITHIN)).header.revision
+                self._require_later(revision, known)
+                return revision
             except Lost:
                 if attempt and time() - begin > CONNECT_WITHIN:
                     raise
-            delay = await _pause(delay)
+            delay = await pause(delay)
         raise AssertionError  # not reached
 
     async def _advance(self, revision: Revision) -> None:
         """Reach a revision that etcd has, even if there are no events. Raises Lost, Refused."""
-        if await self._reached_within(EVENTS_WITHIN, revision):
+        if await self._waits.reached_within(EVENTS_WITHIN, revision):
             return
         for _ in range(3):
             if self._trusted and self._stream is not None:
                 self._stream.request_progress()
-                if await self._reached_within(PROGRESS_WITHIN, revision):
+                if await self._waits.reached_within(PROGRESS_WITHIN, revision):
                     return
         while self._log.revision < revision:
-            await self._reach(await self._write_barrier())
-
-    async def _reached_within(self, seconds: float, revision: Revision) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._reach(revision)
-        return self._log.revision >= revision
+            await self._waits.reach(await self._write_barrier())
 
     async def _write_barrier(self) -> Revision:
         response = await self._client.call(PUT, Message["PutRequest"](key=self._first + BARRIER))
@@ -642,8 +540,11 @@ class EtcdStore:
         with self._learning():
             async with asyncio.timeout(HISTORY_WITHIN):
                 if self._log.first() is None and self._barrier <= upto:
-                    await self._reach(await self._write_barrier())
-                return await self._past.events(prefix, after, upto)
+                    await self._waits.reach(await self._write_barrier())
+                try:
+                    return await self._past.events(prefix, after, upto)
+                except Lost:  # the next attempt has another server, and another token of the user
+                    return await self._past.events(prefix, after, upto)
 
     @contextmanager
     def _learning(self) -> Iterator[None]:

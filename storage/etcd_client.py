@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import uniform
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,9 +24,16 @@ from noxu.storage.grpc_status import Lost, Refused
 
 CALL_WITHIN: Final = 10.0  # seconds
 VERSION_WITHIN: Final = 2.0  # seconds
+FIRST_DELAY, LAST_DELAY = 0.05, 1.0  # seconds before another attempt
 EVENTS_AT_ONCE: Final = 128
 MAX_REQUEST: Final = 2 * 1024 * 1024  # bytes of a message; the limit of etcd's own client, and of etcd's servers
 _OLD_TOKEN: Final = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
+
+
+async def pause(delay: float) -> float:
+    """Wait before another attempt, not at the same time as others. Returns the next delay, after FIRST_DELAY."""
+    await asyncio.sleep(delay * uniform(0.5, 1))  # noqa: S311 - not a secret
+    return min(2 * delay, LAST_DELAY)
 
 
 class Tls(NamedTuple):
@@ -88,6 +96,7 @@ class Client:
         self._retired: list[Channel] = []
         self._user = user
         self._token: Metadata = ()  # as metadata of calls; the user is authenticated when it is empty
+        self._authenticating = asyncio.Lock()
 
     def _channel(self, number: int) -> Channel:
         host, port, secure = self.servers[number % len(self.servers)]
@@ -101,28 +110,36 @@ class Client:
     async def call(self, call: Call, request: Any, within: float = CALL_WITHIN) -> Any:
         """`request` is a message, or the bytes of one. Raises Refused, Lost."""
         if self._user is None:
-            return await self._call(call, request, within)
-        await self._authenticate()
+            return await self._call(call, request, within, ())
+        token = await self._authenticated()
         try:
-            return await self._call(call, request, within)
+            return await self._call(call, request, within, token)
         except Refused as refused:
             if str(refused) not in _OLD_TOKEN:
                 raise
-        self._token = ()
-        await self._authenticate()
-        return await self._call(call, request, within)
+        self._forget(token)
+        return await self._call(call, request, within, await self._authenticated())
 
-    async def _authenticate(self) -> None:
-        """Get a token, if it is needed. Raises Refused, Lost."""
-        if self._user is not None and not self._token:
-            request = Message[AUTHENTICATE.request](name=self._user.name, password=self._user.password)
-            self._token = (("token", (await self._call(AUTHENTICATE, request, CALL_WITHIN)).token),)
+    async def _authenticated(self) -> Metadata:
+        """The token of the user, a new one if there is none. Calls that need one at once share it. Raises Refused, Lost."""
+        if self._user is None:
+            return ()
+        async with self._authenticating:
+            if not self._token:
+                request = Message[AUTHENTICATE.request](name=self._user.name, password=self._user.password)
+                self._token = (("token", (await self._call(AUTHENTICATE, request, CALL_WITHIN, ())).token),)
+            return self._token
 
-    async def _call(self, call: Call, request: Any, within: float) -> Any:
+    def _forget(self, token: Metadata) -> None:
+        """Get another token for further calls, if none has got one since."""
+        if self._token is token:
+            self._token = ()
+
+    async def _call(self, call: Call, request: Any, within: float, token: Metadata) -> Any:
         """Raises Refused, Lost."""
         channel = self._calls
         try:
-            return await _answer(channel, call, request, within, self._token)
+            return await _answer(channel, call, request, within, token)
         except Lost:
             if len(self.servers) > 1 and channel is self._calls:
                 self._used[0] += 1
@@ -133,20 +150,20 @@ class Client:
     @asynccontextmanager
     async def watch(self, **options: Any) -> AsyncIterator[WatchStream]:
         """A watch, with the fields of a WatchCreateRequest. Entering and reading raise Refused, Lost."""
-        await self._authenticate()
+        token = await self._authenticated()
         channel = self._watches
         stream: Stream | None = None
         try:
             # Without a leader a server has no news: the stream ends, and another server is tried.
-            stream = await channel.stream(WATCH.path, CALL_WITHIN, (*self._token, ("hasleader", "true")))
+            stream = await channel.stream(WATCH.path, CALL_WITHIN, (*token, ("hasleader", "true")))
             create = Message["WatchCreateRequest"](fragment=True, **options)
             stream.write(Message["WatchRequest"](create_request=create).SerializeToString())
             yield WatchStream(stream)
         except Refused:
-            self._token = ()
+            self._forget(token)
             raise
         except Lost:
-            self._token = ()  # of a user: it may be the reason
+            self._forget(token)  # it may be the reason
             if len(self.servers) > 1 and channel is self._watches:
                 self._used[1] += 1
                 self._watches = self._channel(self._used[1])

@@ -34,7 +34,7 @@ async def open_rebased(url: str) -> RebasedStore:
     from noxu.storage.etcd_layout import PlainLayout
 
     store = await EtcdStore.open([url], PlainLayout(f"/tests/{uuid4()}/"))
-    await store._reach(await store._write_barrier())
+    await store._waits.reach(await store._write_barrier())
     return RebasedStore(store)
 
 

@@ -40,13 +40,14 @@ from tests.timing import eventually_async, hang_guard
 pytest.importorskip("hpack", reason="package: hpack")
 
 from noxu.storage import etcd as module
-from noxu.storage import etcd_client, etcd_past
+from noxu.storage import etcd_client, etcd_past, etcd_writes
 from noxu.storage.etcd import COMPACTION_KEY, EtcdStore, has_correct_progress
 from noxu.storage.etcd_client import Client, Tls, User
 from noxu.storage.etcd_layout import PlainLayout
-from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Message
-from noxu.storage.grpc_status import Lost
+from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Call, Message
+from noxu.storage.grpc_status import Lost, Refused
 
+DELETE_RANGE = Call("/etcdserverpb.KV/DeleteRange", "DeleteRangeRequest", "DeleteRangeResponse")
 Collect = Callable[..., Awaitable[list[Event]]]
 
 
@@ -349,7 +350,7 @@ class Failing:
 async def test_a_write_whose_answer_is_lost_happens_once(store: EtcdStore, kind: str, executed: bool) -> None:
     expected = 0 if kind == "create" else await store.put(A, b"1", expected=0)
     start = store.revision
-    store._client = Failing(store._client, 1, executed=executed)  # type: ignore[assignment]
+    store._writes._client = Failing(store._client, 1, executed=executed)  # type: ignore[assignment]
     if kind == "delete":
         revision = await store.delete(A, expected=expected)
     else:
@@ -362,17 +363,89 @@ async def test_a_write_whose_answer_is_lost_and_that_another_came_before_conflic
     raw: Client, store: EtcdStore, prefix: str
 ) -> None:
     revision = await put_raw(raw, (f"{prefix}example.com/things/default/a", b"other"))
-    store._client = Failing(store._client, 1, executed=False)  # type: ignore[assignment]
+    store._writes._client = Failing(store._client, 1, executed=False)  # type: ignore[assignment]
     with pytest.raises(Conflict) as refused:
         await store.put(A, b"own", expected=0)
     assert refused.value.current == KeyValue(A, b"other", revision)
 
 
+@pytest.mark.parametrize("deleted", [False, True], ids=["", "and deleted by another client"])
+async def test_what_was_created_without_an_answer_is_not_created_again(
+    store: EtcdStore, raw: Client, deleted: bool
+) -> None:
+    """The second create would succeed, because the key is absent again."""
+    start = store.revision
+
+    class Slow(Failing):
+        async def call(self, call: Any, request: Any, **options: Any) -> Any:
+            try:
+                return await super().call(call, request, **options)
+            except Lost:
+                if deleted:
+                    await raw.call(DELETE_RANGE, Message["DeleteRangeRequest"](key=store._layout.key(A)))
+                raise
+
+    store._writes._client = Slow(store._client, 1, executed=True)  # type: ignore[assignment]
+    assert await store.put(A, b"1", expected=0) == start + 1
+    await store.catch_up()
+    assert (await store.get(A) is None) == deleted
+    assert store.revision >= start + 1 + deleted
+    events = store._log.since(start)
+    assert events is not None
+    assert [event.value for event in events] == [b"1", None][: 1 + deleted]
+
+
+@pytest.mark.parametrize("executed", [False, True], ids=["etcd has not executed", "etcd has executed"])
+@pytest.mark.parametrize("kind", ["create", "update", "delete"])
+async def test_a_write_that_is_refused_because_there_is_no_space(store: EtcdStore, kind: str, executed: bool) -> None:
+    """etcd executes what was proposed before it noticed, and refuses it nevertheless. It is as if it had been answered."""
+
+    class Full(Failing):
+        async def call(self, call: Any, request: Any, **options: Any) -> Any:
+            try:
+                return await super().call(call, request, **options)
+            except Lost:
+                raise Refused("RESOURCE_EXHAUSTED", etcd_writes.NO_SPACE) from None
+
+    expected = 0 if kind == "create" else await store.put(A, b"1", expected=0)
+    before, start = await store.get(A), store.revision
+    store._writes._client = Full(store._client, 1, executed=executed)  # type: ignore[assignment]
+    write = store.delete(A, expected=expected) if kind == "delete" else store.put(A, b"2", expected=expected)
+    if executed:
+        assert await write == start + 1
+        assert await store.get(A) == (None if kind == "delete" else KeyValue(A, b"2", start + 1))
+    else:
+        with pytest.raises(Unavailable, match=r"^etcdserver: mvcc: database space exceeded$"):
+            await write
+        assert await store.get(A) == before
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "error"),
+    [
+        ("INVALID_ARGUMENT", "etcdserver: request is too large", TooLarge),
+        ("RESOURCE_EXHAUSTED", "grpc: received message larger than max (1600000 vs. 1500000)", TooLarge),
+        ("INVALID_ARGUMENT", "etcdserver: user name is empty", Unavailable),
+        ("RESOURCE_EXHAUSTED", "etcdserver: too many requests", Unavailable),
+        ("PERMISSION_DENIED", "etcdserver: permission denied", Unavailable),
+    ],
+)
+async def test_a_write_that_etcd_refuses(store: EtcdStore, code: str, message: str, error: type[Exception]) -> None:
+    class Refusing:
+        async def call(self, *arguments: Any, **options: Any) -> Any:
+            raise Refused(code, message)
+
+    store._writes._client = Refusing()  # type: ignore[assignment]
+    with pytest.raises(error) as refused:
+        await store.put(A, b"1", expected=0)
+    assert str(refused.value) == message
+
+
 async def test_a_write_that_is_lost_for_long_has_an_unknown_outcome(
     store: EtcdStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RESOLVE_WITHIN", 0.2)
-    store._client = Failing(store._client, 1_000, executed=False)  # type: ignore[assignment]
+    monkeypatch.setattr(etcd_writes, "RESOLVE_WITHIN", 0.2)
+    store._writes._client = Failing(store._client, 1_000, executed=False)  # type: ignore[assignment]
     with pytest.raises(OutcomeUnknown):
         await store.put(A, b"1", expected=0)
 
@@ -421,7 +494,7 @@ async def test_a_store_continues_after_etcd_was_killed(own_etcd: EtcdServer, pre
 async def test_a_write_without_a_connection_is_refused(
     own_etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CONNECT_WITHIN", 0.1)
+    monkeypatch.setattr(etcd_writes, "CONNECT_WITHIN", 0.1)
     async with opened(own_etcd.url, prefix) as store:
         own_etcd.kill()
         await eventually_async(lambda: store._fault)
@@ -436,19 +509,72 @@ async def test_a_store_that_compaction_overtakes_while_it_is_cut_off_begins_agai
     await store.put(A, b"1", expected=0)
     start = store.revision
     watch = store.watch(after=start)
-    assert store._follower is not None
-    store._follower.cancel()
-    await asyncio.wait([store._follower])
+    await store._client._watches.close()
     first, second = f"{prefix}example.com/things/default/a", f"{prefix}example.com/things/default/b"
     await put_raw(raw, (first, b"2"))
     compacted = await put_raw(raw, (second, b"1"))
     await compact_raw(raw, compacted)
-    store._follower = asyncio.create_task(store._follow(asyncio.Event()))
+    store._client._watches = store._client._channel(0)
     await eventually_async(lambda: store.revision >= compacted)
     with pytest.raises(Compacted):
         await anext(watch)
     assert [(item.key, item.value) for item in (await store.list(THINGS)).items] == [(A, b"2"), (B, b"1")]
     assert await store.put(thing("c"), b"1", expected=0) > compacted
+
+
+async def test_a_store_whose_etcd_has_gone_back_refuses_everything(own_etcd: EtcdServer, prefix: str) -> None:
+    """It has lost what was answered. In a new etcd the revisions of this store mean something else."""
+    async with opened(own_etcd.url, prefix) as store:
+        revision = await store.put(A, b"1", expected=0)
+        await store.put(A, b"2", expected=revision)
+        own_etcd.kill()
+        shutil.rmtree(own_etcd.directory / "data")
+        own_etcd.start()
+        text = "^etcd has gone back from revision 3 to 1: .* Restart all servers that use it$"
+        await eventually_async(lambda: store._replaced)
+        for attempt in (store.get(A), store.list(THINGS), store.put(B, b"1", expected=0), store.catch_up()):
+            with pytest.raises(Unavailable, match=text):
+                await attempt
+        assert (await store.status()).fault == store._replaced
+    async with opened(own_etcd.url, prefix) as again:
+        assert await again.get(A) is None
+
+
+async def test_reading_all_states_may_take_longer_than_the_first_answer(
+    etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Large(EtcdStore):
+        async def _require_complete(self) -> None:
+            pass  # etcd has answered
+
+        async def _load(self) -> Any:
+            await asyncio.sleep(0.1)
+            return await super()._load()
+
+    monkeypatch.setattr(module, "OPEN_WITHIN", 0.05)
+    store = await Large.open([etcd.url], PlainLayout(prefix))
+    assert await store.count(EVERYTHING) == 0
+    await store.close()
+
+
+async def test_older_events_are_read_again_if_a_server_goes_away(
+    etcd: EtcdServer, prefix: str, collect: Collect
+) -> None:
+    async with opened(etcd.url, prefix) as store:
+        start = store.revision
+        newest = await store.put(A, b"1", expected=0)
+    async with opened(etcd.url, prefix) as store:
+        watch, lost = store._client.watch, []
+
+        def once(**options: Any) -> Any:
+            if not lost:
+                lost.append(options)
+                raise Lost("the server has closed the connection", sent=False)
+            return watch(**options)
+
+        store._client.watch = once  # type: ignore[method-assign]
+        events = await collect(store, after=start, upto=newest)
+        assert ([event.value for event in events], len(lost)) == ([b"1"], 1)
 
 
 async def test_etcd_that_stops_for_a_while_delays_writes(own_etcd: EtcdServer, prefix: str) -> None:
@@ -588,7 +714,13 @@ def test_progress_is_used_from_the_versions_on_that_send_it_correctly(version: s
 async def test_progress_of_an_older_version_is_not_used(store: EtcdStore, raw: Client) -> None:
     """etcd 3.5.1 may send progress before events that precede it."""
     await eventually_async(lambda: store._stream is not None)
-    assert store._trusted == has_correct_progress((await store._client.versions())[0])
+    correct = has_correct_progress((await store._client.versions())[0])
+    await eventually_async(lambda: store._trusted == correct)
+    if not correct:
+        store._apply((), (), store.revision)  # what follows is not used
+        assert store._asking is not None
+        await asyncio.wait([store._asking])
+        assert not store._trusted
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Responses of a watch of etcd: which events are read together."""
+"""Responses of a watch of etcd: which events are read together. Tokens of users."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from noxu.storage.etcd_client import EVENTS_AT_ONCE, WatchStream
-from noxu.storage.etcd_messages import Message
+from noxu.storage.etcd_client import EVENTS_AT_ONCE, Client, User, WatchStream
+from noxu.storage.etcd_messages import AUTHENTICATE, RANGE, Message
 from noxu.storage.grpc_calls import Stream
-from noxu.storage.grpc_status import Lost
+from noxu.storage.grpc_status import Lost, Refused
 
 
 class Arrivals:
@@ -87,3 +87,34 @@ async def test_what_is_no_response_is_lost() -> None:
     stream = WatchStream(cast(Stream, Arrivals([b"\xff\xff"])))
     with pytest.raises(Lost, match="cannot be decoded"):
         await stream.read()
+
+
+class Guarded(Client):
+    """A client of an etcd with users. Only the newest token is good; authentication takes as long as other calls."""
+
+    def __init__(self) -> None:
+        super().__init__(["http://127.0.0.1:9"], user=User("noxu", "secret"))
+        self.tokens = 0
+
+    async def _call(self, call: Any, request: Any, within: float, token: Any) -> Any:
+        await asyncio.sleep(0)
+        if call is AUTHENTICATE:
+            self.tokens += 1
+            return Message[AUTHENTICATE.response](token=str(self.tokens))
+        if token != (("token", str(self.tokens)),):
+            raise Refused("UNAUTHENTICATED", "etcdserver: invalid auth token")
+        return Message[RANGE.response]()
+
+
+async def test_calls_share_the_token_of_a_user_and_get_one_when_it_has_expired() -> None:
+    client = Guarded()
+
+    async def call_all() -> None:
+        await asyncio.gather(*(client.call(RANGE, Message[RANGE.request]()) for _ in range(20)))
+
+    await call_all()
+    assert client.tokens == 1
+    client.tokens += 1  # the old one is not good any more
+    await call_all()
+    assert client.tokens == 3
+    await client.close()
