@@ -282,7 +282,7 @@ class EtcdStore:
 
     # Writing.
 
-    async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
+    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         self._require_open()
         at, content = self._layout.key(key), await stored(self._layout, key, value)
         lease = await self._lease_for(key) if self._lifetimes else 0
@@ -302,7 +302,7 @@ class EtcdStore:
         except (Lost, Refused) as error:
             raise Unavailable(f"etcd: {_reason(error)}") from None
 
-    async def delete(self, key: Key, *, expected: Revision) -> Revision:
+    async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         self._require_open()
         if not expected:
             raise Conflict(key, self._states.get(key))

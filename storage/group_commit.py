@@ -32,16 +32,23 @@ MAX_PENDING_BYTES: Final = 64 * 1024 * 1024
 class Write:
     """A pending row. `result` becomes its revision when it is durable, or None if it has to be checked again."""
 
-    __slots__ = ("key", "previous", "result", "revision", "row", "transaction", "value")
+    __slots__ = ("key", "previous", "replaced", "result", "revision", "row", "transaction", "value")
 
     def __init__(
-        self, key: Key, revision: Revision, previous: Revision, value: bytes | None, transaction: Transaction
+        self,
+        key: Key,
+        revision: Revision,
+        previous: Revision,
+        value: bytes | None,
+        replaced: bytes | None,
+        transaction: Transaction,
     ) -> None:
         self.row: Row = row(key, revision, previous, value)
         self.key = key
         self.revision = revision
         self.previous = previous
         self.value = value
+        self.replaced = replaced
         self.transaction = transaction
         self.result: asyncio.Future[Revision | None] = asyncio.get_running_loop().create_future()
 
@@ -123,9 +130,9 @@ class PendingWrites:
         """The last pending write of a key."""
         return self._newest.get(key)
 
-    def add(self, key: Key, previous: Revision, value: bytes | None) -> Write:
-        """Add a write. Raises ValueError for a key that cannot be encoded, TypeError for a value that is not bytes."""
-        write = Write(key, self._next, previous, value, self._collecting)
+    def add(self, key: Key, previous: Revision, value: bytes | None, replaced: bytes | None = None) -> Write:
+        """Add a write. `replaced`: the value at `previous`, if it is known. Raises ValueError for a key that cannot be encoded, TypeError for a value that is not bytes."""
+        write = Write(key, self._next, previous, value, replaced, self._collecting)
         self._next += 1
         self._newest[key] = write
         self._collecting.writes.append(write)

@@ -147,10 +147,10 @@ class MemoryStore:
     async def catch_up(self) -> None:
         self._log.require_open()
 
-    async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
+    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         return await self._write(key, value, expected)
 
-    async def delete(self, key: Key, *, expected: Revision) -> Revision:
+    async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         return await self._write(key, None, expected)
 
     def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:

@@ -189,11 +189,11 @@ class SqliteStore:
     async def catch_up(self) -> None:
         self._require_open()
 
-    async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
-        return await self._write(key, value, expected)
+    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
+        return await self._write(key, value, expected, replaced)
 
-    async def delete(self, key: Key, *, expected: Revision) -> Revision:
-        return await self._write(key, None, expected)
+    async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
+        return await self._write(key, None, expected, replaced)
 
     def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
         self._require_open()
@@ -324,7 +324,7 @@ class SqliteStore:
 
     # Writing.
 
-    async def _write(self, key: Key, value: bytes | None, expected: Revision) -> Revision:
+    async def _write(self, key: Key, value: bytes | None, expected: Revision, replaced: bytes | None) -> Revision:
         while True:
             self._require_open()
             if self._fault:
@@ -338,7 +338,7 @@ class SqliteStore:
             pending = self._pending.newest(key)
             found = keys.get(key, 0) if pending is None else pending.resulting_revision
             if found == expected and (found or value is not None):
-                write = self._pending.add(key, found, value)
+                write = self._pending.add(key, found, value, replaced)
                 self._wake.set()
                 revision = await write.result
                 if revision is not None:
@@ -406,10 +406,14 @@ class SqliteStore:
         return bool(deleted)
 
     async def _replaced_rows(self, transaction: Transaction) -> dict[Revision, Row]:
-        """The rows that a transaction replaces, except for those that the log has in memory."""
+        """The rows that a transaction replaces, except for those that the log or their writers have in memory."""
         find = self._log.find
         published = self._log.revision
-        missing = [w.previous for w in transaction.writes if 0 < w.previous <= published and find(w.previous) is None]
+        missing = [
+            write.previous
+            for write in transaction.writes
+            if write.replaced is None and 0 < write.previous <= published and find(write.previous) is None
+        ]
         found: list[Row] = []
         for start in range(0, len(missing), PAGE_ROWS):
             revisions = missing[start : start + PAGE_ROWS]
@@ -434,6 +438,8 @@ class SqliteStore:
             event = events[previous - published - 1] if previous > published else self._log.find(previous)
             if event is not None and event.value is not None:
                 state: KeyValue | None = KeyValue(key, event.value, previous)
+            elif previous and write.replaced is not None:
+                state = KeyValue(key, write.replaced, previous)
             else:
                 state = previous_state(key, previous, rows.get(previous))
             events.append(Event(key, write.revision, write.value, state))

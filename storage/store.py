@@ -77,15 +77,16 @@ class Store(Protocol):
         """
         ...
 
-    async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
+    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         """Write if the key is at `expected` (0: does not exist). Raises Conflict, OutcomeUnknown, Unavailable, TooLarge.
 
+        `replaced` is the value at `expected`, if the caller has it: the event has it, too, and it need not be read again.
         Waits while too many writes are queued.
         """
         ...
 
-    async def delete(self, key: Key, *, expected: Revision) -> Revision:
-        """Delete if the key is at `expected`.
+    async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
+        """Delete if the key is at `expected`. For `replaced` see `put`.
 
         Raises Conflict (also if the key does not exist), OutcomeUnknown, Unavailable.
         """

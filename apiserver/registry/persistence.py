@@ -33,7 +33,7 @@ class Persistence:
 
     async def create(self, entry: Entry) -> None:
         """Store an entry under a new key. Raises storage.types.Conflict if the key exists, ApiError, StoreError."""
-        await self._put(entry, 0)
+        await self._put(entry, 0, None)
 
     async def create_all(self, values: Sequence[tuple[Key, bytes]]) -> list[bool]:
         """Store complete objects of built-in kinds under new keys, and wait until they can be read.
@@ -62,18 +62,18 @@ class Persistence:
     async def replace(self, entry: Entry, new: Entry) -> bool:
         """Replace `entry` by `new`; False if `entry` is no longer the stored one. Raises ApiError, StoreError."""
         try:
-            await self._put(new, entry.revision)
+            await self._put(new, entry.revision, _stored(entry))
         except Conflict as conflict:
             await self._catch_up(conflict)
             return False
         return True
 
-    async def _put(self, entry: Entry, expected: Revision) -> None:
+    async def _put(self, entry: Entry, expected: Revision, replaced: bytes | None) -> None:
         """Store an entry, and wait until the cache has it. Raises Conflict, ApiError."""
         entries = self._cache.expected
         entries[entry.key] = entry
         try:
-            put = self._store.put(entry.key, entry.written, expected=expected)
+            put = self._store.put(entry.key, entry.written, expected=expected, replaced=replaced)
             entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
             if entry.revision > self._cache.revision:
                 await self._cache.reached(entry.revision)
@@ -92,7 +92,7 @@ class Persistence:
         Raises ApiError, StoreError.
         """
         try:
-            revision = await self._delete(entry.key, entry.revision)
+            revision = await self._delete(entry.key, entry.revision, _stored(entry))
         except Conflict as conflict:
             await self._catch_up(conflict)
             return 0
@@ -103,14 +103,20 @@ class Persistence:
 
     async def remove_corrupt(self, key: Key, revision: Revision) -> None:
         """Delete an unreadable object that was stored at `revision`. Raises StoreError."""
-        await self._cache.reached(await self._delete(key, revision))
+        await self._cache.reached(await self._delete(key, revision, None))
 
-    async def _delete(self, key: Key, expected: Revision) -> Revision:
-        return await self.metrics.measured("delete", key, self._store.delete(key, expected=expected))
+    async def _delete(self, key: Key, expected: Revision, replaced: bytes | None) -> Revision:
+        delete = self._store.delete(key, expected=expected, replaced=replaced)
+        return await self.metrics.measured("delete", key, delete)
 
     async def _catch_up(self, conflict: Conflict) -> None:
         """Wait until the cache has the write that won."""
         await self._cache.reached(conflict.current.revision if conflict.current else self._store.revision)
+
+
+def _stored(entry: Entry) -> bytes | None:
+    """The stored bytes of an entry, None if it has them in another form."""
+    return None if entry.is_cbor else entry.stored
 
 
 def unknown_outcome() -> ApiError:

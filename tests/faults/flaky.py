@@ -54,13 +54,13 @@ class FlakyStore(MemoryStore):
         self._fail_as_planned("list", Key(prefix.collection or "", prefix.partition or "", ""))
         return await super().list(prefix, revision=revision, limit=limit, after=after)
 
-    async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
+    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         self._fail_as_planned("put" if expected else "create", key)
-        return await super().put(key, value, expected=expected)
+        return await super().put(key, value, expected=expected, replaced=replaced)
 
-    async def delete(self, key: Key, *, expected: Revision) -> Revision:
+    async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         self._fail_as_planned("delete", key)
-        return await super().delete(key, expected=expected)
+        return await super().delete(key, expected=expected, replaced=replaced)
 
 
 class Served:

@@ -93,13 +93,15 @@ class RebasedStore:
     async def catch_up(self) -> None:
         await self.store.catch_up()
 
-    async def put(self, key: Key, value: bytes, *, expected: Revision) -> Revision:
+    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         with self._translated():
-            return self._shown(await self.store.put(key, value, expected=expected and expected + self._offset))
+            expected = expected and expected + self._offset
+            return self._shown(await self.store.put(key, value, expected=expected, replaced=replaced))
 
-    async def delete(self, key: Key, *, expected: Revision) -> Revision:
+    async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         with self._translated():
-            return self._shown(await self.store.delete(key, expected=expected and expected + self._offset))
+            expected = expected and expected + self._offset
+            return self._shown(await self.store.delete(key, expected=expected, replaced=replaced))
 
     def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
         with self._translated():

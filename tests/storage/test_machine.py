@@ -79,18 +79,21 @@ class Machine(RuleBasedStateMachine):
 
     # Writing.
 
-    @rule(key=keys, value=values)
-    def put(self, key: Key, value: bytes) -> None:
+    @rule(key=keys, value=values, is_known=st.booleans())
+    def put(self, key: Key, value: bytes, is_known: bool) -> None:
         current = self.current(key)
-        revision = self.run(self.store.put(key, value, expected=current.revision if current else 0))
+        replaced = current.value if current and is_known else None
+        expected = current.revision if current else 0
+        revision = self.run(self.store.put(key, value, expected=expected, replaced=replaced))
         self.happened(key, value)
         assert revision == self.revision
 
-    @rule(key=keys)
-    def delete(self, key: Key) -> None:
+    @rule(key=keys, is_known=st.booleans())
+    def delete(self, key: Key, is_known: bool) -> None:
         current = self.current(key)
         if current is not None:
-            revision = self.run(self.store.delete(key, expected=current.revision))
+            replaced = current.value if is_known else None
+            revision = self.run(self.store.delete(key, expected=current.revision, replaced=replaced))
             self.happened(key, None)
             assert revision == self.revision
 

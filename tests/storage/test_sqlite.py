@@ -381,6 +381,32 @@ async def test_everything_is_there_after_reopening(file: Path, collect: Collect)
     await store.close()
 
 
+@pytest.mark.parametrize("is_known", [False, True], ids=["does not", "has it"])
+@pytest.mark.parametrize("new", [b"2", None], ids=["replaced", "deleted"])
+async def test_a_value_is_read_to_be_replaced_only_if_its_writer(
+    file: Path, collect: Collect, monkeypatch: pytest.MonkeyPatch, new: bytes | None, is_known: bool
+) -> None:
+    store = await SqliteStore.open(file)
+    await store.put(key(1), b"1", expected=0)
+    await store.close()
+    store = await SqliteStore.open(file)  # whose log has nothing in memory
+    fetch, read = store._fetch, []
+
+    async def recording(sql: str, parameters: Any) -> Any:
+        read.append(sql)
+        return await fetch(sql, parameters)
+
+    monkeypatch.setattr(store, "_fetch", recording)
+    replaced = b"1" if is_known else None
+    if new is None:
+        await store.delete(key(1), expected=2, replaced=replaced)
+    else:
+        await store.put(key(1), new, expected=2, replaced=replaced)
+    assert (database.select_rows(1) in read) is not is_known
+    assert await collect(store, after=2, upto=3) == [Event(key(1), 3, new, KeyValue(key(1), b"1", 2))]
+    await store.close()
+
+
 @pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1), ("off", 0)])
 async def test_durability_is_sqlites_synchronous(file: Path, durability: Any, level: int) -> None:
     store = await SqliteStore.open(file, durability)
