@@ -11,7 +11,7 @@ added or removed itself, with everything in it; therefore updates own the struct
     added       {f:spec: {f:c: {., f:d}}}
 
 Recursion follows the type; where types end, loops follow the data. Most writes change little, so in the upper levels
-values with equal JSON are skipped.
+equal values are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet
 from noxu.apiserver.apply.typed import deduced, item_of, whole
 from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.values import Json, Object, has_equal_json
+from noxu.apiserver.values import Json, Object, equal
 
 
 class Comparison(NamedTuple):
@@ -40,11 +40,12 @@ class Comparison(NamedTuple):
 
     def filtered(self, keep: Callable[[FieldSet], FieldSet]) -> Comparison:
         """The comparison with those fields that `keep` leaves of each set."""
-        return Comparison(*(keep(changes) for changes in self))
+        removed, modified, added = self
+        return Comparison(removed and keep(removed), modified and keep(modified), added and keep(added))
 
 
-JSON_LEVELS: Final = 2
-"""Levels below the root in which the JSON of values is compared; each level may be encoded twice."""
+COMPARED_LEVELS: Final = 2
+"""Levels below the root in which whole values are compared first; each level may be encoded twice."""
 
 NO_CHANGE: Final = Comparison(EMPTY, EMPTY, EMPTY)
 
@@ -56,14 +57,14 @@ _LEAF: Final[_Nodes] = (None, MEMBER, None)
 
 def compare(old: Json, new: Json, kind: Type) -> Comparison:
     """Compare values of the type; lists may have duplicates."""
-    nodes = _differ(old, new, kind, JSON_LEVELS)
+    nodes = _differ(old, new, kind, COMPARED_LEVELS)
     return NO_CHANGE if nodes is None else Comparison(*(node or EMPTY for node in nodes))
 
 
 def _differ(old: Json, new: Json, kind: Type, levels: int = 0) -> _Nodes | None:
     """None if the values are equal. If one is a map and the other a list, they are compared as both.
 
-    `levels` is the number of levels below this one in which the JSON of values is compared.
+    `levels` is the number of levels below this one in which whole values are compared first.
     """
     if old is new:
         return None
@@ -106,9 +107,7 @@ def _maps_differ(before: Object, after: Object, kind: MapType, levels: int) -> _
         new = after.get(name, _ABSENT)
         if old is new:
             continue
-        if type(old) is type(new) and (
-            old == new if type(old) not in _CONTAINERS else levels and has_equal_json(old, new)
-        ):
+        if type(old) is type(new) and (old == new if type(old) not in _CONTAINERS else levels and equal(old, new)):
             continue
         known = fields.get(name)
         element, inner = ("f:" + name, values) if known is None else known

@@ -53,10 +53,10 @@ NEVER_OWNED: Final = of(
 
 
 class Valid(NamedTuple):
-    """Which objects of a write satisfy the schema of the tracker's version, apart from their metadata.
+    """Which objects of a write satisfy the schema of the tracker's version, and have metadata in the form of `meta.coerce`.
 
-    Where the type follows from the schema (`Tracker.implied`), only the metadata of these is checked against its type. That
-    this never makes a difference is a property test.
+    Where the type follows from the schema (`Tracker.implied`), these are not checked against it. That this never makes a
+    difference is a property test, as for the metadata, so for the rest.
     """
 
     live: bool = False
@@ -164,7 +164,7 @@ def _type_errors(
 ) -> list[str]:
     """The type errors in an object of the resource; the fast path finds most objects free of them. `valid`: see `Valid`."""
     if valid and tracker.implied and duplicates:
-        value = {"metadata": value.get("metadata")}
+        return []
     if tracker.custom:
         try:
             accept(value, tracker.type)
@@ -507,6 +507,8 @@ def keep_times(old: Object, new: Object) -> Object:
     before, after = _entries(old), _entries(new)
     if not before or not after or len(before) != len(after):
         return new
+    if old["metadata"].get("generation") != new["metadata"].get("generation"):
+        return new  # more than that has changed
     if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
         return new
     if not equal(_with_entries(old, None), _with_entries(new, None)):

@@ -200,7 +200,8 @@ async def merge(draft: Draft) -> None:
 
     def merged(tracker: Tracker) -> Object:
         new = manager.apply(old, config, tracker, manager=by, force=force, now=now, valid=valid)
-        return {name: copy(item) if name == "metadata" else item for name, item in new.items()}
+        own = dict if resource.is_custom else copy  # admission changes built-in objects in place
+        return {name: own(item) if name == "metadata" else item for name, item in new.items()}
 
     draft.new = await ownership.run_with_tracker(resource, request.subresource, merged, draft.weight)
     if old is None and (uid := (draft.new.get("metadata") or {}).get("uid")):

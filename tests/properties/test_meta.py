@@ -6,6 +6,8 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from noxu.apiserver.api import meta
+from noxu.apiserver.apply import types
+from noxu.apiserver.apply.typed import validate
 from noxu.apiserver.values import Json, Object
 
 TEXTS = (
@@ -104,3 +106,30 @@ def test_the_metadata_of_a_usual_object_is_sound() -> None:
     assert meta.is_sound({**value, "labels": {"example.com/a": "b"}}, namespaced=True)
     assert meta.is_sound({**value, "managedFields": [{**ENTRY, "subresource": "status"}]}, namespaced=True)
     assert meta.is_sound({"name": "a"}, namespaced=False)
+
+
+owners = st.fixed_dictionaries({"uid": texts}, optional={"name": texts, "kind": texts, "controller": st.booleans()})
+members = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-1, 1),
+    st.just(1.5),
+    texts,
+    st.just("2026-01-01T00:00:00Z"),
+    st.lists(st.none() | texts | owners | entries, max_size=3),
+    st.dictionaries(texts, texts | st.none() | st.integers(), max_size=2),
+)
+malformed = st.dictionaries(st.sampled_from(["x", *meta.OBJECT_META.fields]), members, max_size=5)
+
+
+@given(metadata | malformed, st.booleans())
+@example({"ownerReferences": [{"uid": "a"}, {"uid": "a"}, {}], "finalizers": ["a", "a"]}, True)
+def test_coerced_metadata_is_of_its_type(value: Object, drop_malformed: bool) -> None:
+    """Field ownership does not check the metadata of objects that the fast path has accepted."""
+    try:
+        coerced, _ = meta.coerce(value, drop_malformed=drop_malformed)
+    except ValueError:
+        event("refused")
+        return
+    event(f"fields: {len(coerced)}")
+    assert validate(coerced, types.OBJECT_META, duplicates=True) == []

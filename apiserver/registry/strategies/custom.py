@@ -33,7 +33,7 @@ def prepare(draft: Draft) -> None:
         return
     if resource.has_status:
         if old is not None and "status" in old:
-            new["status"] = copy(old["status"])
+            new["status"] = old["status"]
         else:
             new.pop("status", None)
     if old is not None and not equal(_without_metadata(new), _without_metadata(old)):
@@ -103,11 +103,12 @@ def _metadata_update_errors(draft: Draft, old: Object) -> meta.UpdateErrors:
 
 def _stays_clean(draft: Draft) -> bool:
     """Whether an object that the fast path accepted is still valid, with complete metadata and possibly the old status."""
-    new, resource = draft.new, draft.resource
+    new, old, resource = draft.new, draft.old, draft.resource
     fast = resource.compiled
     if fast is None or draft.request.subresource:
         return draft.request.subresource == "status"  # only the status is validated, and it has not changed
-    if resource.has_status and "status" in new:
+    is_kept = old is not None and new.get("status") is old.get("status") and is_valid(draft.shown, resource)
+    if resource.has_status and "status" in new and not is_kept:
         status = copy(new["status"])
         if not (fast.accepts_status(status) and equal(status, new["status"])):  # a default is missing
             return False
