@@ -21,7 +21,7 @@ from noxu.apiserver.api.field import NIL
 from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.manifests import CRD, Document, LoadError, in_order, is_crd
-from noxu.apiserver.registry.draft import Action, Body, Options, Outcome, WriteRequest, Written
+from noxu.apiserver.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Trace
@@ -86,6 +86,28 @@ def as_v1(document: Document) -> tuple[Document, list[Note]]:
     return document._replace(value=fixed.crd), fixed.notes
 
 
+def packed(document: Document) -> Document:
+    """The document with its object as JSON, and of the object itself only what identifies it and, if it is a CRD, what it defines.
+
+    Decoded, the objects of a directory take several times the memory of their JSON. What has another form is left as it is:
+    malformed objects, and v1beta1 CRDs, which are converted.
+    """
+    value = document.value
+    metadata, spec = value.get("metadata"), value.get("spec")
+    if not isinstance(metadata, dict) or value.get("apiVersion") == _V1BETA1:
+        return document
+    identity: Object = {name: value[name] for name in ("apiVersion", "kind") if name in value}
+    identity["metadata"] = {name: metadata[name] for name in _IDENTIFYING if name in metadata}
+    if is_crd(value):
+        if not isinstance(spec, dict):
+            return document
+        identity["spec"] = {name: spec[name] for name in ("group", "names") if name in spec}
+    return document._replace(value=identity, packed=codec.encode(value, sort_keys=False))
+
+
+_IDENTIFYING: Final = ("name", "generateName", "namespace", "resourceVersion")
+
+
 async def load(
     plane: ControlPlane,
     documents: Iterable[Document],
@@ -108,8 +130,9 @@ async def load(
             if resource is None:
                 continue
             await ensure_namespace(plane, namespace_of(resource, document.value))
+        content = document.packed or codec.encode(document.value, sort_keys=False)
         try:
-            await apply(plane, document.value, valid_specs=valid_specs)
+            await _apply(plane, document.value, content, valid_specs=valid_specs)
         except ApiError as error:
             errors += refusals(document, error)
             if is_crd(document.value):
@@ -155,21 +178,44 @@ async def apply(
     `duplicates` are the decoder's messages about duplicate keys. Warnings are appended to `warnings`, even if the object
     is refused, and the steps of the write to `trace`.
     """
+    outcome = Outcome(warnings=[] if warnings is None else warnings)
+    content = codec.encode(value, sort_keys=False)
+    written, resource = await _apply(
+        plane, value, content, options, duplicates=duplicates, outcome=outcome, trace=trace, valid_specs=valid_specs
+    )
+    found: Object = codec.decode_stored(written.body(resource))
+    return found
+
+
+async def _apply(
+    plane: ControlPlane,
+    value: Object,
+    content: bytes,
+    options: Options = Options(field_manager=MANAGER),
+    *,
+    duplicates: Sequence[str] = (),
+    outcome: Outcome | None = None,
+    trace: Trace | None = None,
+    valid_specs: ValidSpecs | None = None,
+) -> tuple[Written, Resource]:
+    """`apply` for an object of which `value` has at least what identifies it, and `content` is the JSON."""
     resource = resource_of(plane, value)
     if resource is None:
         raise bad_request(f"{no_matches(value)}: {_instead(plane, value)}")
-    outcome = Outcome(warnings=[] if warnings is None else warnings)
+    outcome = outcome or Outcome()
     if resource.deprecation_text:
         outcome.warnings.append(resource.deprecation_text)
     namespace, name = namespace_of(resource, value), name_of(value)
-    sent = _sent(value)
-    if _remove_resource_version(sent):
-        outcome.warnings.append(_VERSION_REMOVED)
+    metadata = value.get("metadata")
+    if isinstance(metadata, dict) and "resourceVersion" in metadata:  # an exported object has one
+        content = _without_resource_version(content)
+        if metadata["resourceVersion"] not in (None, "", "0"):
+            outcome.warnings.append(_VERSION_REMOVED)
     request = WriteRequest(
         Action.CREATE,
         resource,
         namespace,
-        body=Body(sent, complaints=tuple(duplicates)),
+        body=Body(content, ENCODED, tuple(duplicates)),
         options=options,
         features=plane.features,
         valid_specs=valid_specs,
@@ -183,12 +229,12 @@ async def apply(
                 raise  # otherwise another writer has created it in the meantime
 
     def replaced(old: Object) -> Object:
+        sent: Object = codec.decode_stored(content)
         sent["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         return sent
 
     written = written or await update(plane, request, name, replaced, outcome, trace)
-    found: Object = codec.decode_stored(written.body(resource))
-    return found
+    return written, resource
 
 
 async def update(
@@ -229,16 +275,10 @@ async def ensure_namespace(plane: ControlPlane, name: str) -> None:
 _VERSION_REMOVED: Final = "metadata.resourceVersion is removed; servers refuse to create objects that have one"
 
 
-def _remove_resource_version(value: Object) -> bool:
-    """Remove the resourceVersion that an exported object has, in place. Returns whether it had one."""
-    metadata = value.get("metadata")
-    return isinstance(metadata, dict) and metadata.pop("resourceVersion", None) not in (None, "", "0")
-
-
-def _sent(value: Object) -> Object:
-    """A copy for the pipeline, which changes it."""
-    copy: Object = codec.decode_stored(codec.encode(value, sort_keys=False))
-    return copy
+def _without_resource_version(content: bytes) -> bytes:
+    value = codec.decode_stored(content)
+    del value["metadata"]["resourceVersion"]
+    return codec.encode(value, sort_keys=False)
 
 
 def resource_of(plane: ControlPlane, value: Object) -> Resource | None:

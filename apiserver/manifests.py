@@ -42,7 +42,8 @@ class Document(NamedTuple):
 
     `duplicates` and `strict` are the decoder's messages about duplicate keys (see `codec.Decoded`). With an `error`,
     `value` is empty; with `number` 0, the file itself cannot be read. `text` is the text of the document, None if there
-    is none, and `path` the path of the object in it, such as `items[2]` in a List.
+    is none, and `path` the path of the object in it, such as `items[2]` in a List. `packed` is the JSON of the object if
+    `value` is only what identifies it (`loading.packed`).
     """
 
     value: Object
@@ -53,6 +54,7 @@ class Document(NamedTuple):
     error: str = ""
     text: Text | None = None
     path: FieldPath = ROOT
+    packed: bytes = b""
 
     def position(self, field: FieldPath = ROOT) -> Position | None:
         """Where a field of the object is in the file, or the innermost field around it; with an `error`, where that is.

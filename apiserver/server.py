@@ -554,7 +554,7 @@ def _documents(config: Config, split: Split | None) -> list[Document]:
     found = chain(
         manifests.read_paths(config.files, split or manifests.split), *map(kustomizations.build, config.kustomizations)
     )
-    documents, errors = loading.readable(found)
+    documents, errors = loading.readable(map(loading.packed, found))
     if errors and not config.keep_going and _is_new(config):
         errors += asyncio.run(_refusals(config, documents))
     _check_loaded(config, errors)

@@ -102,10 +102,15 @@ class DeleteOptions(NamedTuple):
     grace: int | None = None
 
 
-class Body(NamedTuple):
-    """The body of a request: bytes of a media type, or, from manifests, a decoded object.
+ENCODED: Final = ""
+"""The media type of a body that the server has encoded itself."""
 
-    `complaints` are the decoder's messages about a decoded object (repeated fields).
+
+class Body(NamedTuple):
+    """The body of a request: bytes of a media type, or an object that has been decoded.
+
+    That is in manifests: the object itself, or what `codec.encode` has made of it, with the media type ENCODED. `complaints`
+    are the decoder's messages about it (repeated fields).
     """
 
     content: bytes | Object

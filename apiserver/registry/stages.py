@@ -36,7 +36,7 @@ from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.claims import Claimed
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
 from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
-from noxu.apiserver.registry.draft import Action, Draft, Written
+from noxu.apiserver.registry.draft import ENCODED, Action, Draft, Written
 from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_of, new_entry, object_at, render
 from noxu.apiserver.registry.limits import SIZE_CHECKED, check_size
 from noxu.apiserver.registry.offload import offload
@@ -71,7 +71,9 @@ def read_body(draft: Draft) -> None:
     content, media_type, complaints = draft.request.body
     validation = draft.request.options.field_validation
     if isinstance(content, dict):
-        draft.new = codec.decode_stored(codec.encode(content, sort_keys=False))  # a copy, like a decoded body
+        content, media_type = codec.encode(content, sort_keys=False), ENCODED
+    if media_type == ENCODED:
+        draft.new = codec.decode_stored(content)  # a copy, like a decoded body
         draft.outcome.complaints = list(complaints)
         return
     resource = draft.resource
