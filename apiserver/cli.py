@@ -81,6 +81,7 @@ def options_of(name: str, given: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Invalid ones end the process with status 2."""
     command = parser_of(name)
     options = command.parse_intermixed_args(given)
+    options.command = name
     if complete := getattr(arguments_of(name), "complete", None):
         try:
             complete(options)

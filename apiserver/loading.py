@@ -141,14 +141,17 @@ async def load(
 
 
 def refusals(document: Document, error: ApiError) -> list[str]:
-    """The texts of an error with the file and the lines: one for each field that is invalid."""
+    """The texts of an error in plain words, with the file and the lines: one for each field that is invalid."""
+    from noxu.apiserver.wording import plain, without_rule  # most servers load no object that is refused
+
     causes = (error.details or {}).get("causes") if error.reason == "Invalid" else None
     if not causes or not all(cause.get("field") for cause in causes):
-        return [f"{document.place()}: {error.message}"]
+        said = ((each.in_object(document.value), each.text) for each in plain(error.message))
+        return [f"{document.place(field)}: {f'{field}: ' if field else ''}{text}" for field, text in said]
     head, _, _ = error.message.partition(": ")
-    fields = ((cause["field"].removeprefix(NIL), cause["message"]) for cause in causes)
+    fields = ((cause["field"].removeprefix(NIL), without_rule(cause["message"])) for cause in causes)
     found = (f"{document.place(field)}: {head}: {f'{field}: ' if field else ''}{text}" for field, text in fields)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(text.replace(NIL, "null") for text in found))
 
 
 def _group_kind(value: Object) -> tuple[str, str]:

@@ -51,18 +51,19 @@ class Skipped(NamedTuple):
         return f"{self.path}: skipped: {self.reason}"
 
 
-def files(path: Path) -> tuple[list[Path], list[Skipped]]:
-    """The manifests in a directory, in the order of their names, or the file itself; and what is skipped. Raises LoadError."""
+def files(path: Path, command: str = "") -> tuple[list[Path], list[Skipped]]:
+    """The manifests in a directory, in the order of their names, or the file itself; and what is skipped. Raises LoadError.
+
+    `command` is the command of `noxu` that reads them, which the notes name; "" for none, which does not read stdin.
+    """
+    to_stdin = f" | noxu {command} -" if command else ""
     if not path.exists():
         name = name_of(path)
-        why = (
-            "no such file or directory"
-            if name == str(path)
-            else f"it is a URL, not a file: curl -fsSL {name} | noxu serve -"
-        )
+        is_url = name != str(path)
+        why = f"it is a URL, not a file: curl -fsSL {name}{to_stdin}" if is_url else "no such file or directory"
         raise LoadError(f"{name}: {why}")
     if not path.is_dir():
-        if reason := _not_by_itself(path):
+        if reason := _not_by_itself(path, command):
             raise LoadError(f"{path}: {reason}")
         return [path], []
     found = sorted(
@@ -76,9 +77,9 @@ def files(path: Path) -> tuple[list[Path], list[Skipped]]:
     for file in found:
         chart = next((each for each in charts if file.is_relative_to(each)), None)
         if chart is not None and not file.is_relative_to(chart / CHART_CRDS):
-            skipped[file] = Skipped(chart, f"it is a Helm chart: helm template {chart} | noxu serve -")
+            skipped[file] = Skipped(chart, f"it is a Helm chart: helm template {chart}{to_stdin}")
         elif file.name in KUSTOMIZATIONS:
-            skipped[file] = Skipped(file, f"it is a kustomization: noxu serve -k {file.parent}")
+            skipped[file] = Skipped(file, _kustomization(file.parent, command))
             for part in filter(None, map(named.get, _parts(file))):
                 skipped.setdefault(part, Skipped(part, f"{file} does not name it as a resource"))
         elif _is_manifest(file) and _VALUES.fullmatch(file.name):
@@ -115,11 +116,17 @@ def _is_manifest(file: Path) -> bool:
     return (Path(file.stem) if file.suffix == COMPRESSED else file).suffix in SUFFIXES
 
 
-def _not_by_itself(path: Path) -> str:
+def _not_by_itself(path: Path, command: str) -> str:
     """Why a file that is named cannot be read as a manifest, "" if it can."""
     if path.name in KUSTOMIZATIONS:
-        return f"it is a kustomization: noxu serve -k {path.parent}"
+        return _kustomization(path.parent, command)
     return _IS_ARCHIVE if path.name.endswith(_ARCHIVES) else ""
+
+
+def _kustomization(directory: Path, command: str) -> str:
+    to_stdin = f" | noxu {command} -" if command else ""
+    made = f"noxu serve -k {directory}" if command == "serve" else f"kubectl kustomize {directory}{to_stdin}"
+    return f"it is a kustomization: {made}"
 
 
 # -- kustomizations ---------------------------------------------------------------------------------------------------

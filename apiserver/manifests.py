@@ -151,14 +151,17 @@ def _yaml(text: bytes) -> Part:
 Split: TypeAlias = Callable[[bytes], list[Part]]
 
 
-def read_paths(paths: Iterable[Path], split: Split = split) -> Iterator[Document]:
-    """All documents of files and directories (except for hidden files in them), and of stdin for the path `-`."""
+def read_paths(paths: Iterable[Path], split: Split = split, command: str = "") -> Iterator[Document]:
+    """All documents of files and directories (except for hidden files in them), and of stdin for the path `-`.
+
+    `command` is the command of `noxu` that reads them (see `manifest_files.files`).
+    """
     for path in paths:
         if str(path) == STDIN:
             yield from read(sys.stdin.buffer.read(), "stdin", split)
             continue
         try:
-            found = files(path)
+            found = files(path, command)
         except LoadError as error:
             name = manifest_files.name_of(path)
             yield Document({}, name, 0, error=str(error).removeprefix(f"{name}: "))
@@ -167,9 +170,9 @@ def read_paths(paths: Iterable[Path], split: Split = split) -> Iterator[Document
             yield from read_file(file, split, skip=file != path)
 
 
-def files(path: Path) -> list[Path]:
-    """The manifests in a directory, or the file itself. Raises LoadError."""
-    found, skipped = manifest_files.files(path)
+def files(path: Path, command: str = "") -> list[Path]:
+    """The manifests in a directory, or the file itself. What is skipped is logged. Raises LoadError."""
+    found, skipped = manifest_files.files(path, command)
     for each in skipped:
         log.warning("%s", each)
     if not found:

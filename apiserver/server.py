@@ -552,7 +552,8 @@ def _documents(config: Config, split: Split | None) -> list[Document]:
     from noxu.apiserver import kustomizations, loading, manifests
 
     found = chain(
-        manifests.read_paths(config.files, split or manifests.split), *map(kustomizations.build, config.kustomizations)
+        manifests.read_paths(config.files, split or manifests.split, "serve"),
+        *map(kustomizations.build, config.kustomizations),
     )
     documents, errors = loading.readable(map(loading.packed, found))
     if errors and not config.keep_going and _is_new(config):

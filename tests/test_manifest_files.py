@@ -73,26 +73,33 @@ def test_the_manifests_of(
         path = Path("d") / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    read, skipped = files(Path("d"))
+    read, skipped = files(Path("d"), "serve")
     assert [str(path.relative_to("d")) for path in read] == manifests
     assert list(map(str, skipped)) == notes
 
 
-REFUSED: list[tuple[str, str, str]] = [
-    ("a URL", "https://example.com/a.yaml", "https://example.com/a.yaml: it is a URL, not a file: curl -fsSL https://example.com/a.yaml | noxu serve -"),
-    ("a missing file", "a.yaml", "a.yaml: no such file or directory"),
-    ("a kustomization", "kustomization.yaml", "kustomization.yaml: it is a kustomization: noxu serve -k ."),
-    ("an archive", "a.tgz", "a.tgz: it is an archive: unpack it, and name the files"),
+URL = "https://example.com/a.yaml"
+REFUSED: list[tuple[str, str, str, str]] = [
+    ("a URL", URL, "serve", f"{URL}: it is a URL, not a file: curl -fsSL {URL} | noxu serve -"),
+    ("a URL of another command", URL, "lint", f"{URL}: it is a URL, not a file: curl -fsSL {URL} | noxu lint -"),
+    ("a URL in a test", URL, "", f"{URL}: it is a URL, not a file: curl -fsSL {URL}"),
+    ("a missing file", "a.yaml", "serve", "a.yaml: no such file or directory"),
+    ("a kustomization", "kustomization.yaml", "serve", "kustomization.yaml: it is a kustomization: noxu serve -k ."),
+    ("a kustomization of another command", "kustomization.yaml", "validate", "kustomization.yaml: it is a kustomization: kubectl kustomize . | noxu validate -"),
+    ("a kustomization in a test", "kustomization.yaml", "", "kustomization.yaml: it is a kustomization: kubectl kustomize ."),
+    ("an archive", "a.tgz", "serve", "a.tgz: it is an archive: unpack it, and name the files"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_a_named_file_is_refused_if_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str) -> None:
+@pytest.mark.parametrize(("name", "command", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_a_named_file_is_refused_if_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, command: str, why: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     for existing in ("kustomization.yaml", "a.tgz"):
         Path(existing).touch()
     with pytest.raises(LoadError) as refused:
-        files(Path(name))
+        files(Path(name), command)
     assert str(refused.value) == why
 
 

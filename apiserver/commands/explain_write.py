@@ -31,7 +31,6 @@ from noxu.apiserver.commands.former import restore_definitions, restore_objects
 from noxu.apiserver.commands.in_memory import STRICT, WARN
 from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
-from noxu.apiserver.commands.wording import plain
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
@@ -39,6 +38,7 @@ from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.trace import Trace, as_json
 from noxu.apiserver.values import Json, Object
+from noxu.apiserver.wording import plain
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Progress
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal
 
 from noxu.apiserver.api.field import NIL, ROOT, FieldError, Path
-from noxu.apiserver.commands.wording import Said, plain
 from noxu.apiserver.crd.lint import as_written
 from noxu.apiserver.manifests import Document, is_crd
 from noxu.apiserver.positions import Position
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
+from noxu.apiserver.wording import Said, plain, without_rule
 
 Level = Literal["error", "warning"]
 Result = Literal["valid", "refused", "skipped", "unreadable"]
@@ -102,7 +102,8 @@ def _field_finding(document: Document, reason: str, field: Path, message: str, a
     [said, *_] = plain(message.removeprefix("Invalid value: "))
     if said.field or not field:  # the message of a decoder names the field itself
         return _said(document, "error", rule_of(reason), said)._replace(advice=advice)
-    return finding(document, "error", rule_of(reason), message.replace(NIL, "null"), field, advice)
+    text = without_rule(message).replace(NIL, "null")
+    return finding(document, "error", rule_of(reason), text, field, advice)
 
 
 def of_warnings(document: Document, warnings: Iterable[str]) -> list[Finding]:
@@ -124,7 +125,7 @@ def _said(document: Document, level: Level, rule: str, said: Said) -> Finding:
         rule = "unknown-field"
     elif "is repeated" in said.text:
         rule = "duplicate-key"
-    field = written_field(document, said.field)
+    field = written_field(document, said.in_object(document.value))
     return Finding(level, rule, said.text, field, "", _line(document, said) or document.position(field))
 
 

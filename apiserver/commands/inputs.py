@@ -18,7 +18,7 @@ def read(options: argparse.Namespace, split: Split = split) -> list[Document]:
     """The documents of all paths. What cannot be read, or has no document, is a document with an error."""
     documents: list[Document] = []
     for path in options.files:
-        found = list(read_paths([path], split))
+        found = list(read_paths([path], split, options.command))
         if not found and not options.allow_empty:
             found = [Document({}, "stdin" if str(path) == STDIN else str(path), 0, error=EMPTY)]
         documents += found

@@ -23,6 +23,7 @@ from noxu.apiserver.crd import v1beta1
 from noxu.apiserver.manifests import Document, is_crd
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.completion import Note
+from noxu.apiserver.schema.lint import REMARKS
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Progress
 
@@ -60,7 +61,8 @@ class Linted(NamedTuple):
     @property
     def checked(self) -> Checked:
         refused = any(finding.level == "error" for finding in self.verdict.findings)
-        title = f"{self.document.name} ({self.api_version.rpartition('/')[2]})".strip()
+        name = self.document.name or self.document.kind
+        title = f"{name} ({self.api_version.rpartition('/')[2]})"
         return Checked(self.document, title, "refused" if refused else "valid", self.verdict.findings)
 
 
@@ -219,7 +221,8 @@ def _print_linted(linted: Linted, checked: Checked) -> None:
     for finding in checked.findings:
         for line in reports.finding_lines(checked, finding):
             print(line)
-    if errors and linted.verdict.is_fixable:
+    remarks = any(finding.level == "error" and finding.rule in REMARKS for finding in checked.findings)
+    if errors and linted.verdict.is_fixable and not remarks:
         print("  `noxu lint --fix` fixes all of this")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import gzip
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,11 +20,13 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.commands import findings, inputs, reports
 from noxu.apiserver.commands.findings import Checked
 from noxu.apiserver.files import write_whole
+from noxu.apiserver.manifest_files import COMPRESSED
 from noxu.apiserver.manifests import (
     Document,
     LoadError,
     Part,
     Split,
+    content,
     documents_of,
     files,
     is_list,
@@ -42,7 +45,7 @@ BACKUP: Final = ".bak"
 
 
 class _File(NamedTuple):
-    """A file: its content, the parts of it, and the documents of each part by its index."""
+    """A file: its content, decompressed; the parts of that; and the documents of each part by its index."""
 
     path: Path
     body: bytes
@@ -56,10 +59,9 @@ def rewrite(options: argparse.Namespace, split: Split, lint: Lint) -> int:
     read: list[_File] = []
     for path in options.files:
         try:
-            found = files(path)
+            found = files(path, options.command)
         except LoadError as error:
-            print(f"noxu: {error}", file=sys.stderr)
-            status = findings.UNREADABLE
+            status = _failed(str(error))
             continue
         if not found and not options.allow_empty:
             print(f"{path}: {inputs.EMPTY}", file=sys.stderr)
@@ -67,26 +69,26 @@ def rewrite(options: argparse.Namespace, split: Split, lint: Lint) -> int:
         for file in found:
             try:
                 read += _read(file, split, named=file == path)
-            except OSError as error:
-                status = _failed(file, error)
-    read = list({file.path.resolve(): file for file in read}.values())  # a file may be named twice
+            except LoadError as error:
+                status = _failed(f"{file}: {error}")
+    read = list({file.path.resolve(): file for file in reversed(read)}.values())[::-1]  # one may be named twice
     linted = lint(document for file in read for _, documents in file.documents for document in documents)
     for each in read:
         try:
             status = max(status, _rewrite_file(options, each, linted))
         except OSError as error:
-            status = _failed(each.path, error)
+            status = _failed(f"{error.filename or each.path}: {error.strerror or error}")
     return status
 
 
-def _failed(path: Path, error: OSError) -> int:
-    print(f"noxu: {error.filename or path}: {error.strerror or error}", file=sys.stderr)
+def _failed(why: str) -> int:
+    print(f"noxu: {why}", file=sys.stderr)
     return findings.UNREADABLE
 
 
 def _read(path: Path, split: Split, *, named: bool) -> Iterator[_File]:
-    """A file; if only its directory is `named`, not one that is no manifest. Raises OSError."""
-    body = path.read_bytes()
+    """A file; if only its directory is `named`, not one that is no manifest. Raises LoadError."""
+    body = content(path)
     parts = split(body)
     if named or not no_manifest(parts):
         yield _File(path, body, parts, list(documents_of(parts, str(path))))
@@ -104,8 +106,9 @@ def _rewrite_file(options: argparse.Namespace, file: _File, linted: Mapping[int,
         print("".join(_difference(path, body, rewritten)), end="", flush=True)
         if options.in_place:
             target = path.resolve()
-            kept = _keep(target, body)
-            write_whole(target, rewritten, target.stat().st_mode & 0o7777)
+            kept = _keep(target, target.read_bytes())
+            written = gzip.compress(rewritten, mtime=0) if path.suffix == COMPRESSED else rewritten
+            write_whole(target, written, target.stat().st_mode & 0o7777)
             print(f"{path}: rewritten; the former content is in {path.with_name(kept.name)}", file=sys.stderr)
     return findings.exit_status(checked)
 

@@ -256,7 +256,7 @@ def _definitions_in(files: list[Path], report: Report) -> dict[str, Object]:
     from noxu.apiserver.crd.lint import lint_crd
 
     found = {}
-    for document in loading.ready(checked(read_paths(files))):
+    for document in loading.ready(checked(read_paths(files, command="validate"))):
         if not is_crd(document.value):
             report.remarks.append(f"{document.source}: {document.kind} {document.name} is not a CRD, and is ignored")
             continue

@@ -33,7 +33,7 @@ from noxu.apiserver.schema.structural import (
 
 
 def explain(violation: FieldError) -> str:
-    """Advice on how to fix a violation."""
+    """Advice on how to fix a violation, "" if its message says everything."""
     for part, advice in _ADVICE.items():
         if part in violation.detail:
             return advice
@@ -90,12 +90,24 @@ _ADVICE: Final = {
     "contributed to estimated rule cost": (
         "Bound what the rule reads: `maxItems` of lists, `maxProperties` of maps and `maxLength` of strings."
     ),
+    "must be atomic as item of a list": (
+        "Write `x-kubernetes-map-type: atomic` for the items; or, if a field of theirs distinguishes them, "
+        "`x-kubernetes-list-type: map` with its name in `x-kubernetes-list-map-keys`."
+    ),
+    "one version marked as storage version": "Write `storage: true` for one version, and `storage: false` for all others.",
+    "at least one stored version": "Write `storage: true` for one version: servers fill in the status.",
+    "must be spec.names.plural": "The name is the plural, a dot, and the group.",
+    "undefined field": (
+        "`self` is the value at this place, with the fields that its schema declares; `has(self.a)` asks whether one is there."
+    ),
+    "found no matching overload": "Compare and combine values of the same types, or convert one: `string(self.a)`, `int(self.a)`.",
+    "Syntax error": "Rules are expressions of CEL: https://kubernetes.io/docs/reference/using-api/cel/",
     "unknown field": "Check the spelling and the indentation: there is no such field here.",
 }
 _GENERAL_ADVICE: Final = {
     "FieldValueRequired": "Add the field.",
     "FieldValueDuplicate": "Remove all but one.",
-    "FieldValueInvalid": "Change the value.",
+    "FieldValueInvalid": "",
     "FieldValueNotSupported": "Use one of the supported values.",
     "FieldValueForbidden": "Remove the field.",
     "FieldValueTooLong": "Shorten it.",
@@ -322,6 +334,10 @@ def incomplete(schema: Structural, path: Path = "") -> list[FieldError]:
         if node is not schema:  # `structural_errors` reports the root's own
             _complete(node.validation, node, where, where, errors)
     return list(dict.fromkeys(errors))
+
+
+REMARKS: Final = frozenset({"nullable-default", "list-type"})
+"""The kinds of remarks."""
 
 
 class Remark(NamedTuple):

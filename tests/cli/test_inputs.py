@@ -79,6 +79,13 @@ def test_nothing_of_go_is_printed(run: Make, write: Make, command: str) -> None:
         assert not any(word in ran.out + ran.err for word in ("<nil>", "Go struct", "Go value", "unmarshal"))
 
 
+@each_command
+def test_a_url_is_piped_into_the_same_command(run: Make, command: str) -> None:
+    ran = run(f"{command} https://example.com/a.yaml")
+    assert ran.status == 2
+    assert f"curl -fsSL https://example.com/a.yaml | noxu {command} -" in ran.out + ran.err
+
+
 # -- rounds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -366,6 +367,40 @@ def test_warnings_are_errors_with_strict(run: Make, write: Make, crd: Make) -> N
     assert run("lint --strict crd.json").status == 1
 
 
+@pytest.mark.parametrize(("options", "status"), [("", 0), ("--strict", 1)])
+def test_a_fixed_crd_may_still_have_warnings(run: Make, write: Make, crd: Make, options: str, status: int) -> None:
+    """The form without violations is written in any case; with --strict the exit status says that something is left."""
+    write("a.json", crd(size={"minimum": 1}, name={"type": "string", "nullable": True, "default": "a"}))
+    ran = run(f"lint --fix {options} a.json")
+    assert (ran.status, "type: number" in ran.out) == (status, True)
+    assert ("nullable with a default" in ran.err) is bool(status)
+    assert ("fixes all of this" in run(f"lint {options} a.json").out) is not bool(status)
+
+
+def test_a_crd_without_a_name_has_the_title_of_its_kind(run: Make, write: Make, crd: Make) -> None:
+    nameless = crd(size={"type": "integer"})
+    nameless["metadata"] = None
+    write("a.json", nameless)
+    assert run("lint a.json").out.startswith("a.json: CustomResourceDefinition (v1): 1 violation\n")
+
+
+def test_a_rule_that_does_not_compile_is_explained_without_words_of_go(run: Make, write: Make, crd: Make) -> None:
+    write("a.json", crd({"type": "object", "x-kubernetes-validations": [{"rule": "self.b"}]}))
+    for command in ("lint", "validate"):
+        assert (
+            ".x-kubernetes-validations[0].rule: compilation failed: undefined field 'b'\n"
+            in run(f"{command} a.json").out
+        )
+
+
+def test_a_value_of_another_type_is_found_where_it_is(run: Make, write: Make, crd: Make) -> None:
+    write("a.json", crd(size={"type": "integer"}, colour={"type": 7}))
+    line = "a.json:1:{}: spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[colour].type: must be a string, not a number"  # fmt: skip
+    column = json.dumps(crd(size={"type": "integer"}, colour={"type": 7})).index('"type": 7') + 1
+    for command in ("lint", "validate"):
+        assert f"  {line.format(column)}\n" in run(f"{command} a.json").out
+
+
 def test_the_bound_that_makes_a_rule_affordable_is_named(run: Make, write: Make, crd: Make) -> None:
     rules = [{"rule": "self.all(x, self.exists_one(y, x == y))"}]
     numbers = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": rules}
@@ -402,6 +437,29 @@ def test_the_target_of_a_link_is_rewritten(run: Make, write: Make, crd: Make, he
     assert json.loads(target.read_text()) == crd(size={"type": "number", "minimum": 1})
 
 
+def test_a_file_that_is_named_twice_is_rewritten_once(run: Make, write: Make, crd: Make, here: Path) -> None:
+    write("a.json", crd(size={"minimum": 1}))
+    (here / "link.json").symlink_to("a.json")
+    ran = run("lint --fix --in-place . a.json link.json")
+    assert (ran.status, ran.err.count("a.json: rewritten"), ran.err.count("link.json")) == (0, 1, 0)
+    assert sorted(path.name for path in here.iterdir()) == ["a.json", "a.json.bak", "link.json"]
+
+
+def test_a_compressed_file_stays_compressed(run: Make, write: Make, crd: Make, here: Path) -> None:
+    before = gzip.compress(f"# a comment\n{json.dumps(crd(size={'minimum': 1}))}\n".encode(), mtime=1)
+    (here / "a.yaml.gz").write_bytes(before)
+    ran = run("lint --fix --in-place .")
+    assert (ran.status, "+                type: number\n" in ran.out) == (0, True)
+    assert gzip.decompress((here / "a.yaml.gz").read_bytes()).startswith(
+        b"# a comment\napiVersion: apiextensions.k8s.io/v1\n"
+    )
+    assert (here / "a.yaml.gz.bak").read_bytes() == before
+    assert run("lint --fix --diff .") == (0, "", "")
+    (here / "b.yaml.gz").write_bytes(before[:20])
+    ran = run("lint --fix --in-place .")
+    assert (ran.status, ran.err.startswith("noxu: b.yaml.gz: ")) == (2, True)
+
+
 def test_missing_files(run: Make) -> None:
     assert run("lint --fix --in-place none.yaml") == (2, "", "noxu: none.yaml: no such file or directory\n")
 
@@ -409,6 +467,10 @@ def test_missing_files(run: Make) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
+        (
+            "lint --fix --in-place --diff a",
+            "--in-place and --diff exclude each other: --in-place shows the difference, too",
+        ),
         ("lint", "give a PATH: a file, a directory, or - for stdin"),
         ("lint --in-place a.yaml", "--in-place and --diff need --fix"),
         ("lint --fix --in-place -", "--in-place and --diff cannot be combined with --output or stdin"),

@@ -67,6 +67,10 @@ ERRORS: list[tuple[str, dict[str, Any], list[str]]] = [
         'a.yaml:10:3: ConfigMap "A" is invalid: data[a/b]: Invalid value: "a/b": ',
         "2 errors; ",
     ]),
+    ("a value of another type", {"a.yaml": "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata:\n  a: b\n  c: 1\n"}, [
+        "a.yaml:6:3: data[c]: must be a string, not a number",
+        "one error; ",
+    ]),
     ("kinds of others with the name of a built-in one", {"a.json": {**OLD_INGRESS, "apiVersion": "networking.example.com/v1"}}, [
         'a.json:1:1: no matches for kind "Ingress" in version "networking.example.com/v1": load its CRD, too',
         "one error; ",
