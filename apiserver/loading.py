@@ -146,7 +146,8 @@ def refusals(document: Document, error: ApiError) -> list[str]:
 
     causes = (error.details or {}).get("causes") if error.reason == "Invalid" else None
     if not causes or not all(cause.get("field") for cause in causes):
-        said = ((each.in_object(document.value), each.text) for each in plain(error.message))
+        value = codec.decode_stored(document.packed) if document.packed else document.value
+        said = ((each.in_object(value), each.text) for each in plain(error.message))
         return [f"{document.place(field)}: {f'{field}: ' if field else ''}{text}" for field, text in said]
     head, _, _ = error.message.partition(": ")
     fields = ((cause["field"].removeprefix(NIL), without_rule(cause["message"])) for cause in causes)

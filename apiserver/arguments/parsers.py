@@ -8,11 +8,12 @@ command that is run is imported.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Final
+from typing import Final, NoReturn
 
 from noxu.apiserver.arguments import examples
 
@@ -35,7 +36,7 @@ COMMANDS: Final = {
 
 def parser() -> argparse.ArgumentParser:
     """The parser of arguments without a command."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="noxu",
         description="The Kubernetes API for your CustomResourceDefinitions.",
         epilog=examples.text(""),
@@ -50,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The parser of the arguments of a command."""
-    command = argparse.ArgumentParser(prog=f"noxu {name}", epilog=examples.text(name), formatter_class=_Formatter)
+    command = _Parser(prog=f"noxu {name}", epilog=examples.text(name), formatter_class=_Formatter)
     arguments_of(name).add(command)
     return command
 
@@ -58,6 +59,26 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 def arguments_of(name: str) -> ModuleType:
     """The module with the arguments of a command."""
     return import_module(f"noxu.apiserver.arguments.{name.replace('-', '_')}")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Whose errors are short, and say which option or value may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"noxu help {self.prog.removeprefix('noxu')}".replace("  ", " ").strip()
+        self.exit(2, f"`{hint}` describes the arguments\n{self.prog}: error: {message}{self._meant(message)}\n")
+
+    def _meant(self, message: str) -> str:
+        """` (did you mean --tls?)`, for the first word of a message that is similar to an option or a value."""
+        from difflib import get_close_matches
+
+        choices = [str(choice) for action in self._actions for choice in action.choices or ()]
+        _, _, words = message.partition("unrecognized arguments: ")
+        wrong = [(word.partition("=")[0], list(self._option_string_actions)) for word in words.split()]
+        if found := re.search(r"invalid choice: '([^']*)'", message):
+            wrong.append((found[1], choices))
+        similar = (get_close_matches(word, known, 1) for word, known in wrong)
+        return next((f" (did you mean {each[0]}?)" for each in similar if each), "")
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -55,6 +55,24 @@ def test_unknown_commands(run: Run, line: str) -> None:
     assert (ran.status, ran.out) == (2, "")
 
 
+ERRORS: list[tuple[str, list[str]]] = [
+    ("serv", ["`noxu help` describes the arguments", "noxu: error: argument COMMAND: invalid choice: 'serv' (choose from … (did you mean serve?)"]),
+    ("serve --tsl --x", ["`noxu help serve` describes the arguments", "noxu serve: error: unrecognized arguments: --tsl --x (did you mean --tls?)"]),
+    ("serve --memroy=1", ["`noxu help serve` describes the arguments", "noxu serve: error: unrecognized arguments: --memroy=1 (did you mean --memory?)"]),
+    ("lint a --output sarfi", ["`noxu help lint` describes the arguments", "noxu lint: error: argument --output: invalid choice: 'sarfi' (choose from … (did you mean sarif?)"]),
+    ("copy", ["`noxu help copy` describes the arguments", "noxu copy: error: the following arguments are required: --from, --to"]),
+    ("check a --zzz", ["`noxu help check` describes the arguments", "noxu check: error: unrecognized arguments: --zzz"]),
+    ("completion", ["`noxu help completion` describes the arguments", "noxu completion: error: the following arguments are required: shell"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "printed"), ERRORS, ids=[row[0] for row in ERRORS])
+def test_an_error_is_short_and_says_what_may_have_been_meant(run: Run, line: str, printed: list[str]) -> None:
+    ran = run(line)
+    assert (ran.status, ran.out) == (2, "")
+    assert [re.sub(r"\(choose from [^)]*\)", "(choose from …", line) for line in ran.err.splitlines()] == printed
+
+
 def test_the_versions(run: Run) -> None:
     expected = {
         "noxu": version("noxu"),

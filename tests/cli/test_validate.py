@@ -154,7 +154,7 @@ def test_kinds_without_a_crd(run: Make, write: Make) -> None:
 def test_built_in_kinds_need_no_crd(run: Make, write: Make) -> None:
     write("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 3}")
     ran = run("validate -f a.yaml --output json")
-    assert "  a.yaml:4:1: data: must be a string, not a number\n" in run("validate -f a.yaml").out
+    assert "  a.yaml:4:8: data[a]: must be a string, not a number\n" in run("validate -f a.yaml").out
     message = ran.json["objects"][0]["status"]["message"]
     assert "cannot unmarshal number into Go struct field ConfigMap.data of type string" in message
 
