@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from aiohttp import web_server
 
-from noxu.apiserver import listeners, signals
+from noxu.apiserver import free_memory, listeners, signals
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
@@ -635,6 +635,8 @@ async def _main(
 
         def ready() -> None:
             gc.collect()
+            if config.files or config.kustomizations:
+                free_memory.give_back()
             stack.enter_context(published(path, server.access()))
             out(banner(config, server.url, path, shows_colours=shown_on(sys.stdout)))
             sys.stdout.flush()

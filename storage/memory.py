@@ -166,10 +166,17 @@ class MemoryStore:
                 upto = min(log.compacted + COMPACTION_SPAN, revision)
                 for superseding in range(log.compacted + 1, upto + 1):
                     if (event := log.find(superseding)) is not None:
-                        self._collections[event.key.collection].compact(event.key, upto)
+                        self._compact(event.key, upto)
                 log.compacted = upto
                 await asyncio.sleep(0)
             log.trim(log.compacted)
+
+    def _compact(self, key: Key, revision: Revision) -> None:
+        collection = self._collections.get(key.collection)
+        if collection is not None:
+            collection.compact(key, revision)
+            if not collection.histories:
+                del self._collections[key.collection]
 
     async def compact_in_turn(self, revision: Revision) -> None:
         await self.compact(revision)

@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Final, Protocol
-from weakref import WeakKeyDictionary
+from typing import Final, Protocol, TypeAlias
+from weakref import WeakKeyDictionary, ref
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.discovery import openapi_definitions as definitions
@@ -69,15 +69,18 @@ class Document(NamedTuple):
 
 
 class Published:
-    """The documents of a changing catalog. `cbor`: the feature gate CBORServingAndStorage."""
+    """The documents of a changing catalog. `cbor`: the feature gate CBORServingAndStorage.
+
+    It keeps no resource alive: nothing remains of a deleted definition but its part of documents, until these are made again.
+    """
 
     def __init__(self, now: Callable[[], datetime], *, cbor: bool = False) -> None:
         self._now = now
         self._cbor = cbor
         self._building = threading.Lock()
-        self._kept: dict[Key, tuple[tuple[Resource, ...], Document]] = {}
+        self._kept: dict[Key, tuple[_References, Document]] = {}
         self._parts: WeakKeyDictionary[Resource, dict[Form, _ResourceParts]] = WeakKeyDictionary()
-        self._seen: tuple[Catalog, dict[str, tuple[Resource, ...]]] | None = None
+        self._seen: WeakKeyDictionary[Catalog, dict[str, tuple[Resource, ...]]] = WeakKeyDictionary()
 
     def exists(self, catalog: Catalog, path: str) -> bool:
         """Whether there is a document for this group version."""
@@ -86,7 +89,7 @@ class Published:
     def kept(self, catalog: Catalog, key: Key) -> Document | None:
         """The cached document, None if there is none or it is outdated."""
         found = self._kept.get(key)
-        return found[1] if found is not None and found[0] == self._resources(catalog, key) else None
+        return found[1] if found is not None and found[0] == _references(self._resources(catalog, key)) else None
 
     def build(self, catalog: Catalog, key: Key) -> Document:
         """The document. May be called in a thread; only one document is built at a time."""
@@ -104,7 +107,7 @@ class Published:
         else:
             body = self._body(catalog, key, resources)
             document = Document(body, hashlib.sha512(body).hexdigest().upper(), self._now())
-        self._kept[key] = (resources, document)
+        self._kept[key] = (_references(resources), document)
         return document
 
     def _body(self, catalog: Catalog, key: Key, resources: Sequence[Resource]) -> bytes:
@@ -146,15 +149,23 @@ class Published:
 
     def _group_versions(self, catalog: Catalog) -> dict[str, tuple[Resource, ...]]:
         """The resources of each group version, by path."""
-        seen = self._seen
-        if seen is not None and seen[0] is catalog:
-            return seen[1]
+        seen = self._seen.get(catalog)
+        if seen is not None:
+            return seen
         found: dict[str, list[Resource]] = {}
         for resource in catalog.resources:
             found.setdefault(f"{'apis' if resource.group else 'api'}/{resource.api_version}", []).append(resource)
         frozen = {path: tuple(resources) for path, resources in found.items()}
-        self._seen = catalog, frozen
+        self._seen[catalog] = frozen
         return frozen
+
+
+_References: TypeAlias = tuple["ref[Resource]", ...]
+
+
+def _references(resources: Iterable[Resource]) -> _References:
+    """References to resources, which are equal if the resources exist and are the same."""
+    return tuple(map(ref, resources))
 
 
 # -- assembly ----------------------------------------------------------------------------------

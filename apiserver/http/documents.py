@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.clock import SYSTEM_CLOCK
@@ -52,7 +53,7 @@ class Documents:
         self.openid: Mapping[str, Callable[[], Answer]] = {}
         """By path."""
         self._openapi: OpenAPI | None = None
-        self._made_from: Catalog | None = None
+        self._made_from: ref[Catalog] | None = None  # which does not keep deleted definitions alive
         self._made: dict[object, tuple[Object, str]] = {}
 
     async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
@@ -116,8 +117,8 @@ class Documents:
 
     def _cached(self, catalog: Catalog, key: object, make: Callable[[], Object]) -> tuple[Object, str]:
         """A document with its ETag, cached until the catalog changes."""
-        if catalog is not self._made_from:
-            self._made_from, self._made = catalog, {}
+        if self._made_from is None or catalog is not self._made_from():
+            self._made_from, self._made = ref(catalog), {}
         if key not in self._made:
             document = make()
             self._made[key] = (document, groups.etag(document))

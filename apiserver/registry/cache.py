@@ -339,10 +339,15 @@ class WatchCache:
             return error.page, error.keys
 
     def withdraw(self, name: str) -> None:
-        """End all watches of a collection that is no longer served, and keep nothing of its past, which refers to schemas."""
+        """End all watches of a collection that is no longer served, and keep nothing of its past, which refers to schemas.
+
+        An empty one is dropped, and loaded again when it is used again.
+        """
         self.end_watches(name)
         if (collection := self.collections.get(name)) is not None:
             collection.forget_recent()
+            if not collection.keys and not collection.corrupt:
+                del self.collections[name]
 
     def end_watches(self, name: str) -> None:
         """End all watches of a collection, because its resource changed or was deleted."""

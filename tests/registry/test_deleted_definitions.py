@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import filterfalse
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 from noxu.apiserver.http.recent_requests import RecordedRequest
 from noxu.apiserver.registry.change import Change
@@ -18,10 +19,12 @@ from tests.hostile.raw_http import Target, custom_resource, definition, path_of
 from tests.timing import eventually
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 PER_CYCLE = 10
-PER_DEFINITION = 30
-"""Containers: an empty collection, whose watches and log start again when its definition is created again, ten for the
-metrics of its requests, and a few for those of its writes, which are kept for a limited number of kinds of each. A schema has thousands."""
+PER_DEFINITION = 25
+"""Containers: twenty for the metrics of its requests, and a few for those of its writes, which are kept for a limited number
+of kinds of each. A schema has thousands."""
 WINDOWS = {Change, Entry, Event, Key, KeyValue, RecordedRequest, Rendering}
 """What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection.
 And the newest requests, which the handle shows.
@@ -88,14 +91,26 @@ def cycle(noxu: Noxu, target: Target, number: int) -> None:
             definition(plural, spec(n)), custom_resource(kind, "x", {"list": [{"k": "a" * 20}], "template": template})
         )
         assert target.send("GET", path_of(plural)).status == 200
-        assert (
-            target.send(
-                "GET", f"{path_of(plural)}/x", headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
-            ).status
-            == 200
-        )
+        for path in (path_of(plural), f"{path_of(plural)}/x"):
+            assert target.send("GET", path, headers={"Accept": TABLE}).status == 200
     for plural in plurals:
         assert target.send("DELETE", f"{DEFINITIONS}/{plural}.hostile.example.com").status == 200
     eventually(lambda: target.send("GET", DEFINITIONS).json["items"] == [])
     store = noxu._server.plane.store
     noxu._call(store.compact(store.revision))
+
+
+def test_documents_that_were_made_before_do_not_keep_it(tmp_path: Path) -> None:
+    """They are made again at their next request, which may never come."""
+    with Noxu(tmp_path) as noxu:
+        target = Target(noxu.url)
+        noxu.apply(definition("olds", spec(1)))
+        for path in ("/openapi/v2", "/openapi/v3", "/openapi/v3/apis/hostile.example.com/v1", path_of("olds"), "/apis"):
+            assert target.send("GET", path, headers={"Accept": f"{TABLE}, {DISCOVERY}, application/json"}).status == 200
+        name = "olds.hostile.example.com"
+        kept = [ref(resource) for resource in noxu._server.plane.catalog.current.defined[name].all]
+        assert target.send("DELETE", f"{DEFINITIONS}/{name}").status == 200
+        eventually(lambda: target.send("GET", f"{DEFINITIONS}/{name}").status == 404)
+        gc.collect()
+        assert [resource() for resource in kept] == [None]
+        assert "hostile.example.com/olds" not in noxu._server.plane.reader.cache.collections
