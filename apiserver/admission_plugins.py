@@ -14,6 +14,8 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
+GROUP: Final = "admissionregistration.k8s.io"
+"""The API group of their configuration."""
 PLUGINS: Final = (
     "NamespaceLifecycle",
     "LimitRanger",

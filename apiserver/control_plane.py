@@ -51,7 +51,7 @@ from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
 from noxu.apiserver.registry.subresources import ACTIONS
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.authentication import Authenticators
 from noxu.apiserver.security.authorization import authorizer, rules_of

@@ -21,8 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from aiohttp import web_server
-
 from noxu.apiserver import free_memory, listeners, signals
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
@@ -38,24 +36,17 @@ from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.files import in_use, is_in_use
 from noxu.apiserver.go.structs import raise_recursion_limit
-from noxu.apiserver.http import metrics, openid
-from noxu.apiserver.http.app import App
+from noxu.apiserver.http.clients import Clients
 from noxu.apiserver.http.connection import Connection
-from noxu.apiserver.http.documents import Documents
-from noxu.apiserver.http.exchange import Backend, Sink
-from noxu.apiserver.http.filters import Filter
+from noxu.apiserver.http.late_app import LateApp
 from noxu.apiserver.http.open_connections import raise_file_limit
-from noxu.apiserver.http.traces import Traces
 from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.listeners import Listeners
 from noxu.apiserver.observability import logs
-from noxu.apiserver.observability.checks import checks_of
 from noxu.apiserver.registry.etcd_built_in import PROTOBUF
-from noxu.apiserver.registry.offload import LargeRequests
 from noxu.apiserver.security import settings
-from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.credentials import ADMINISTRATOR
 from noxu.apiserver.stores import open_store
 from noxu.apiserver.values import Object
@@ -65,8 +56,12 @@ from noxu.storage.types import Prefix, Progress, Revision, Unavailable
 
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
+    from noxu.apiserver.http.app import App
+    from noxu.apiserver.http.exchange import Sink
+    from noxu.apiserver.http.filters import Filter
     from noxu.apiserver.http.tls import Handshakes
     from noxu.apiserver.manifests import Document, Split
+    from noxu.apiserver.security.audit_log import AuditLog
     from noxu.apiserver.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
@@ -122,7 +117,6 @@ class Server:
     """
 
     plane: ControlPlane
-    app: App
     listeners: Listeners
 
     def __init__(
@@ -146,7 +140,9 @@ class Server:
         self.valid_specs = valid_specs
         self.url = ""
         self.secured: Secured | None = None
+        self.clients = Clients()
         self._handshakes: Handshakes | None = None
+        self._late: LateApp
         self.is_stopping = False
         self._token = ""  # of the administrator, random
         self._closing = contextlib.AsyncExitStack()
@@ -219,47 +215,32 @@ class Server:
         scheme = "http" if self.secured is None else "https"
         self.url = f"{scheme}://{self._authority(reachable(self.listeners.address))}"
         authority = self._authority(self.config.advertise_address or reachable(self.listeners.address))
-        plane = self.plane
-        checks = checks_of(plane.store_health, plane.log_health, plane.all_controllers, lambda: self.is_stopping)
-        documents = Documents(
-            lambda: plane.catalog.current,
-            authority,
-            own_version,
-            checks,
-            plane.clock.now,
-            cbor=plane.features.cbor,
-        )
-        backend = Backend(
-            plane.reader,
-            plane.writer,
-            plane.persistence,
-            plane.catalog,
-            plane.clock,
-            plane.features,
-            plane.tokens,
-            LargeRequests(),
-            plane.authorize,
-        )
-        keys_uri = self.config.authentication.service_account_jwks_uri
-        documents.openid = openid.documents(plane.tokens, f"{scheme}://{authority}", keys_uri)
-        self.app = app = App(
-            backend,
-            documents,
-            own_names=[name.lower() for name in (self.config.host, self.config.external_hostname) if name],
-            traces_=Traces() if self.listeners.on_loopback else None,
-            authenticator=plane.authenticator,
-            sinks=await self._sinks(),
-            audit_log=await self._audit_log(),
-            any_host=self.secured is not None,
-            limits=self.config.requests,
-            observer=self.observer,
-        )
-        metrics.install(app, plane)
-        requests = web_server.Server(app.handle, handler_cancellation=True)
+        plane, clients = self.plane, self.clients
+        sinks, audit_log = await self._sinks(), await self._audit_log()
+
+        def make() -> App:
+            from noxu.apiserver.http.application import application
+
+            return application(
+                plane,
+                self.config,
+                clients,
+                scheme=scheme,
+                authority=authority,
+                own_version=own_version,
+                is_stopping=lambda: self.is_stopping,
+                on_loopback=self.listeners.on_loopback,
+                sinks=sinks,
+                audit_log=audit_log,
+                observer=self.observer,
+            )
+
+        self._late = late = LateApp(make)
+        requests = late.server
         loop = asyncio.get_running_loop()
         # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.
         at_once = 1 if isinstance(loop, asyncio.SelectorEventLoop) else ACCEPTED_AT_ONCE
-        connection = partial(Connection, requests, loop, app.unsent, app.incoming, app.connections)
+        connection = partial(Connection, requests, loop, clients.unsent, clients.incoming, clients.connections)
         accept = connection if self.secured is None else await self._tls_connection(self.secured, connection)
         servers = []
         for listener in (self.listeners.main, *self.listeners.others):
@@ -276,12 +257,18 @@ class Server:
                 server.close()
             if self._handshakes is not None:
                 self._handshakes.abort()
-            app.end_watches()
-            while app.unsent.disconnect_stalled():
+            if late.made is not None:
+                late.made.end_watches()
+            while clients.unsent.disconnect_stalled():
                 pass
             await requests.shutdown(STOP_WITHIN if self.config.stop_within is None else self.config.stop_within)
 
         self._closing.push_async_callback(stop)
+
+    @property
+    def app(self) -> App:
+        """The application, which exists from the first request on, or the first use of this property."""
+        return self._late.app
 
     async def _sinks(self) -> list[Sink]:
         """The access log, if there is one."""
@@ -331,9 +318,11 @@ class Server:
         from noxu.apiserver.http.tls import Handshakes, TlsConnection
 
         await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
-        app = self.app
-        self._handshakes = handshakes = Handshakes(app.handshake_errors)
-        return partial(TlsConnection, connection, secured.tls.context, handshakes, app.incoming, app.connections)
+        clients = self.clients
+        self._handshakes = handshakes = Handshakes(clients.handshake_errors)
+        return partial(
+            TlsConnection, connection, secured.tls.context, handshakes, clients.incoming, clients.connections
+        )
 
     def _authority(self, address: str) -> str:
         """The host and port by which clients reach the server: its external name, or else the address."""

@@ -14,17 +14,13 @@ from collections.abc import Awaitable, Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from noxu.apiserver.admission import owner_references
-from noxu.apiserver.admission.attributes import Attributes
 from noxu.apiserver.admission.builtin.table import Consulted
 from noxu.apiserver.admission.metrics import AdmissionMetrics
 from noxu.apiserver.admission.namespaces import NamespaceLifecycle
-from noxu.apiserver.api.difference import difference
+from noxu.apiserver.admission_plugins import GROUP
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import OBJECT_META
-from noxu.apiserver.apply.entries import InvalidEntries, decode
 from noxu.apiserver.go import unstructured
-from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.draft import Action, Draft
@@ -33,8 +29,10 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, copy
 
 if TYPE_CHECKING:
+    from noxu.apiserver.admission.attributes import Attributes
     from noxu.apiserver.admission.hooks import Hook
 
+OWNER_REFERENCES: Final = "OwnerReferencesPermissionEnforcement"
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
 _EXEMPT: Final = frozenset(
     Qualified(GROUP, f"{kind}admissionpolic{end}")
@@ -84,7 +82,7 @@ class Chain:
         lifecycle = "NamespaceLifecycle" in enabled
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
         self._consulted = Consulted(enabled)
-        self._checks_owners = owner_references.NAME in enabled
+        self._checks_owners = OWNER_REFERENCES in enabled
         self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
         if "ResourceQuota" in enabled:
             self._kinds.append(_find(catalog, "", "resourcequotas"))
@@ -113,7 +111,7 @@ class Chain:
         plugins = await self._active(draft, self.mutating)
         if not plugins and not is_consulted:
             return
-        request = Attributes(draft, self.metrics)
+        request = self._attributes(draft)
         if is_consulted:
             await self._consult(request)
         if not plugins:
@@ -151,8 +149,11 @@ class Chain:
             before = copy(draft.new) if draft.trace is not None else None
             with self.metrics.plugin(name, "admit", request.operation):
                 await rules.mutate(request)
-            if before is not None and (patch := difference(before, draft.new)):
-                draft.record(f"plug-in {name}", patch=patch)
+            if before is not None:
+                from noxu.apiserver.api.difference import difference  # few writes are traced
+
+                if patch := difference(before, draft.new):
+                    draft.record(f"plug-in {name}", patch=patch)
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
@@ -160,7 +161,9 @@ class Chain:
 
     def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
         if self._checks_owners and draft.operation in ("CREATE", "UPDATE"):
-            with self.metrics.plugin(owner_references.NAME, "validate", draft.operation):
+            from noxu.apiserver.admission import owner_references  # few servers enable it
+
+            with self.metrics.plugin(OWNER_REFERENCES, "validate", draft.operation):
                 owner_references.check(draft)
         is_consulted = self._consults(draft)
         if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
@@ -174,9 +177,7 @@ class Chain:
         plugins = await self._active(draft, self.validating)
         if not plugins and not is_consulted:
             return
-        request = draft.admission_state
-        if not isinstance(request, Attributes):
-            request = draft.admission_state = Attributes(draft, self.metrics)
+        request = draft.admission_state = self._attributes(draft)
         request.refresh()
         if is_consulted:
             for name, rules in self._consulted.rules(draft.resource.collection):
@@ -186,6 +187,13 @@ class Chain:
         for plugin in plugins:
             with self.metrics.plugin(plugin.name, "validate", request.operation):
                 await plugin.validate(request)
+
+    def _attributes(self, draft: Draft) -> Attributes:
+        """What plug-ins see of a write; one object for all of them."""
+        from noxu.apiserver.admission.attributes import Attributes  # with the first write, not at the start
+
+        known = draft.admission_state
+        return known if isinstance(known, Attributes) else Attributes(draft, self.metrics)
 
     def check_again(self, draft: Draft) -> None:
         """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
@@ -219,6 +227,8 @@ def _owners(draft: Draft) -> Json:
 
 def _keep_readable(draft: Draft, before: Json) -> None:
     """Restore managedFields that admission has made unreadable (fieldmanager's admission controller)."""
+    from noxu.apiserver.apply.entries import InvalidEntries, decode  # with the first change by admission
+
     after = _owners(draft)
     if after is None or unstructured.mismatch(_MANAGED_FIELDS, after):
         return  # there are no owners, or validation will report the error

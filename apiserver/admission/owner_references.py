@@ -6,16 +6,12 @@ sets blockOwnerDeletion keeps the owner from being deleted, and needs `update` o
 
 from __future__ import annotations
 
-from typing import Final
-
 from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.registry import access
 from noxu.apiserver.registry.access import Decision
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.values import Object, equal
-
-NAME: Final = "OwnerReferencesPermissionEnforcement"
 
 
 def check(draft: Draft) -> None:

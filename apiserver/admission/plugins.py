@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.kinds.admissionregistration import GROUP
+from noxu.apiserver.admission_plugins import GROUP
 from noxu.apiserver.registry import corrupt_objects
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
@@ -19,6 +18,7 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.webhook.client import Caller
 
 if TYPE_CHECKING:
+    from noxu.apiserver.admission.attributes import Attributes
     from noxu.apiserver.admission.hooks import Hook
 
 

@@ -25,12 +25,12 @@ from noxu.apiserver.admission.inputs import for_conditions, inputs_of
 from noxu.apiserver.admission.matching import matched
 from noxu.apiserver.admission.metrics import CALL_FAILED, INTERNAL, NO_ERROR, WebhookType
 from noxu.apiserver.admission.reviews import Response
+from noxu.apiserver.admission_plugins import GROUP
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import qualified_name
 from noxu.apiserver.apply.patch import MAX_COPIED
 from noxu.apiserver.go.text import compact_json, quote
-from noxu.apiserver.kinds.admissionregistration import GROUP
 from noxu.apiserver.records import record
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.reader import Reader

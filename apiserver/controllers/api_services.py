@@ -26,7 +26,7 @@ from noxu.apiserver.registry.entry import Entry, key_of, object_at
 from noxu.apiserver.registry.group_priorities import AGGREGATOR, CUSTOM, PRIORITIES
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object
 
 GroupVersion = tuple[str, str]

@@ -43,7 +43,7 @@ from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.server_leases import ServerLeases
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object, copy
 from noxu.storage.types import Corrupt, KeyValue, Prefix, StoreError
 

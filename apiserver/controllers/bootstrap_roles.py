@@ -27,7 +27,7 @@ from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object, equal
 from noxu.storage.types import Conflict
 

@@ -22,7 +22,7 @@ from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
 from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object, copy
 from noxu.storage.types import Key
 

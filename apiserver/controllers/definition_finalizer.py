@@ -26,7 +26,7 @@ from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object
 
 IN_PROGRESS_FOR: Final = 0.06

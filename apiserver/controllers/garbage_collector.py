@@ -55,7 +55,7 @@ from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, Options, 
 from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object
 from noxu.storage.types import Event, Key, KeyValue, Revision, StoreError
 

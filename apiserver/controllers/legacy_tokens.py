@@ -20,7 +20,7 @@ from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
 _MERGE: Final = "application/merge-patch+json"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.registry.persistence import Persistence
     from noxu.apiserver.registry.reader import Reader
     from noxu.apiserver.registry.resource import Resource
-    from noxu.apiserver.registry.write import Writer
+    from noxu.apiserver.registry.writer import Writer
     from noxu.apiserver.values import Object
 
 ALL: Final = "*"

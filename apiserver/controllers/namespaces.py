@@ -35,7 +35,7 @@ from noxu.apiserver.registry.entry import Entry, key_of, object_at
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object
 from noxu.storage.types import StoreError
 

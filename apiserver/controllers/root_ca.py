@@ -13,7 +13,7 @@ from noxu.apiserver.controllers import users
 from noxu.apiserver.controllers.namespace_objects import NamespaceObjectController
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object
 
 DESCRIBED: Final = "kubernetes.io/description"

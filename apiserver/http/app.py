@@ -20,16 +20,13 @@ from noxu.apiserver.containment import Contained, call_all
 from noxu.apiserver.http import auditing, documents, filters, routing, traces
 from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.answer import Answer, Answered
+from noxu.apiserver.http.clients import Clients
 from noxu.apiserver.http.deadlines import Deadlines
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
-from noxu.apiserver.http.incoming import Incoming
-from noxu.apiserver.http.open_connections import OpenConnections, max_connections
 from noxu.apiserver.http.sending import error_answer, send, too_late
-from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.http.watch_requests import Watches
 from noxu.apiserver.identifiers import new_uuid
-from noxu.apiserver.instruments import Counter
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.freshness import be_fresh
 from noxu.apiserver.registry.offload import offload
@@ -66,6 +63,7 @@ class App:
         any_host: bool = False,
         limits: Requests = DEFAULT_REQUESTS,
         observer: Filter | None = None,
+        clients: Clients | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
 
@@ -77,15 +75,14 @@ class App:
         self.documents = documents_
         self.traces = traces_
         self.watches = Watches(limits.min_timeout)
-        self.unsent = Unsent()
-        self.incoming = Incoming()
+        clients = clients or Clients()
+        self.unsent = clients.unsent
+        self.incoming = clients.incoming
+        self.connections = clients.connections
+        self.handshake_errors = clients.handshake_errors
         self.deadlines = Deadlines()
-        self.handshake_errors = Counter(
-            "apiserver_tls_handshake_errors_total", "Number of requests dropped with 'TLS handshake error from' error"
-        )
         self.access_metrics = AccessMetrics()
         self.audit_log = audit_log
-        self.connections = OpenConnections(max_connections())
         self.filters = filters.chain(
             own_names=frozenset(own_names),
             any_host=any_host,

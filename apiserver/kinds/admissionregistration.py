@@ -21,7 +21,6 @@ VALIDATION: Final = struct("admissionregistration/v1.Validation")
 TYPE_CHECKING: Final = struct("admissionregistration/v1.TypeChecking")
 JSON_PATCH: Final = struct("admissionregistration/v1.JSONPatch")
 
-GROUP: Final = "admissionregistration.k8s.io"
 RULES: Final = {
     "MutatingAdmissionPolicy": Rules(validate=validate_mutating),
     "MutatingAdmissionPolicyBinding": Rules(validate=validate_mutating_binding),

@@ -12,7 +12,7 @@ from noxu.apiserver.registry.entry import render
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.storage.types import Key
 
 BATCH_SIZE: Final = 64  # deletions at a time, which share commits

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
-from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.registry.access import ANONYMOUS, Authorize, User, allow_everything
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.entry import Entry, body_at, body_before_storage
-from noxu.apiserver.registry.patch import ObjectPatch
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
@@ -32,6 +30,8 @@ from noxu.storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.apiserver.cel import FailedRule
+    from noxu.apiserver.crd.valid_specs import ValidSpecs
+    from noxu.apiserver.registry.patch import ObjectPatch
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 """The operation in admission; an apply is a CREATE or an UPDATE."""

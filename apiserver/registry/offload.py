@@ -22,6 +22,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib import import_module
+from types import ModuleType
 from typing import Final, ParamSpec, TypeVar
 
 from noxu.apiserver.cpu_budget import limited_by
@@ -37,6 +39,7 @@ SWITCH_INTERVAL: Final = (
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_imported: Final[set[str]] = set()  # completely: while a module is being imported, it is in `sys.modules` already
 _threads: Final = ThreadPoolExecutor(THREADS, "noxu-offload")
 
 
@@ -66,6 +69,14 @@ async def offload_if_long(weight: int, function: Callable[P, T], *args: P.args, 
         except LoopBudgetExceeded:
             weight = LOOP_LIMIT + 1
     return await offload(weight, function, *args, **kwargs)
+
+
+async def imported(name: str) -> ModuleType:
+    """A module of which servers need nothing at their start. A thread imports it, which takes long."""
+    if name not in _imported:
+        await offload(LOOP_LIMIT + 1, import_module, name)
+        _imported.add(name)
+    return sys.modules[name]
 
 
 def _in_thread(budget: ThreadBudget, function: Callable[[], T]) -> T:

@@ -152,48 +152,44 @@ WRITE_STAGES: Final[dict[Action, tuple[Stage, ...]]] = {
 }
 
 
-class Writer:
-    """Runs the writes of clients, for all resources."""
+async def write(
+    environment: Environment, request: WriteRequest, outcome: Outcome | None = None, trace: Trace | None = None
+) -> Written:
+    """Run the stages of a request. Raises ApiError, StoreError.
 
-    def __init__(self, environment: Environment) -> None:
-        self.environment = environment
-
-    async def write(self, request: WriteRequest, outcome: Outcome | None = None, trace: Trace | None = None) -> Written:
-        """Run the stages of a request. Raises ApiError, StoreError.
-
-        `outcome` collects warnings and annotations, also of a refused write. `trace` collects a step for each stage; None
-        disables tracing.
-        """
-        if not request.resource.versions.is_prepared:
-            await prepared(request.resource.versions)
-        draft = draft_of(request, self.environment, outcome, trace)
-        stages = WRITE_STAGES[request.action]
-        warned, attempts, is_certain = len(draft.outcome.warnings), 0, False
-        try:
-            while True:
-                draft.now = format_time(self.environment.clock.now())
-                try:
-                    await (run(draft, stages) if trace is None else explain.run(draft, stages, run))
-                    break
-                except NameTaken as taken:
-                    attempts += 1
-                    if attempts == GENERATE_NAME_ATTEMPTS:
-                        raise taken.error from None
-                except Superseded:
-                    pass
-                release(draft)
-                draft.restart(warned)
-            is_certain = True
-        except ApiError as error:
-            is_certain = error.code < 500
-            raise
-        finally:
-            release(draft, is_certain=is_certain)
-        written = draft.written
-        assert written is not None
-        if request.resource.versions.converter is not None and written.entry not in (None, draft.shown):
-            written.entry = await entry_at(written.entry, request.resource)
-        return written
+    `outcome` collects warnings and annotations, also of a refused write. `trace` collects a step for each stage; None
+    disables tracing.
+    """
+    if not request.resource.versions.is_prepared:
+        await prepared(request.resource.versions)
+    draft = draft_of(request, environment, outcome, trace)
+    stages = WRITE_STAGES[request.action]
+    warned, attempts, is_certain = len(draft.outcome.warnings), 0, False
+    try:
+        while True:
+            draft.now = format_time(environment.clock.now())
+            try:
+                await (run(draft, stages) if trace is None else explain.run(draft, stages, run))
+                break
+            except NameTaken as taken:
+                attempts += 1
+                if attempts == GENERATE_NAME_ATTEMPTS:
+                    raise taken.error from None
+            except Superseded:
+                pass
+            release(draft)
+            draft.restart(warned)
+        is_certain = True
+    except ApiError as error:
+        is_certain = error.code < 500
+        raise
+    finally:
+        release(draft, is_certain=is_certain)
+    written = draft.written
+    assert written is not None
+    if request.resource.versions.converter is not None and written.entry not in (None, draft.shown):
+        written.entry = await entry_at(written.entry, request.resource)
+    return written
 
 
 async def run(draft: Draft, stages: Sequence[Stage]) -> None:

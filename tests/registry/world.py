@@ -33,7 +33,7 @@ from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.registry.trace import Trace
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Json, Object
 from noxu.storage.memory import MemoryStore
 from noxu.storage.store import Store

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from noxu.apiserver.admission.attributes import Attributes
 from noxu.apiserver.records import NamedTuple
 
-Check: TypeAlias = Callable[[Attributes], Awaitable[None]]
+if TYPE_CHECKING:
+    from noxu.apiserver.admission.attributes import Attributes
+
+Check: TypeAlias = "Callable[[Attributes], Awaitable[None]]"
 """Raises ApiError to refuse. In mutating admission it may change `request.draft.new` in place."""
 
 

@@ -27,7 +27,7 @@ from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.subresources import pods
-from noxu.apiserver.registry.write import Writer
+from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object
 
 ATTEMPTS: Final = 20

@@ -1,0 +1,50 @@
+"""The application of a server, which is made when the first request arrives.
+
+It and the pipeline of writes are a third of all modules, which a server needs for requests only. A thread imports them
+meanwhile, so that the event loop is not held; the requests that have arrived wait for it. A server without requests starts
+sooner, and needs less memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web_request, web_response, web_server
+
+from noxu.apiserver.registry.offload import imported
+
+if TYPE_CHECKING:
+    from noxu.apiserver.http.app import App
+
+MODULES: Final = (
+    "noxu.apiserver.http.application", "noxu.apiserver.registry.write", "noxu.apiserver.admission.attributes",
+)  # fmt: skip
+"""What requests need; they import all others."""
+
+
+class LateApp:
+    """`make` makes the application; it imports modules of MODULES itself."""
+
+    def __init__(self, make: Callable[[], App]) -> None:
+        self._make = make
+        self.server = web_server.Server(self.handle, handler_cancellation=True)
+        """aiohttp's server. Connections that are accepted later call the application itself."""
+        self.made: App | None = None
+
+    @property
+    def app(self) -> App:
+        """The application. It is made now if no request has arrived."""
+        if self.made is None:
+            self.made = app = self._make()
+            self.server.request_handler = app.handle
+        return self.made
+
+    def handle(self, request: web_request.BaseRequest) -> Awaitable[web_response.StreamResponse]:
+        """Answer a request."""
+        return self._handle_first(request) if self.made is None else self.made.handle(request)
+
+    async def _handle_first(self, request: web_request.BaseRequest) -> web_response.StreamResponse:
+        for name in MODULES:
+            await imported(name)
+        return await self.app.handle(request)
