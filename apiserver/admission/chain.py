@@ -11,7 +11,6 @@ consulted for their resources, and cost other writes nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Container, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from noxu.apiserver.admission.builtin.table import Consulted
@@ -96,7 +95,7 @@ class Chain:
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
-        return self.metrics.step("admit", draft.operation, partial(self._begin_mutating, draft))
+        return self.metrics.step("admit", draft.operation, self._begin_mutating, draft)
 
     def _begin_mutating(self, draft: Draft) -> Awaitable[None] | None:
         waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
@@ -157,7 +156,7 @@ class Chain:
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
-        return self.metrics.step("validate", draft.operation, partial(self._begin_validating, draft))
+        return self.metrics.step("validate", draft.operation, self._begin_validating, draft)
 
     def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
         if self._checks_owners and draft.operation in ("CREATE", "UPDATE"):

@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.instruments import Counter, Family, Histogram
 
+T = TypeVar("T")
 Step = Literal["admit", "validate"]
 WebhookType = Literal["admit", "validating"]
 """The step of a webhook, which upstream calls differently."""
@@ -119,11 +120,13 @@ class AdmissionMetrics:
 
     # -- steps and plug-ins
 
-    def step(self, step: Step, operation: str, begin: Callable[[], Awaitable[None] | None]) -> Awaitable[None] | None:
+    def step(
+        self, step: Step, operation: str, begin: Callable[[T], Awaitable[None] | None], request: T
+    ) -> Awaitable[None] | None:
         """Call a function that admits a request, and measure it until what it returns has been awaited."""
         start, rejected, waiting = time.perf_counter(), True, None
         try:
-            waiting = begin()
+            waiting = begin(request)
             rejected = False
         finally:
             if waiting is None:

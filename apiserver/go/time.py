@@ -18,8 +18,8 @@ _LAYOUTS: Final = {SECONDS: "2006-01-02T15:04:05Z07:00", MICRO: "2006-01-02T15:0
 
 def format_time(moment: datetime, digits: int = SECONDS) -> str:
     """A moment as `2006-01-02T15:04:05Z`, with microseconds if `digits` is MICRO."""
-    utc = moment.astimezone(UTC).replace(tzinfo=None)
-    return utc.isoformat(timespec="microseconds" if digits else "seconds") + "Z"
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return utc.isoformat(timespec="microseconds" if digits else "seconds")[: -len("+00:00")] + "Z"
 
 
 def parse_time(text: str, digits: int = SECONDS) -> str:

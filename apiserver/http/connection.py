@@ -55,6 +55,21 @@ _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: do not linger
 _TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not on every platform
 
 
+class Written(web_response.StreamResponse):
+    """The response of an answer that `write_whole` has written: aiohttp has nothing left to do."""
+
+    @property
+    def keep_alive(self) -> bool:
+        return True
+
+    async def prepare(self, request: web_request.BaseRequest) -> None: ...
+
+    async def write_eof(self, data: bytes = b"") -> None: ...
+
+
+WRITTEN: Final = Written()
+
+
 class Connection(web_protocol.RequestHandler):
     """aiohttp's connection with limits on heads, and on clients that do not read."""
 
@@ -188,6 +203,14 @@ class Connection(web_protocol.RequestHandler):
                     await body.readany()
         if not body.is_eof() and not self._force_close:
             self.close()
+
+    async def finish_response(
+        self, request: web_request.BaseRequest, resp: web_response.StreamResponse, start_time: float | None
+    ) -> tuple[web_response.StreamResponse, bool]:
+        """Send a response: (it, whether the client is gone). After an upgrade that was refused, read on as HTTP."""
+        if resp is WRITTEN and not self._upgraded:
+            return resp, False
+        return await super().finish_response(request, resp, start_time)
 
     def _expect_next(self) -> None:
         """Begin the time for which the connection may be idle."""

@@ -95,14 +95,16 @@ class RequestMetrics:
         )
 
     def __call__(self, exchange: Exchange) -> None:
-        request, info = exchange.request, exchange.info
+        method, info, query = exchange.request.method, exchange.info, exchange.query
+        is_apply = method == "PATCH" and exchange.request.headers.get("Content-Type") == _APPLY
         key = (
-            request.method, info.verb, info.group, info.version, info.resource, info.subresource, not info.name,
-            not info.namespace,
+            method, info.verb, info.group, info.version, info.resource, info.subresource, not info.name,
+            not info.namespace, is_apply,
         )  # fmt: skip
-        record = None if exchange.query or info.verb == "patch" else self._known.get(key)
+        is_common = not query or ("dryRun" not in query and "watch" not in query)  # the other parameters are in no label
+        record = self._known.get(key) if is_common else None
         if record is None:
-            record = self._record(exchange, key)
+            record = self._record(exchange, key if is_common else None)
         outcome = exchange.outcome
         if outcome.rule_seconds:
             self._evaluations.observe((), outcome.rule_seconds)
@@ -132,7 +134,8 @@ class RequestMetrics:
                 record.bodies[bisect_left(BODY_SIZES, size)] += 1
                 record.bodies[-1] += size
 
-    def _record(self, exchange: Exchange, key: object) -> _Record:
+    def _record(self, exchange: Exchange, key: object | None) -> _Record:
+        """The record of a request. Others with the same `key` have it, too; None: there are none."""
         about = about_of(exchange, self._catalog())
         record = self._records.get(about)
         if record is None:
@@ -140,7 +143,7 @@ class RequestMetrics:
                 about = _About((about.labels[0], *(OTHER,) * (len(REQUEST_LABELS) - 1)))
             record = self._records.setdefault(about, _Record(about))
         verb, subresource = about.labels[0], about.labels[4]
-        if about.labels[3] and verb != OTHER and subresource == exchange.info.subresource and not exchange.query:
+        if key is not None and about.labels[3] and verb != OTHER and subresource == exchange.info.subresource:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             self._known[key] = record

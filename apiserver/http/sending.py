@@ -25,7 +25,7 @@ from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http import negotiation, responses
 from noxu.apiserver.http.answer import Answer, Headers, text_answer
-from noxu.apiserver.http.connection import SERVER, Connection
+from noxu.apiserver.http.connection import SERVER, WRITTEN, Connection
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.request import first, parse_query, split_target
 from noxu.apiserver.http.unsent import Part, Unsent
@@ -50,7 +50,7 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
     request = exchange.request
     if (head := _head_of_whole(exchange, answer)) is not None:
         await _send_whole(exchange, head, answer.body)
-        return _SENT
+        return WRITTEN
     headers = headers_of(exchange, answer.content_type)
     headers.extend(answer.headers)
     accept_encoding = request.headers.get("Accept-Encoding", "")
@@ -83,19 +83,6 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
     return response
 
 
-class _Sent(web_response.StreamResponse):
-    """The response of an answer that has been written: aiohttp has nothing left to do."""
-
-    @property
-    def keep_alive(self) -> bool:
-        return True
-
-    async def prepare(self, request: web_request.BaseRequest) -> None: ...
-
-    async def write_eof(self, data: bytes = b"") -> None: ...
-
-
-_SENT: Final = _Sent()
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _OF_THE_CONNECTION: Final = frozenset({"connection", "content-length", "date", "transfer-encoding"})
 """Headers with which aiohttp deals."""

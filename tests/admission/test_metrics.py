@@ -26,29 +26,29 @@ def numbers(metrics: AdmissionMetrics, name: str) -> dict[tuple[str, ...], Any]:
     }
 
 
-def refuse() -> None:
+def refuse(_: object) -> None:
     raise REFUSED
 
 
-async def refuse_later() -> None:
+async def refuse_later(_: object) -> None:
     await asyncio.sleep(0)
     raise REFUSED
 
 
 # what a step does, whether it refuses
-STEPS: dict[str, tuple[Callable[[], Awaitable[None] | None], str]] = {
-    "nothing to wait for": (lambda: None, "false"),
-    "something to wait for": (lambda: asyncio.sleep(0), "false"),
+STEPS: dict[str, tuple[Callable[[object], Awaitable[None] | None], str]] = {
+    "nothing to wait for": (lambda _: None, "false"),
+    "something to wait for": (lambda _: asyncio.sleep(0), "false"),
     "a refusal": (refuse, "true"),
     "a refusal later": (refuse_later, "true"),
 }
 
 
 @pytest.mark.parametrize(("begin", "rejected"), STEPS.values(), ids=STEPS)
-async def test_a_step(begin: Callable[[], Awaitable[None] | None], rejected: str) -> None:
+async def test_a_step(begin: Callable[[object], Awaitable[None] | None], rejected: str) -> None:
     metrics = AdmissionMetrics()
     try:
-        waiting = metrics.step("admit", "CREATE", begin)
+        waiting = metrics.step("admit", "CREATE", begin, None)
         if waiting is not None:
             await waiting
     except ApiError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -90,6 +91,27 @@ DRY_RUNS = [
 @pytest.mark.parametrize(("query", "expected"), DRY_RUNS)
 def test_the_dry_run(query: str, expected: str) -> None:
     assert about_of(exchange_of("POST", f"{MAPS}{query}"), CATALOG).dry_run == expected
+
+
+def test_requests_are_counted_under_their_labels_whatever_came_before() -> None:
+    """The records that are found by what most requests have in common are those of the labels."""
+    queries = ("", "?fieldManager=a", "?pretty=1&timeout=5s", "?dryRun=All", "?dryRun=", "?watch=1", "?watch=0")
+    requests = [
+        (method, target + query, headers)
+        for method, target, headers, _ in LABELS.values()
+        for query in queries
+        if not query or "?" not in target
+    ]
+    observed, expected = metrics(), Counter[tuple[str, ...]]()
+    for _ in range(2):
+        for method, target, headers in requests:
+            exchange = exchange_of(method, target, **headers)
+            observed(exchange)
+            about = about_of(exchange, CATALOG)
+            expected[*about.labels, about.dry_run, "200"] += 1
+        random.Random(1).shuffle(requests)
+    [total] = [family for family in observed.families() if family.name == "apiserver_request_total"]
+    assert dict(total.numbers) == expected
 
 
 def metrics() -> RequestMetrics:
