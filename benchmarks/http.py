@@ -8,7 +8,8 @@ and a server that waits for its clients needs more time for each request.
 
 Prints the server's processor time per request, in all its threads, as Linux reports it, and requests per second, the best
 of several rounds; and the ratio of the processor times, the median of the rounds. `floor` is a request that does nothing
-(`GET /livez/ping`). Other work on the machine makes all numbers larger, ratios less so.
+(`GET /livez/ping`), `objects` a table with whole objects, `named` a list of the objects of one name in all namespaces,
+`page` a page of one. Other work on the machine makes all numbers larger, ratios less so.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from noxu.apiserver.commands import api_client
 ROOT = Path(__file__).parents[1]
 COLLECTION = f"/apis/{GROUP}/v1/namespaces/default/benches"
 LISTED = f"/apis/{GROUP}/v1/namespaces/listed/benches"
+EVERYWHERE = f"/apis/{GROUP}/v1/benches"
 
 
 NAME = re.compile(rb'"name":"(o-[0-9]+-[0-9]+)"')
@@ -148,6 +150,14 @@ def phases(clients: int, requests: int, listed: int) -> list[Phase]:
             20,
             lambda *_: Request("GET", LISTED, accept=shown_as("PartialObjectMetadataList")),
         ),
+        Phase(
+            f"objects {listed}",
+            1,
+            20,
+            lambda *_: Request("GET", f"{LISTED}?includeObject=Object", accept=shown_as("Table")),
+        ),
+        Phase("named", 8, 200, lambda *_: Request("GET", f"{EVERYWHERE}?fieldSelector=metadata.name%3Dlisted-1")),
+        Phase("page", 8, 200, lambda *_: Request("GET", f"{LISTED}?limit=1")),
         Phase("delete", clients, requests, on_object("DELETE", lambda *_: None)),
     ]
 

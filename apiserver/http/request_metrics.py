@@ -101,7 +101,7 @@ class RequestMetrics:
             method, info.verb, info.group, info.version, info.resource, info.subresource, not info.name,
             not info.namespace, is_apply,
         )  # fmt: skip
-        is_common = not query or ("dryRun" not in query and "watch" not in query)  # the other parameters are in no label
+        is_common = not query or not ("dryRun" in query or "watch" in query)  # the others are in no label
         record = self._known.get(key) if is_common else None
         if record is None:
             record = self._record(exchange, key if is_common else None)

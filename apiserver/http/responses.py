@@ -116,7 +116,8 @@ async def list_answer(
 
     summarized = _summarized(resource, accepted, include, now) if entries else None
     if summarized is not None and accepted.convert is not None and accepted.convert.kind in _LISTS:
-        chunks = _summarized_list(entries, resource, metadata, accepted, now, summarized)
+        is_ready = has_summary(include)
+        chunks = _summarized_list(entries, resource, metadata, accepted, now, summarized, is_ready)
         return await _chunked_answer(chunks, accepted, short=short)
 
     columns = await _columns_of_list(entries, resource, weight) if accepted.convert is not None else None
@@ -170,12 +171,14 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
         return None
     if to.kind != "Table":
         return lambda entry: summary.metadata(_summaries.of(entry, resource, columns), to.version)
-    if include == "Object" or columns.cells_of_list is not None:
+    if columns.cells_of_list is not None:
         return None
-    ages, with_metadata = summary.Ages(now), include == "Metadata"
-    return lambda entry: summary.row(
-        _summaries.of(entry, resource, columns), to.version, ages, with_metadata=with_metadata
-    )
+    ages = summary.Ages(now)
+    if include == "Object":
+        return lambda entry: summary.row(
+            _summaries.of(entry, resource, columns), to.version, ages, include, body_at(entry, resource)
+        )
+    return lambda entry: summary.row(_summaries.of(entry, resource, columns), to.version, ages, include)
 
 
 def _summarized_list(
@@ -185,6 +188,7 @@ def _summarized_list(
     accepted: Accepted,
     now: datetime,
     summarized: Callable[[Entry], bytes],
+    is_ready: Callable[[Entry, Resource], bool],
 ) -> AsyncIterator[bytes]:
     assert accepted.convert is not None
     key = _LISTS[accepted.convert.kind]
@@ -194,7 +198,7 @@ def _summarized_list(
         entries,
         Splice(before + b"[", b",", b"]" + after),
         write=lambda portion: b",".join(map(summarized, portion)),
-        is_ready=lambda entry: _summaries.has(entry, resource),
+        is_ready=lambda entry: is_ready(entry, resource),
     )
 
 
@@ -349,9 +353,11 @@ def later_events(
 _OBJECTS: Final = frozenset({"Table", "PartialObjectMetadata"})
 
 
-def has_summary(entry: Entry, resource: Resource) -> bool:
-    """Whether what `later_events` returns only joins bytes."""
-    return _summaries.has(entry, resource)
+def has_summary(include: str) -> Callable[[Entry, Resource], bool]:
+    """A function that tells whether the row or metadata of an entry is only joined from bytes."""
+    if include != "Object":
+        return _summaries.has
+    return lambda entry, resource: _summaries.has(entry, resource) and is_rendered(entry, resource)
 
 
 def converter(

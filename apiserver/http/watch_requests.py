@@ -121,14 +121,15 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     is_binary = accepted.media_type in (negotiation.PROTOBUF, negotiation.CBOR)
     if accepted.convert is None and not is_binary:
         return watch.Representation(resource)
-    make = responses.converter(resource, accepted, handlers.include_of(exchange, accepted), exchange.now)
+    include = handlers.include_of(exchange, accepted)
+    make = responses.converter(resource, accepted, include, exchange.now)
     if not is_binary:
-        make_later = responses.later_events(resource, accepted, handlers.include_of(exchange, accepted), exchange.now)
+        make_later = responses.later_events(resource, accepted, include, exchange.now)
         if make_later is None:
             return watch.Converted(resource, make)
         is_table = accepted.convert is not None and accepted.convert.kind == "Table"
         key = None if is_table else ("metadata", resource, accepted.convert)
-        return watch.Summarized(resource, make, make_later, responses.has_summary, key)
+        return watch.Summarized(resource, make, make_later, responses.has_summary(include), key)
     if upgrade:
         raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
     encode = functools.partial(responses.encode, accepted=accepted)

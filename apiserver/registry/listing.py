@@ -76,7 +76,7 @@ class Selection(NamedTuple):
 
         The namespace is that of the path or, without one, of the selector (upstream's Store.ListPredicate).
         """
-        name = None if self.fields is None else self.fields.exact("metadata.name")
+        name = self.name
         if self.fields is None or name is None or path_segment_name(name):
             return None
         partition = self.partition
@@ -86,6 +86,11 @@ class Selection(NamedTuple):
                 return None
             partition = f"{namespace}/"
         return Key(self.resource.collection, partition, name)
+
+    @property
+    def name(self) -> str | None:
+        """The only name that the field selector allows, None if it allows others."""
+        return None if self.fields is None else self.fields.exact("metadata.name")
 
     @property
     def selects_all(self) -> bool:
@@ -154,9 +159,11 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
         if not remaining:
             return Listing(found, shown)
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown), remaining)
-    entries, _ = collection.page(selection.partition, after, 0)
+    keys, name = collection.select(selection.partition, after), selection.name
+    last = keys[-1] if keys else None
+    entries = [collection.entries[key] for key in keys if name is None or key.name == name]
     found = await select(entries, selection, limit)
-    if limit and len(found) == limit and found[-1].key != entries[-1].key:
+    if limit and len(found) == limit and found[-1].key != last:
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown))
     return Listing(found, shown)
 
@@ -166,7 +173,7 @@ async def select(entries: list[Entry], selection: Selection, limit: int = 0) -> 
 
     Other tasks run in between. What `matches` would ask of objects with another name than the selected one is not asked.
     """
-    name = None if selection.fields is None else selection.fields.exact("metadata.name")
+    name = selection.name
     matching: list[Entry] = []
     step = max(1, min(MAX_MATCHED, MAX_COMPARISONS // max(1, selection.cost)))
     for start in range(0, len(entries), step):

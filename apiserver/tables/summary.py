@@ -84,13 +84,15 @@ def metadata(summary: Summary, version: str) -> bytes:
     return b"%b%b}" % (_HEADS[version], summary.metadata)
 
 
-def row(summary: Summary, version: str, ages: Ages, *, with_metadata: bool) -> bytes:
-    """A TableRow with the object's metadata, or null."""
+def row(summary: Summary, version: str, ages: Ages, include: str, body: bytes = b"") -> bytes:
+    """A TableRow. `include` is one of `table.INCLUDE`; for Object, `body` is the object's JSON."""
     first, *others = summary.pieces
     parts = [b'{"cells":', first]
     for age, piece in zip(summary.ages, others, strict=True):
         parts += ages.text(age), piece
-    if with_metadata or summary.ends_initial_events:
+    if include == "Object":
+        parts += summary.conditions, b',"object":', body, b"}"
+    elif include == "Metadata" or summary.ends_initial_events:
         parts += summary.conditions, b',"object":', _HEADS[version], summary.metadata, b"}}"
     else:
         parts += summary.conditions, b',"object":null}'

@@ -14,7 +14,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry import listing, reader
 from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.listing import Listing, Selection, Window, list_entries
-from noxu.apiserver.registry.resource import Converted
+from noxu.apiserver.registry.resource import Converted, Resource
 from noxu.apiserver.values import Object
 from tests.registry.world import GROUP, World, error_of, version, widget, widgets, world_of
 from tests.timing import loop_turns
@@ -259,12 +259,16 @@ async def test_the_list_of_one_name_reads_one_entry(filled: World, monkeypatch: 
     assert [entry.key.name for entry in seen] == ["x"]
 
 
-async def test_only_objects_of_the_selected_name_are_asked_for_their_fields(
+async def test_a_list_of_one_name_in_all_namespaces_reads_only_objects_of_this_name(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Entry] = []
-    matches = Selection.matches
-    monkeypatch.setattr(Selection, "matches", lambda self, entry: seen.append(entry) or matches(self, entry))  # type: ignore[func-returns-value]
+
+    async def entries_at(entries: list[Entry], resource: Resource) -> list[Entry]:
+        seen.extend(entries)
+        return entries
+
+    monkeypatch.setattr(listing, "entries_at", entries_at)
     assert names(await list_(filled, fields="metadata.name=y")) == ["a/y"]
     assert [entry.key.name for entry in seen] == ["y"]
 

@@ -73,12 +73,13 @@ CASES: dict[str, tuple[Columns, Object]] = {
 
 
 @pytest.mark.parametrize("version", table.VERSIONS)
-@pytest.mark.parametrize("include", ["Metadata", "None"])
+@pytest.mark.parametrize("include", table.INCLUDE)
 @pytest.mark.parametrize(("columns", "value"), CASES.values(), ids=CASES)
 def test_a_row_of(columns: Columns, value: Object, include: str, version: str) -> None:
     expected = codec.encode(table.row(columns, value, version, include, NOW), sort_keys=False)
     summary = summarize(value, columns)
-    assert row(summary, version, Ages(NOW), with_metadata=include == "Metadata") == expected
+    body = codec.encode(value, sort_keys=False)
+    assert row(summary, version, Ages(NOW), include, body) == expected
 
 
 @pytest.mark.parametrize("version", table.VERSIONS)
@@ -91,5 +92,5 @@ def test_the_metadata_of(columns: Columns, value: Object, version: str) -> None:
 def test_ages_are_those_of_the_request() -> None:
     summary = summarize(thing(), custom_columns(None))
     later = NOW.replace(hour=3)
-    shown = [row(summary, "v1", Ages(now), with_metadata=False) for now in (NOW, later)]
+    shown = [row(summary, "v1", Ages(now), "None") for now in (NOW, later)]
     assert [b'"60m"' in shown[0], b'"3h"' in shown[1]] == [True, True]
