@@ -22,7 +22,7 @@ SECTIONS: Final = {
     "The handle": ("Noxu",),
     "Users": ("TestUser",),
     "Watches and requests": ("Watch", "WatchEvent", "RecordedRequest"),
-    "Errors": ("ApiError", "Denied", "LoadError", "StartError", "UnknownKind", "WaitTimeout"),
+    "Errors": ("ApiError", "Denied", "LoadError", "StartError", "Stopped", "UnknownKind", "WaitTimeout"),
     "Warnings": ("ApiWarning", "UnknownFieldWarning"),
     "The factory": ("MakeNoxu",),
 }

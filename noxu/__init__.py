@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.server import StartError as StartError
     from noxu.apiserver.testing.client import ApiWarning as ApiWarning
     from noxu.apiserver.testing.client import UnknownFieldWarning as UnknownFieldWarning
+    from noxu.apiserver.testing.errors import Stopped as Stopped
     from noxu.apiserver.testing.errors import UnknownKind as UnknownKind
     from noxu.apiserver.testing.errors import WaitTimeout as WaitTimeout
     from noxu.apiserver.testing.factory import MakeNoxu as MakeNoxu
@@ -39,6 +40,7 @@ _HOMES = {
     "Noxu": "noxu.apiserver.testing.handle",
     "RecordedRequest": "noxu.apiserver.http.recent_requests",
     "StartError": "noxu.apiserver.server",
+    "Stopped": "noxu.apiserver.testing.errors",
     "TestUser": "noxu.apiserver.testing.users",
     "UnknownFieldWarning": "noxu.apiserver.testing.client",
     "UnknownKind": "noxu.apiserver.testing.errors",
@@ -56,6 +58,7 @@ __all__ = [
     "Noxu",
     "RecordedRequest",
     "StartError",
+    "Stopped",
     "TestUser",
     "UnknownFieldWarning",
     "UnknownKind",

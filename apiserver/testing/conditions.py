@@ -10,12 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from noxu.apiserver.testing.errors import hidden
 from noxu.apiserver.values import Json, Object
 
+if TYPE_CHECKING:
+    from noxu.apiserver.cel import Condition as CelCondition
+
 __tracebackhide__ = hidden
+
+_FIELD: Final = re.compile(r"(?:metadata|spec|status)\..*", re.DOTALL)  # what no type of a condition begins with
+
+
+class NotYet(LookupError):
+    """An expression has no value, or none that is true or false. The message says why."""
+
 
 Function: TypeAlias = Callable[[Object], object] | Callable[[Object], Awaitable[object]]
 Condition: TypeAlias = str | Function
@@ -28,7 +38,10 @@ DELETE: Final = "delete"
 
 
 class Check(Protocol):
-    """Decides about the newest state of an object, None if it does not exist. The result may have to be awaited."""
+    """Decides about the newest state of an object, None if it does not exist. The result may have to be awaited.
+
+    Raises LookupError for what the object does not have yet: the condition is not met.
+    """
 
     def __call__(self, value: Object | None) -> object: ...
 
@@ -44,16 +57,28 @@ def parse(condition: Condition) -> tuple[Check, str]:
         return (lambda value: value is not None), "it exists"
     if condition == DELETE:
         return (lambda value: value is None), "it is deleted"
+    if _FIELD.fullmatch(condition):
+        raise ValueError(f"{condition!r} is no condition: fields are those of self: self.{condition}")
     if match := _TYPE.fullmatch(condition):
         type_, status = match[1], (match[2] or "True").capitalize()
         return (lambda value: status_of(value, type_) == status), f"its condition {type_} is {status}"
-    from noxu.apiserver.cel import Condition as CelCondition  # the engine is large, and few tests need it
+    from noxu.apiserver import cel  # the engine is large, and few tests need it
 
     try:
-        compiled = CelCondition(condition)
+        compiled = cel.Condition(condition)
     except ValueError as error:
         raise ValueError(f"{condition!r} is no condition: {error}") from None
-    return (lambda value: value is not None and compiled.evaluate(value).value is True), f"{condition} is true"
+    return (lambda value: value is not None and _evaluated(compiled, value)), f"{condition} is true"
+
+
+def _evaluated(compiled: CelCondition, value: Object) -> bool:
+    """Raises NotYet."""
+    outcome = compiled.evaluate(value)
+    if outcome.error:
+        raise NotYet(outcome.error)
+    if not isinstance(outcome.value, bool):
+        raise NotYet(f"its value is {outcome.value!r}, and neither true nor false")
+    return outcome.value
 
 
 def status_of(value: Object | None, type_: str) -> str:

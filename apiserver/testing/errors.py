@@ -28,6 +28,8 @@ class UnknownKind(LookupError):
 class Stopped(RuntimeError):
     """The server does not run: it was not started, or it is stopped."""
 
+    __module__ = "noxu"  # where it is public: tracebacks show that name
+
 
 EXPECTED: Final = (ApiError, LoadError, StartError, WaitTimeout, UnknownKind, Stopped)
 """Errors of what the test asks; they are raised without the frames of the server's thread."""

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from weakref import WeakSet
 
 from noxu.apiserver import admission_plugins, features
+from noxu.apiserver.authorization_modes import modes
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import Features
 from noxu.apiserver.http.recent_requests import RecentRequests, RecordedRequest
 from noxu.apiserver.kubeconfig import Access, write_kubeconfig
+from noxu.apiserver.manifests import LoadError
 from noxu.apiserver.server import Server
 from noxu.apiserver.testing import addresses, calls, users
 from noxu.apiserver.testing.addresses import Address
@@ -32,6 +34,7 @@ from noxu.apiserver.testing.errors import hidden
 from noxu.apiserver.testing.runner import Runner
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.source_paths import Source as Source
+from noxu.apiserver.testing.source_paths import several
 from noxu.apiserver.testing.sources import documents as documents
 from noxu.apiserver.testing.users import TestUser
 from noxu.apiserver.testing.verbs import Verbs, selectors
@@ -89,34 +92,40 @@ class Noxu(Verbs):
         `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
 
-        Raises LoadError for sources that cannot be read, and ValueError for unknown profiles, plug-ins and gates.
+        Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
+        read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
         """
-        manager.check_profile(profile)
-        controllers = None if controllers is None else tuple(controllers)
-        config = Config(
-            port=0,
-            profile=profile,
-            controllers=controllers,
-            admission_plugins=admission_plugins.select(
-                enable_admission_plugins,
-                disable_admission_plugins,
-                controllers=manager.has_accounts(profile, controllers),
-            ),
-            features=features if gates is None else _features(gates),
-            authentication=authentication,
-            authorization_modes=None if authorization_modes is None else tuple(authorization_modes),
-            tls=Tls() if tls else None,
-            data=None if data is None else Path(data),
-        )
+        controllers = None if controllers is None else _names(controllers)
+        try:
+            manager.check_profile(profile)
+            manager.check_controllers(controllers or ())
+            config = Config(
+                port=0,
+                profile=profile,
+                controllers=controllers,
+                admission_plugins=admission_plugins.select(
+                    _names(enable_admission_plugins),
+                    _names(disable_admission_plugins),
+                    controllers=manager.has_accounts(profile, controllers),
+                ),
+                features=features if gates is None else _features(gates),
+                authentication=authentication,
+                authorization_modes=None if authorization_modes is None else modes(_names(authorization_modes)),
+                tls=Tls() if tls else None,
+                data=None if data is None else Path(data),
+            )
+            found = documents(*several(manifests))
+        except (ValueError, LoadError) as error:
+            raise error.with_traceback(None) from None  # what the caller has given is wrong: it sees no frame of ours
         self._directory = None if directory is None else Path(directory)
         if self._directory is not None:
             self.kubeconfig = self._directory / "kubeconfig"
         self._temporary = False
-        self._wanted = dict.fromkeys(users, ()) if not isinstance(users, Mapping) else dict(users)
+        self._wanted = dict(users) if isinstance(users, Mapping) else dict.fromkeys(_names(users), ())
         self._made = 0
         self._strict = strict
         self._requests = RecentRequests(USER_AGENT)
-        self._runner = Runner(config, documents(*manifests), clock, self._requests)
+        self._runner = Runner(config, found, clock, self._requests)
         self._clients: list[Client] = []
         self.users = {}
 
@@ -378,6 +387,11 @@ class Noxu(Verbs):
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop of the server."""
         return calls.blocking(self._runner.submit(work))
+
+
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Names, of which one may be given by itself."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _features(gates: Mapping[str, bool]) -> Features:

@@ -26,11 +26,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import pytest
 
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.testing.source_paths import Source, path_of
+from noxu.apiserver.testing.source_paths import Source, path_of, several
 
 if TYPE_CHECKING:
     from noxu.apiserver.testing.factory import MakeNoxu
     from noxu.apiserver.testing.handle import Noxu
+
+
+def __tracebackhide__(info: Any) -> bool:  # noqa: N807 - pytest's name
+    """For pytest, which looks it up in the globals of a frame: see `errors.hidden`."""
+    from noxu.apiserver.testing.errors import hidden
+
+    return hidden(info)
+
 
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
@@ -82,6 +90,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     _refuse_missing(_option(config, "manifests") or (), "noxu_manifests", Path())
+    _check_options(config)
+
+
+def _check_options(config: pytest.Config) -> None:
+    """Raises UsageError for options with invalid values."""
+    requests = str(_option(config, "requests") or 0)
+    if not requests.isdecimal():
+        raise pytest.UsageError(f"noxu_requests: {requests} is no number of requests")
+    for gate in _option(config, "feature_gates") or ():
+        if gate.partition("=")[2].lower() not in ("true", "false"):
+            raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
+    given = {name: value for name in _CHECKED if (value := _option(config, name))}
+    if given:
+        from noxu.apiserver.testing.handle import Noxu
+
+        try:
+            Noxu(**_arguments(config) | {"manifests": ()})
+        except ValueError as error:
+            raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in given)}: {error}") from None
+
+
+_CHECKED: Final = ("profile", "controllers", "disable_admission_plugins", "feature_gates", "authorization_modes")
+"""Options that a server checks, which is imported only if there is one."""
 
 
 @pytest.hookimpl(trylast=True)  # after tests were deselected
@@ -89,7 +120,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for mark in item.iter_markers("noxu"):
             try:
-                _refuse_missing(mark.args, f"{item.nodeid}: @pytest.mark.noxu", config.rootpath)
+                _refuse_missing(_sources(mark), f"{item.nodeid}: @pytest.mark.noxu", config.rootpath)
             except pytest.UsageError as error:
                 if not hasattr(config, "workerinput"):
                     raise
@@ -97,9 +128,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> None:
-    """Raises UsageError for a source that does not exist."""
+    """Raises UsageError for a source that does not exist, or is none."""
     for source in sources:
-        path = path_of(source)
+        try:
+            path = path_of(source)
+        except TypeError as error:
+            raise pytest.UsageError(f"{place}: {error}") from None
         if path is not None and not (directory / path).exists():
             raise pytest.UsageError(f"{place}: {path}: no such file or directory")
 
@@ -125,7 +159,7 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
     }
     if gates := _option(config, "feature_gates"):
         pairs = (gate.partition("=") for gate in gates)
-        found["gates"] = {gate: value.lower() != "false" for gate, _, value in pairs}
+        found["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
     found["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
     found["manifests"] = _option(config, "manifests") or []
     return found
@@ -136,12 +170,16 @@ def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:
     found = _arguments(config)
     marks = list(node.iter_markers("noxu"))
     disabled = [name for mark in marks for name in mark.kwargs.get("disable_admission_plugins", ())]
-    sources = [_below(config.rootpath, source) for mark in marks for source in mark.args]
+    sources = [_below(config.rootpath, source) for mark in marks for source in _sources(mark)]
     manifests = found["manifests"] + sources
     disabled += found["disable_admission_plugins"]
     for mark in reversed(marks):
         found |= mark.kwargs
     return found | {"manifests": manifests, "disable_admission_plugins": disabled}
+
+
+def _sources(mark: pytest.Mark) -> tuple[Source, ...]:
+    return (*mark.args, *several(mark.kwargs.get("manifests", ())))
 
 
 def _below(directory: Path, source: Source) -> Source:
@@ -190,7 +228,7 @@ def make_noxu(request: pytest.FixtureRequest) -> Iterator[MakeNoxu]:
 
         def make(**arguments: Any) -> Noxu:
             configured = _arguments(request.config)
-            manifests = [*configured["manifests"], *arguments.pop("manifests", ())]
+            manifests = [*configured["manifests"], *several(arguments.pop("manifests", ()))]
             return stack.enter_context(_server({**configured, **arguments, "manifests": manifests}))
 
         yield cast("MakeNoxu", _sync_or_awaited(make))

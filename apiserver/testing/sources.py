@@ -12,7 +12,7 @@ from noxu.apiserver.testing.source_paths import path_of
 
 
 def documents(*sources: Source) -> list[Document]:
-    """The objects of sources, in the order in which they have to be created. Raises LoadError."""
+    """The objects of sources, in the order in which they have to be created. Raises LoadError, TypeError."""
     found: list[Document] = []
     for source in sources:
         if isinstance(source, dict):

@@ -24,6 +24,7 @@ from noxu.apiserver.testing.client import FIELD_MANAGER, ApiWarning, Reply, Unkn
 from noxu.apiserver.testing.conditions import Condition
 from noxu.apiserver.testing.errors import UnknownKind, hidden
 from noxu.apiserver.testing.session import Session
+from noxu.apiserver.testing.source_paths import path_of
 from noxu.apiserver.testing.sources import Source, documents
 from noxu.apiserver.testing.waiting import Waiting
 from noxu.apiserver.testing.watching import Watch
@@ -111,6 +112,7 @@ class Verbs:
         The source is a dict, or a file or a text with one manifest. Fields that the schema does not describe are pruned, with
         an UnknownFieldWarning at this line; `strict=True` refuses them. Raises ApiError, and LoadError for an unreadable source.
         """
+        path_of(source)
         return self._ask("create", self._write, "POST", source, namespace, strict, dry_run)
 
     def update(
@@ -123,6 +125,7 @@ class Verbs:
         dry_run: bool = False,
     ) -> AwaitableObject:
         """Replace one object. If the given one has a resourceVersion, it must be the newest (else ApiError, 409)."""
+        path_of(source)
         return self._ask("update", self._write, "PUT", source, namespace, strict, dry_run)
 
     async def _write(
@@ -148,6 +151,8 @@ class Verbs:
         Raises ApiError for an object that the server refuses, and LoadError for a source that cannot be read.
         (Server-side apply is `patch(…, type="apply")`.)
         """
+        for source in sources:
+            path_of(source)
         return self._ask("apply", self._apply, sources, strict)
 
     async def _apply(self, sources: tuple[Source, ...], strict: bool | None) -> Answered[AwaitableObjects]:

@@ -10,7 +10,7 @@ import time
 
 from noxu.apiserver.testing import calls, conditions
 from noxu.apiserver.testing.addresses import Address
-from noxu.apiserver.testing.conditions import Condition
+from noxu.apiserver.testing.conditions import Condition, NotYet
 from noxu.apiserver.testing.errors import WaitTimeout, hidden
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.watching import Watch, WatchEvent
@@ -81,7 +81,7 @@ class Waiting:
 
     def _lacks(self, error: LookupError) -> bool:
         """A function has looked for something that the object does not have yet: the condition is not met."""
-        self._missing = f"{type(error).__name__}: {error}"
+        self._missing = str(error) if isinstance(error, NotYet) else f"{type(error).__name__}: {error}"
         return False
 
     def _watch(self) -> Watch:
@@ -116,9 +116,9 @@ class Waiting:
             raise self._timed_out() from None
 
     def _timed_out(self) -> WaitTimeout:
-        state = "it does not exist" if self._value is None else f"it is\n{_shown(self._value)}"
+        state = "it does not exist" if self._value is None else f"now it is\n{_shown(self._value)}"
         missing = f" ({self._missing})" if self._missing else ""
-        return WaitTimeout(f"{self._address}: not within {self._timeout:g} s: {self._text}{missing}; {state}")
+        return WaitTimeout(f"{self._address}: waited {self._timeout:g} s until {self._text}{missing}; {state}")
 
 
 def _shown(value: Object) -> str:

@@ -38,7 +38,25 @@ ROWS: list[tuple[str, Any, Any, bool]] = [
 @pytest.mark.parametrize(("condition", "value", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_conditions(condition: Any, value: Any, expected: bool) -> None:
     check, _ = conditions.parse(condition)
-    assert bool(check(value)) is expected
+    try:
+        met = bool(check(value))
+    except LookupError:  # not yet
+        met = False
+    assert met is expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "why"),
+    [
+        ("self.a.b == 1", {}, "no such key: a"),
+        ("self.a < 'x'", {"a": 1}, "no such overload"),
+        ("self.a", {"a": "yes"}, "its value is 'yes', and neither true nor false"),
+    ],
+)
+def test_an_expression_without_a_value_says_why(condition: str, value: Any, why: str) -> None:
+    check, _ = conditions.parse(condition)
+    with pytest.raises(conditions.NotYet, match=f"^{why}"):
+        check(value)
 
 
 def test_the_text_of_a_condition() -> None:
@@ -53,6 +71,12 @@ def test_the_text_of_a_condition() -> None:
         "done is true",
         "a lambda is true",
     ]
+
+
+@pytest.mark.parametrize("text", ["status.ready", "spec.size == 1", "metadata.labels.a"])
+def test_a_field_without_self_is_no_type_of_a_condition(text: str) -> None:
+    with pytest.raises(ValueError, match=rf"is no condition: fields are those of self: self\.{text}$"):
+        conditions.parse(text)
 
 
 @pytest.mark.parametrize("text", ["self.a ==", "object.a == 1", "'text' + 'text'", ""])

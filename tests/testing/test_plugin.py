@@ -335,6 +335,54 @@ def test_a_missing_source_is_a_usage_error(
     result.stdout.no_fnmatch_line("*passed*")
 
 
+WRONG: list[tuple[tuple[str, ...], str]] = [
+    (("--noxu-profile=x",), 'ERROR: noxu_profile: "x" is not a profile: there are local, cluster, envtest'),
+    (("--noxu-controllers=x",), 'ERROR: noxu_controllers: "x" is not in the list of known controllers'),
+    (("--noxu-disable-admission-plugins=x",), 'ERROR: noxu_disable_admission_plugins: *plugin "x" is unknown*'),
+    (("--noxu-authorization-modes=x",), 'ERROR: noxu_authorization_modes: authorization-mode "x" is not a valid mode'),
+    (("--noxu-feature-gates=x=true",), "ERROR: noxu_feature_gates: unrecognized feature gate: x *"),
+    (("--noxu-feature-gates=CBORServingAndStorage",), "ERROR: noxu_feature_gates: CBORServingAndStorage: write GATE=true or GATE=false"),
+    (("--noxu-requests=all",), "ERROR: noxu_requests: all is no number of requests"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[row[0][0] for row in WRONG])
+def test_a_wrong_option_is_a_usage_error(project: pytest.Pytester, arguments: tuple[str, ...], message: str) -> None:
+    project.makepyfile("def test_it(): ...")
+    result = project.runpytest_inprocess(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+
+
+@pytest.mark.parametrize("mark", ["['crds/']", "manifests=['crds/', ['x']]", "7"])
+def test_what_is_no_source_is_a_usage_error(project: pytest.Pytester, mark: str) -> None:
+    project.mkdir("crds")
+    project.makepyfile(f"import pytest\n@pytest.mark.noxu({mark})\ndef test_it(noxu): ...\n")
+    result = project.runpytest_inprocess()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: *::test_it: @pytest.mark.noxu: a source is a dict, a path, or a text with manifests, *"]
+    )
+
+
+def test_one_source_and_one_name_need_no_list(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+import pytest
+from noxu import ApiError
+
+@pytest.mark.noxu(manifests="widgets.yaml", users="jane", authorization_modes="RBAC", controllers="*")
+def test_marked(noxu, make_noxu):
+    assert noxu.list("widgets") == []
+    assert list(noxu.users) == ["jane"]
+    with pytest.raises(ApiError, match='User "jane" cannot list'):
+        noxu.users["jane"].list("widgets")
+    assert make_noxu(manifests="widgets.yaml", disable_admission_plugins="NamespaceLifecycle").list("widgets") == []
+"""
+    )
+    project.runpytest_inprocess().assert_outcomes(passed=1)
+
+
 def test_a_missing_source_fails_its_test_in_a_worker_of_xdist(project: pytest.Pytester) -> None:
     project.makepyfile(
         "import pytest\n@pytest.mark.noxu('nowhere.yaml')\ndef test_it(noxu): ...\ndef test_other(): ...\n"
@@ -347,7 +395,7 @@ def test_a_missing_source_fails_its_test_in_a_worker_of_xdist(project: pytest.Py
 # -- reports of failed tests --------------------------------------------------------------------------------------------
 
 FAILING = """
-import pytest
+import pytest; from noxu import Noxu
 pytestmark = pytest.mark.noxu("widgets.yaml")
 def widget(name, **spec):
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
@@ -371,6 +419,10 @@ FAILURES = [
     ("a file that does not exist", "noxu.apply('nowhere.yaml')", "noxu.LoadError: nowhere.yaml: *"),
     ("a wait", "noxu.wait('widgets', 'a', 'Ready', timeout=0)", "noxu.WaitTimeout: Widget default/a: *; it does not exist"),
     ("an invalid condition", "noxu.wait('widgets', 'a', 'self.a ==')", "ValueError: 'self.a ==' is no condition: *"),
+    ("what is no source", "noxu.apply([widget('a')])", "TypeError: a source is a dict, *, and not a list: give its items"),
+    ("a server that was stopped", "noxu.stop(); noxu.list('widgets')", "noxu.Stopped: the server does not run: *"),
+    ("a wrong argument of another server", "Noxu(profile='x')", 'ValueError: "x" is not a profile: *'),
+    ("a missing source of another server", "Noxu(manifests='x')", "noxu.LoadError: x: no such file or directory"),
     ("a watch", "next(noxu.watch('widgets', timeout=0))", "noxu.WaitTimeout: no event of widgets.example.com within 0 s"),
     ("a warning", "noxu.create(widget('a', siez=3))", "noxu.UnknownFieldWarning: *did you mean spec.size*"),
 ]  # fmt: skip
@@ -398,6 +450,15 @@ def test_the_report_of_a_server_that_does_not_start(argument: str, message: str,
     result = project.runpytest_inprocess()
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*ERROR at setup of test_it*", message, "*short test summary*"], consecutive=True)
+
+
+@pytest.mark.parametrize("argument", ["manifests=['nowhere']", "manifest='a'", "profile='x'", "gates={'x': True}"])
+def test_the_factory_shows_no_frame_of_ours(argument: str, project: pytest.Pytester) -> None:
+    project.makepyfile(f"def test_it(make_noxu):\n    make_noxu({argument})\n")
+    result = project.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f">*make_noxu({argument.replace('[', '[[]')})", "E *"])
+    result.stdout.no_fnmatch_line("*noxu/apiserver*")
 
 
 def test_a_bug_of_ours_has_its_frames(project: pytest.Pytester) -> None:

@@ -78,14 +78,16 @@ def test_the_message_of_a_timeout_has_the_newest_state(noxu: Noxu) -> None:
     with pytest.raises(WaitTimeout) as late:
         noxu.wait("widgets", "a", "self.status.size == 3", timeout=0.01)
     first, *_, last = str(late.value).splitlines()
-    assert first == "Widget default/a: not within 0.01 s: self.status.size == 3 is true; it is"
+    assert (
+        first == "Widget default/a: waited 0.01 s until self.status.size == 3 is true (no such key: status); now it is"
+    )
     assert last == "  size: 3"
     assert isinstance(late.value, TimeoutError)
 
 
 def test_the_message_has_what_a_function_did_not_find(noxu: Noxu) -> None:
     noxu.create(widget("a"))
-    with pytest.raises(WaitTimeout, match=r"a lambda is true \(KeyError: 'status'\); it is"):
+    with pytest.raises(WaitTimeout, match=r"until a lambda is true \(KeyError: 'status'\); now it is"):
         noxu.wait("widgets", "a", lambda value: value["status"]["ready"], timeout=0.01)
 
 
