@@ -132,7 +132,7 @@ async def load(
             await ensure_namespace(plane, namespace_of(resource, document.value))
         content = document.packed or codec.encode(document.value, sort_keys=False)
         try:
-            await _apply(plane, document.value, content, valid_specs=valid_specs)
+            await write(plane, document.value, content, valid_specs=valid_specs)
         except ApiError as error:
             errors += refusals(document, error)
             if is_crd(document.value):
@@ -184,14 +184,14 @@ async def apply(
     """
     outcome = Outcome(warnings=[] if warnings is None else warnings)
     content = codec.encode(value, sort_keys=False)
-    written, resource = await _apply(
+    written, resource = await write(
         plane, value, content, options, duplicates=duplicates, outcome=outcome, trace=trace, valid_specs=valid_specs
     )
     found: Object = codec.decode_stored(written.body(resource))
     return found
 
 
-async def _apply(
+async def write(
     plane: ControlPlane,
     value: Object,
     content: bytes,
@@ -202,7 +202,7 @@ async def _apply(
     trace: Trace | None = None,
     valid_specs: ValidSpecs | None = None,
 ) -> tuple[Written, Resource]:
-    """`apply` for an object of which `value` has at least what identifies it, and `content` is the JSON."""
+    """`apply` for an object of which `value` has at least what identifies it, and `content` is the JSON. Raises ApiError."""
     resource = resource_of(plane, value)
     if resource is None:
         raise bad_request(f"{no_matches(value)}: {_instead(plane, value)}")

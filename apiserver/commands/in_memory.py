@@ -18,6 +18,7 @@ from noxu.apiserver.commands.progress import each
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
+from noxu.apiserver.registry import draft
 from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.resource import Resource
@@ -66,11 +67,16 @@ async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outco
             await loading.ensure_namespace(plane, namespace)
         elif rules.ignore_unknown:
             return Outcome(document, namespace, "skipped")
-        body = codec.encode(current.value, sort_keys=False)
-        codec.check_size(body)
+        content = codec.encode(current.value, sort_keys=False)
+        codec.check_size(content)
         duplicates = current.strict if rules.strict else current.duplicates
-        await loading.apply(
-            plane, current.value, STRICT if rules.strict else WARN, duplicates=duplicates, warnings=warnings
+        await loading.write(
+            plane,
+            current.value,
+            content,
+            STRICT if rules.strict else WARN,
+            duplicates=duplicates,
+            outcome=draft.Outcome(warnings=warnings),
         )
     except ApiError as error:
         return Outcome(document, namespace, "refused", error, warnings)
@@ -91,6 +97,8 @@ def _as_v1(document: Document, warnings: list[str]) -> Document:
 
 async def _not_served(plane: ControlPlane, resource: Resource, document: Document) -> list[str]:
     """The reasons why an accepted CRD is not served, for example a conflict of names."""
+    if loading.name_of(document.value) in plane.catalog.current.defined:
+        return []
     crd = object_at(await plane.reader.get(resource, "", loading.name_of(document.value)), resource)
     if conditions.is_true(crd, conditions.ESTABLISHED):
         return []
