@@ -31,6 +31,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Final, Self
 
+from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import FIRST_DELAY, NO_TLS, Client, Tls, User, WatchStream, pause
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_leases import Leases
@@ -107,7 +108,7 @@ def has_correct_progress(version: str) -> bool:
 
 
 def _reason(error: Lost | Refused | TimeoutError) -> str:
-    return str(error) or "no answer"
+    return advised(str(error) or "no answer")
 
 
 def _require_running(response: Any) -> None:
@@ -166,7 +167,7 @@ class EtcdStore:
         try:
             client = Client(servers, tls, user)
         except (OSError, ValueError) as error:
-            raise OpenError(f"etcd: {reason(error)}") from None
+            raise OpenError(f"etcd: {advised(reason(error))}") from None
         store = cls(client, layout, lifetimes)
         try:
             await store._start()
@@ -321,7 +322,7 @@ class EtcdStore:
             if str(error) != COMPACTED:
                 raise Unavailable(str(error)) from None
         except Lost as error:
-            raise Unavailable(f"etcd: {error}") from None
+            raise Unavailable(f"etcd: {_reason(error)}") from None
         self._log.compacted = max(self._log.compacted, revision)
 
     async def compact_in_turn(self, revision: Revision) -> None:
@@ -338,7 +339,7 @@ class EtcdStore:
         try:
             response = await self._client.call(TXN, request)
         except (Lost, Refused) as error:
-            raise Unavailable(f"etcd: {error}") from None
+            raise Unavailable(f"etcd: {_reason(error)}") from None
         if response.succeeded:
             self._turn += 1
             try:
@@ -411,8 +412,8 @@ class EtcdStore:
                 continue
             except (Lost, Refused) as error:
                 if not self._fault:  # else this is another attempt
-                    logger.warning("the watch of etcd is interrupted: %s", error)
-                self._fault = f"etcd: {error}"
+                    logger.warning("the watch of etcd is interrupted: %s", _reason(error))
+                self._fault = f"etcd: {_reason(error)}"
             except Unavailable:
                 following.set()
                 return  # etcd has gone back

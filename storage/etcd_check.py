@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from noxu.storage import etcd_state
 from noxu.storage.check import Problem, Verify
 from noxu.storage.etcd import COMPACTION_KEY
+from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import NO_TLS, Client, Tls, User
 from noxu.storage.etcd_layout import Layout
 from noxu.storage.etcd_messages import ALARM, ALARMS, HASH_KV, RANGE, Message
@@ -70,7 +71,7 @@ async def check(
         try:
             compacted = await Past(client, layout).compacted(found.revision)
         except (Lost, Refused) as error:
-            raise Unavailable(f"etcd: {error}") from None
+            raise Unavailable(f"etcd: {advised(str(error))}") from None
         versions = sorted({version for version in await client.versions() if version})
         return Report(versions, found.revision, compacted, keys, others, problems, remarks)
 

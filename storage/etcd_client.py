@@ -54,12 +54,16 @@ class Server(NamedTuple):
 
 def server(url: str) -> Server:
     """The server of a URL: of `http://127.0.0.1:2379`, it is ("127.0.0.1", 2379, False). Raises ValueError."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").encode("idna").decode(), parts.port or 2379
+    except ValueError:
+        host = ""
+    if not host or parts.scheme not in ("http", "https") or parts.path.strip("/") or parts.query:
         raise ValueError(f"{url!r} is not a URL of etcd, like http://127.0.0.1:2379")
     if parts.username is not None:
         raise ValueError("a URL of etcd has no user: give --etcd-username and --etcd-password-file")
-    return Server(parts.hostname, parts.port or 2379, parts.scheme == "https")
+    return Server(host, port, parts.scheme == "https")
 
 
 NO_TLS: Final = Tls()

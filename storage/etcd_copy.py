@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
+from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Tls, User
 from noxu.storage.etcd_layout import Layout, end_of
 from noxu.storage.etcd_leases import Leases
@@ -84,7 +85,7 @@ class EtcdWriter:
         try:
             return await self._leases.lease(lifetime) if lifetime else 0
         except (Lost, Refused) as error:
-            raise Unavailable(f"etcd: {error}") from None
+            raise Unavailable(f"etcd: {advised(str(error))}") from None
 
 
 class TooLarge(Exception):
@@ -117,7 +118,7 @@ async def connected(servers: Sequence[str], tls: Tls = NO_TLS, user: User | None
     try:
         client = Client(servers, tls, user)
     except (OSError, ValueError) as error:
-        raise OpenError(f"etcd: {reason(error)}") from None
+        raise OpenError(f"etcd: {advised(reason(error))}") from None
     try:
         yield client
     finally:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import NO_TLS, Client, Tls, User
 from noxu.storage.etcd_layout import Layout, end_of
 from noxu.storage.etcd_messages import RANGE, Call, Message
@@ -75,7 +76,7 @@ async def opened(
     try:
         client = Client(servers, tls, user)
     except (OSError, ValueError) as error:
-        raise OpenError(f"etcd: {reason(error)}") from None
+        raise OpenError(f"etcd: {advised(reason(error))}") from None
     try:
         request = Message["RangeRequest"](
             key=layout.prefix, range_end=end_of(layout.prefix), revision=revision, count_only=True
@@ -85,7 +86,7 @@ async def opened(
             marker = await repeated(client, RANGE, Message["RangeRequest"](key=layout.prefix + COPYING))
         except Unavailable as error:
             at = f" at revision {revision}" if revision else ""
-            raise OpenError(f"cannot read from etcd at {', '.join(servers)}{at}: {error}") from None
+            raise OpenError(f"cannot read from etcd at {', '.join(servers)}{at}: {advised(str(error))}") from None
         if marker.kvs and not incomplete:
             raise OpenError(f"etcd at {', '.join(servers)}: {INCOMPLETE}")
         yield EtcdState(client, layout, revision or int(response.header.revision), int(response.count))
@@ -101,10 +102,10 @@ async def repeated(client: Client, call: Call, request: Any) -> Any:
         except Refused as refused:
             if str(refused) == COMPACTED:
                 raise Unavailable("etcd has been compacted meanwhile; start again") from None
-            raise Unavailable(str(refused)) from None
+            raise Unavailable(advised(str(refused))) from None
         except Lost as lost:
             if attempt == ATTEMPTS - 1:
-                raise Unavailable(str(lost) or "no answer") from None
+                raise Unavailable(advised(str(lost) or "no answer")) from None
         await asyncio.sleep(PAUSE * 2**attempt)
     raise AssertionError
 

@@ -26,6 +26,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import FIRST_DELAY, MAX_REQUEST, Client, pause
 from noxu.storage.etcd_layout import Layout, values_of
 from noxu.storage.etcd_messages import RANGE, TXN, Message, transaction
@@ -110,13 +111,14 @@ class Writes:
                 ):
                     return own
                 if uncertain:
-                    raise OutcomeUnknown(f"etcd: {refused}") from None
+                    raise OutcomeUnknown(f"etcd: {advised(str(refused))}") from None
                 raise _refusal(refused) from None
             except Lost as lost:
                 uncertain |= lost.sent
                 limit = RESOLVE_WITHIN if uncertain else CONNECT_WITHIN
                 if asyncio.get_running_loop().time() - begin > limit:
-                    raise OutcomeUnknown(f"etcd: {lost}") if uncertain else Unavailable(f"etcd: {lost}") from None
+                    error = f"etcd: {advised(str(lost))}"
+                    raise OutcomeUnknown(error) if uncertain else Unavailable(error) from None
             delay = await pause(delay)
         if response.succeeded:
             if value is None and not response.responses[0].response_delete_range.deleted:
@@ -161,7 +163,7 @@ class Writes:
         try:
             return await self._happened(key, value, expected, at, known)
         except (Lost, Refused):
-            raise OutcomeUnknown(f"etcd: {refused}") from None
+            raise OutcomeUnknown(f"etcd: {advised(str(refused))}") from None
 
     def _own_write(self, key: Key, value: bytes | None, expected: Revision, known: Revision) -> Revision:
         """The revision of this very change after `known`, 0 if there is none in the log. Raises OutcomeUnknown."""
@@ -185,4 +187,4 @@ class Writes:
 
 def _refusal(refused: Refused) -> TooLarge | Unavailable:
     text = str(refused)
-    return TooLarge(text) if any(each in text for each in TOO_LARGE) else Unavailable(text)
+    return TooLarge(text) if any(each in text for each in TOO_LARGE) else Unavailable(advised(text))

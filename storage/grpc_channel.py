@@ -113,7 +113,11 @@ class Channel:
                 self._connections.add(connection)
                 await connection.ready
         except (OSError, TimeoutError, Lost) as error:
-            text = "no answer" if isinstance(error, TimeoutError) and not str(error) else reason(error)
+            text = (
+                "no answer"
+                if isinstance(error, TimeoutError) and not str(error)
+                else reason(error) or "the server has closed the connection"
+            )
             self._failure = f"cannot connect to {self._authority}: {text}"
             self._retry_at = self._loop.time() + self._delay * uniform(0.5, 1)  # noqa: S311 - not a secret
             self._delay = min(2 * self._delay, LAST_DELAY)

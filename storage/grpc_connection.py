@@ -115,7 +115,8 @@ class Connection(asyncio.Protocol):
             if not self.ready.done():
                 self.ready.set_result(None)
         elif isinstance(event, http2.Terminated):
-            self.lose(f"the server violates HTTP/2: {event.text}")
+            is_known = self.ready.done()
+            self.lose(f"the server violates HTTP/2: {event.text}" if is_known else "the server does not speak HTTP/2")
 
     def _forget(self, number: int) -> Call | None:
         call = self.calls.pop(number, None)

@@ -8,6 +8,7 @@ the namespace (`default/`), which makes the order equal to upstream's order of `
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -166,4 +167,6 @@ def reason(error: Exception, *, named: bool = True) -> str:
     if not isinstance(error, OSError) or error.errno is None:
         return str(error)
     text = (error.strerror or errno.errorcode.get(error.errno) or str(error)).partition(" (while attempting")[0]
+    if text.startswith("Connect call failed"):
+        text = os.strerror(error.errno)
     return f"{error.filename}: {text}" if named and error.filename else text

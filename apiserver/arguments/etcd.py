@@ -67,6 +67,10 @@ def etcd(options: argparse.Namespace) -> Etcd | None:
     if not servers and any((options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile, options.etcd_username)):
         raise ValueError("--etcd-cafile, --etcd-certfile, --etcd-keyfile and --etcd-username need --etcd-servers")
     check_credentials(options)
+    if options.etcd_servers and not servers:
+        raise ValueError("--etcd-servers names no server")
+    if not servers and options.etcd_prefix != Etcd(()).prefix:
+        raise ValueError("--etcd-prefix needs --etcd-servers")
     if not servers and _media_type_of(options) != Etcd(()).media_type:
         raise ValueError("--storage-media-type needs --etcd-servers: other stores have JSON")
     if not servers:

@@ -299,6 +299,29 @@ async def test_a_violation_cuts_the_connection() -> None:
             await channel.unary(PATH, b"", 10)
 
 
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the server does not speak HTTP/2"),
+        (b"", "(the server has closed the connection|Connection reset by peer)"),
+    ],
+)
+async def test_a_server_that_is_not_one_of_grpc(answer: bytes, text: str) -> None:
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(answered, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    channel = Channel("127.0.0.1", port)
+    async with hang_guard():
+        with pytest.raises(Lost, match=f"^cannot connect to 127.0.0.1:{port}: {text}$"):
+            await channel.unary(PATH, b"", 10)
+    await channel.close()
+    server.close()
+    await server.wait_closed()
+
+
 async def test_attempts_to_connect_have_pauses_in_which_calls_fail_at_once() -> None:
     server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
