@@ -1,6 +1,7 @@
-"""Regenerate what this folder contains, and docs/licences.md.
+"""Regenerate what this folder contains, docs/licences.md, and the table of wheels in docs/supply-chain.md.
 
 python -m requirements compile   # the pins, from pyproject.toml: needs uv and the package index
+python -m requirements wheels    # the table of packages without wheels, from the pins: needs uv and the package index
 python -m requirements document  # the SBOM and the licences, from the pins and the installed packages: offline
 """
 
@@ -18,9 +19,11 @@ from typing import Any, Final
 from requirements.licences import licence
 from requirements.pins import Pin, parse
 from requirements.sbom import sbom
+from requirements.wheels import replaced, table
 
 ROOT: Final = Path(__file__).parents[1]
 RUNTIME: Final = "requirements/runtime.txt"
+PLATFORMS: Final = "docs/supply-chain.md"
 UV: Final = ("uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes", "--no-annotate", "--no-header")
 # File: what is in it, beyond or instead of the dependencies of the project. The first file pins for all of them.
 FILES: Final[dict[str, tuple[str, ...]]] = {
@@ -42,6 +45,18 @@ def compile_pins(options: Iterable[str]) -> None:
     """Write the pins. Pins that still satisfy pyproject.toml stay, unless an option of uv (`--upgrade`) says otherwise."""
     for file, sources in FILES.items():
         subprocess.run([*UV, *sources, *options, "--output-file", file], check=True, cwd=ROOT)
+
+
+def document_wheels() -> None:
+    """Write the table. The index says which files there are (a lock file as PEP 751 describes it)."""
+    page = ROOT / PLATFORMS
+    command = ("uv", "pip", "compile", "--quiet", "--universal", "--no-deps", "--format", "pylock.toml", RUNTIME)
+    locked = tomllib.loads(subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True).stdout)
+    wheels = {
+        package["name"]: [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", [])]
+        for package in locked["packages"]
+    }
+    page.write_text(replaced(page.read_text(), table(parse((ROOT / RUNTIME).read_text()), wheels)))
 
 
 def documents(project: Mapping[str, Any], pins: Iterable[Pin]) -> dict[str, str]:
@@ -87,6 +102,8 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["compile", *options]:
             compile_pins(options)
+        case ["wheels"]:
+            document_wheels()
         case ["document"]:
             for path, text in documents(project(), parse((ROOT / RUNTIME).read_text())).items():
                 (ROOT / path).write_text(text)

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -239,7 +240,7 @@ def test_an_etcd_that_syncs_has_a_durable_store(make: Make) -> None:
     environment.start()
     [file] = environment.data.rglob("noxu.db")
     environment.stop()
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
