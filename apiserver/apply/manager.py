@@ -92,7 +92,7 @@ def update(
     if live is not None and not managers:
         return _with_entries(new, None)
     bare = _with_entries(new, None)
-    tracked = tracker.written(bare)
+    tracked = tracker.created(bare) if live is None and tracker.created is not None else tracker.written(bare)
     try:
         if live is None:
             managers = _created(tracked, tracker, managers, manager or UNKNOWN, now)

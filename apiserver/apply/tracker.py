@@ -45,7 +45,7 @@ class Tracker:
     ApiError if it fails. `empty` is the object that a create starts from, the zero value of built-in kinds. Objects of
     `custom` resources are written with sorted keys. `implied`: whatever satisfies the schema is certainly of the type, apart
     from metadata. `written` gives an object without the empty fields that Go leaves
-    out, which have no owner.
+    out, which have no owner. `created` does so for an object that is created, of which whole atomic lists are owned; None: `written`.
     """
 
     version: str
@@ -59,6 +59,7 @@ class Tracker:
     custom: bool = True
     implied: bool = False
     written: Callable[[Object], Object] = unchanged
+    created: Callable[[Object], Object] | None = None
 
     @property
     def type(self) -> Type:

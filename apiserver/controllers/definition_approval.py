@@ -14,7 +14,7 @@ from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.definition_status import now, to_change, with_status
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.entry import key_of, object_at
+from noxu.apiserver.registry.entry import Entry, key_of, object_at
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
@@ -33,12 +33,12 @@ class ApprovalController(Controller[str]):
         self.persistence = persistence
 
     def observe(self, change: Change) -> Iterable[str]:
-        if change.entry is not None and conditions.APPROVED.encode() in change.entry.stored:
+        if change.entry is not None and _may_be_approved(change.entry):
             self.queue.add_after(change.key.name, DELAY)
         return ()
 
     def resync(self) -> Iterable[str]:
-        return [key.name for key in self.collection.keys]
+        return [key.name for key, entry in self.collection.entries.items() if _may_be_approved(entry)]
 
     async def reconcile(self, name: str) -> None:
         while (entry := self.collection.entries.get(key_of(self.resource, "", name))) is not None:
@@ -53,3 +53,8 @@ class ApprovalController(Controller[str]):
             updated = await offload(len(entry.stored), with_status, entry, crd, new, self.resource, self.clock)
             if await self.persistence.replace(entry, updated.entry):
                 return
+
+
+def _may_be_approved(entry: Entry) -> bool:
+    """Whether a definition may have the condition, which the establishing controller sets first."""
+    return conditions.APPROVED.encode() in entry.stored

@@ -28,7 +28,7 @@ from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.converters import Conversions
 from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.entry import Entry, key_of, object_at, stored_spec
+from noxu.apiserver.registry.entry import Entry, key_of, stored_spec, taken_object
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
@@ -71,6 +71,8 @@ class DefinitionController(Controller[str]):
         self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what the catalog has
         self._names: dict[str, Object] = {}  # by definition: its group and accepted names
         self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
+        self._naming = 0  # how often `_names` has changed
+        self._reconciled: dict[str, tuple[Entry, int]] = {}  # by definition: the state, and `_naming` then
         self._to_read: dict[str, None] = {}  # definitions whose accepted names are not in `_names` yet
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -84,20 +86,28 @@ class DefinitionController(Controller[str]):
         names = [key.name for key in self.collection.keys]
         for deleted in self._names.keys() - set(names):
             self._withdraw(deleted)
-            del self._names[deleted]
+            self._set_names(deleted, None)
+        self._reconciled.clear()
         self._to_read = dict.fromkeys(names)
         return names
 
     async def reconcile(self, name: str) -> None:
-        """Serve a definition in its newest state, and set its conditions, one after the other."""
+        """Serve a definition in its newest state, and set its conditions, one after the other.
+
+        Its own writes are changes, too: the last of them needs nothing more, unless names have changed.
+        """
         while self._to_read:  # after a resync: names are accepted only when all accepted names are known
             await self._read_names(next(iter(self._to_read)))
+        entry = self.collection.entries.get(key_of(self.resource, "", name))
+        if entry is not None and self._reconciled.get(name) == (entry, self._naming):
+            return
         written: Updated | None = None
         while (read := await self._read(name, written)) is not None:
             entry, live = read
             crd, group = to_change(live), live["spec"]["group"]
             others = [names for other, names in self._names.items() if other != name and names["group"] == group]
             if not advance(crd, others, now(self.clock)) and not await self._set_structure(name, entry, crd):
+                self._reconciled[name] = entry, self._naming
                 return
             written = await offload(len(entry.stored), with_status, entry, live, crd, self.resource, self.clock)
             await self.persistence.replace(entry, written.entry)  # after a conflict, the newest state is read
@@ -128,8 +138,9 @@ class DefinitionController(Controller[str]):
             if entry is None:
                 self._to_read.pop(name, None)
                 self._withdraw(name)
-                self._names.pop(name, None)
+                self._set_names(name, None)
                 self._structure_seen.pop(name, None)
+                self._reconciled.pop(name, None)
                 return None
             known = at_revision(written.crd, entry) if written is not None and written.entry is entry else None
             parsed = await offload(len(entry.stored), self._parse, entry, known)
@@ -140,7 +151,8 @@ class DefinitionController(Controller[str]):
 
     def _parse(self, entry: Entry, known: Object | None) -> _Parsed:
         """`known` is the decoded definition, None: it has to be decoded."""
-        crd = object_at(entry, self.resource) if known is None else known
+        crd = taken_object(entry, self.resource) if known is None else known
+        entry.decoded = None
         if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
             return _Parsed(crd)
         name, served = entry.key.name, self._digest(entry, crd)
@@ -164,7 +176,7 @@ class DefinitionController(Controller[str]):
     def _serve(self, entry: Entry, parsed: _Parsed) -> None:
         name, (crd, served, versions) = entry.key.name, parsed
         accepted = crd["status"]["acceptedNames"]
-        self._names[name] = {"group": crd["spec"]["group"], "status": {"acceptedNames": accepted}}
+        self._set_names(name, {"group": crd["spec"]["group"], "status": {"acceptedNames": accepted}})
         if served is None:
             self._withdraw(name)
             return
@@ -176,6 +188,16 @@ class DefinitionController(Controller[str]):
         current = self.catalog.current.defined[name]
         current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
         current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
+
+    def _set_names(self, name: str, names: Object | None) -> None:
+        """Keep the group and the accepted names of a definition; None: it does not exist."""
+        if self._names.get(name) == names:
+            return
+        self._naming += 1
+        if names is None:
+            del self._names[name]
+        else:
+            self._names[name] = names
 
     def _withdraw(self, name: str) -> None:
         """Stop serving a definition."""

@@ -272,6 +272,16 @@ def written(crd: Object) -> Object:
     return result
 
 
+def written_without_versions(crd: Object) -> Object:
+    """`written`, but `spec.versions`, nearly all of a CRD, is as it was decoded. A field manager owns it as a whole."""
+    spec = crd.get("spec")
+    if not spec or not spec.get("versions"):
+        return written(crd)
+    result = written({**crd, "spec": {**spec, "versions": []}})
+    result["spec"]["versions"] = spec["versions"]
+    return result
+
+
 def write(kind: Type, value: Json) -> Json:
     """A part of a CRD as Go writes it."""
     return _writer(kind)(value)

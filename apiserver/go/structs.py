@@ -376,20 +376,35 @@ def _fast_decoder(kind: Type) -> FastDecoder:
     return lambda value, depth: None if value is None else read(value, depth)
 
 
+_ShapeField: TypeAlias = tuple[str, "FastDecoder | None", bool]
+"""A field of a struct: its name, its decoder, or None for a string, and whether its zero is written."""
+
+MAX_SHAPES: Final = 256
+"""For each struct: clients choose the combinations of fields. A schema has few, and most of its nodes have the same ones."""
+
+
 def _fast_struct_decoder(kind: Struct) -> FastDecoder:
+    """The order and the decoders of the fields of a value are looked up once for all values with the same fields."""
     order = {name: n for n, name in enumerate(kind.fields)}.__getitem__
     always = {name for name, field in kind.fields.items() if field.write in (Write.ALWAYS, Write.NULL)}
-    fields: dict[str, tuple[FastDecoder | None, bool]] = {}  # (decoder, or None for a string; is a zero written?)
+    fields: dict[str, _ShapeField] = {}
+    shapes: dict[tuple[str, ...], tuple[_ShapeField, ...]] = {}
+
+    def new_shape(names: tuple[str, ...]) -> tuple[_ShapeField, ...]:
+        shape = tuple([fields[name] for name in sorted(names, key=order)])  # an unknown field is a KeyError
+        if len(shapes) < MAX_SHAPES:
+            shapes[names] = shape
+        return shape
 
     def read(value: Json, depth: int) -> Json:
         if type(value) is not dict or depth == MAX_DEPTH:
             raise LookupError
         if depth == _DEEP:
             raise_recursion_limit()
+        names = tuple(value)
         out: Object = {}
-        for name in sorted(value, key=order):  # an unknown field is a KeyError
+        for name, reader, keep in shapes.get(names) or new_shape(names):
             given = value[name]
-            reader, keep = fields[name]
             if reader is not None:
                 given = reader(given, depth + 1)
             elif type(given) is not str and given is not None:
@@ -401,7 +416,7 @@ def _fast_struct_decoder(kind: Struct) -> FastDecoder:
     kind.fast_decoder = read
     for name, field in kind.fields.items():
         plain = isinstance(field.type, Scalar) and field.type.read is _string
-        fields[name] = (None if plain else _fast_decoder(field.type), field.write is not Write.OMIT_EMPTY)
+        fields[name] = (name, None if plain else _fast_decoder(field.type), field.write is not Write.OMIT_EMPTY)
     return read
 
 

@@ -6,8 +6,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from noxu.apiserver.crd.versions import version_priority
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.group_priorities import order
-from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry.resource import Path, Resource, Versions
+
+
+class Paths(NamedTuple):
+    """The served resources of several definitions or kinds by group, version and plural, and all their groups."""
+
+    served: Mapping[Path, Resource]
+    groups: frozenset[str]
+
+
+def _paths_of(all_versions: Iterable[Versions]) -> Paths:
+    served: dict[Path, Resource] = {}
+    groups: set[str] = set()
+    for versions in all_versions:
+        served.update(versions.served)
+        groups.update(resource.group for resource in versions.all)
+    return Paths(served, frozenset(groups))
 
 
 class Catalog:
@@ -19,24 +36,29 @@ class Catalog:
         defined: Mapping[str, Versions] | None = None,
         elsewhere: frozenset[tuple[str, str]] = frozenset(),
         disabled: frozenset[tuple[str, str]] = frozenset(),
+        *,
+        built_in: Paths | None = None,
     ) -> None:
         """`elsewhere` are group versions that another API server is registered for; `disabled` are those of built-in kinds
-        that clients cannot use. The server itself does: it stores the objects that it needs.
+        that clients cannot use. The server itself does: it stores the objects that it needs. `built_in` are the paths of
+        `builtins`, None: they have to be found.
         """
         self._builtins = tuple(builtins)
         self._disabled = disabled
+        self._built_in = built_in or _paths_of(self._builtins)
         self.elsewhere = elsewhere
         self.defined = dict(defined or {})
-        self.built_in_groups = frozenset(resource.group for versions in builtins for resource in versions.all)
-        self.by_path: dict[tuple[str, str, str], Resource] = {}
+        self.built_in_groups = self._built_in.groups
+        self.by_path: dict[Path, Resource] = {}
         """Those that clients can use, by group, version and plural."""
-        self._own: dict[tuple[str, str, str], Resource] = {}
-        for versions in (*self.defined.values(), *self._builtins):
-            for resource in versions.all:
-                if resource.served:
-                    is_disabled = (resource.group, resource.version) in disabled
-                    found = self._own if is_disabled else self.by_path
-                    found[resource.group, resource.version, resource.plural] = resource
+        for versions in self.defined.values():
+            self.by_path.update(versions.served)
+        self.by_path.update(self._built_in.served)
+        self._own = (
+            {path: resource for path, resource in self.by_path.items() if path[:2] in disabled} if disabled else {}
+        )
+        for path in self._own:
+            del self.by_path[path]
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """A resource of the server, None if there is none. Clients use `by_path`."""
@@ -48,11 +70,11 @@ class Catalog:
         defined = {k: v for k, v in self.defined.items() if k != name}
         if versions is not None:
             defined[name] = versions
-        return Catalog(self._builtins, defined, self.elsewhere, self._disabled)
+        return Catalog(self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in)
 
     def with_elsewhere(self, elsewhere: frozenset[tuple[str, str]]) -> Catalog:
         """The catalog after a change of the group versions that another API server is registered for."""
-        return Catalog(self._builtins, self.defined, elsewhere, self._disabled)
+        return Catalog(self._builtins, self.defined, elsewhere, self._disabled, built_in=self._built_in)
 
     @property
     def resources(self) -> Iterable[Resource]:

@@ -30,7 +30,7 @@ from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import etcd_built_in, reading, storage_form
-from noxu.apiserver.registry.resource import BUILT_IN, Resource, Versions
+from noxu.apiserver.registry.resource import BUILT_IN, DEFINITION, Resource, Versions
 from noxu.apiserver.registry.storage_form import as_json, is_cbor
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key, Revision
@@ -55,11 +55,23 @@ NOT_RENDERED: Final = Rendering()
 class Entry:
     """One object at one revision. `stored` is its JSON: the bytes in the store, unless these are CBOR (`is_cbor`).
 
-    `cbor` are the bytes for the store while an entry is written as CBOR, else None. `rendering` is only ever replaced as a
+    `cbor` are the bytes for the store while an entry is written as CBOR, else None. `decoded` is what `stored` has been encoded
+    from, while the controller of a definition that is written has not read it. `rendering` is only ever replaced as a
     whole, because a thread may do it.
     """
 
-    __slots__ = ("__weakref__", "cbor", "fields", "is_cbor", "key", "labels", "rendering", "revision", "stored")
+    __slots__ = (
+        "__weakref__",
+        "cbor",
+        "decoded",
+        "fields",
+        "is_cbor",
+        "key",
+        "labels",
+        "rendering",
+        "revision",
+        "stored",
+    )
 
     def __init__(self, key: Key, stored: bytes, revision: Revision) -> None:
         """`stored` may be CBOR."""
@@ -67,6 +79,7 @@ class Entry:
         self.is_cbor = is_cbor(stored)
         self.stored = as_json(stored) if self.is_cbor else stored
         self.cbor: bytes | None = None
+        self.decoded: Object | None = None
         self.revision = revision
         self.rendering = NOT_RENDERED
         self.labels: dict[str, str] | None = None
@@ -129,6 +142,8 @@ def new_entry(
             stored, offset = _encode(storage, codec.decode_stored(read))
     entry = Entry(key, stored, 0)
     entry.labels = metadata.get("labels") or {}
+    if storage.type == DEFINITION and not codec.has_minus_zero(stored):
+        entry.decoded = value
     if as_cbor and storage.is_custom:
         entry.cbor, entry.is_cbor = storage_form.as_cbor(value), True
     if served_as_stored:
@@ -188,6 +203,14 @@ def converted_entry(entry: Entry, resource: Resource, value: Object) -> Entry:
     converted.rendering = Rendering(resource, body, offset)
     converted.labels = value["metadata"].get("labels") or {}
     return converted
+
+
+def taken_object(entry: Entry, resource: Resource) -> Object:
+    """`object_at` for the first reader of a definition that has just been written. It is not decoded again."""
+    value, entry.decoded = entry.decoded, None
+    if value is None or entry.rendering.resource is not resource:
+        return object_at(entry, resource)
+    return {**value, "metadata": {**value["metadata"], "resourceVersion": str(entry.revision)}}
 
 
 def object_at(entry: Entry, resource: Resource) -> Object:

@@ -14,10 +14,11 @@ from noxu.apiserver.apply import scale
 from noxu.apiserver.apply.fieldset import ANY, FieldSet, Path, field, of
 from noxu.apiserver.apply.tracker import Tracker, relabel, unchanged
 from noxu.apiserver.apply.types import Type, is_implied_by, of_schema, of_struct
+from noxu.apiserver.crd import types
 from noxu.apiserver.go.structs import zero
 from noxu.apiserver.registry.conversion.converters import convert_one
 from noxu.apiserver.registry.offload import offload
-from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry.resource import DEFINITION, Resource, Versions
 from noxu.apiserver.registry.scale import UNSET, scale_of
 from noxu.apiserver.values import Object
 
@@ -123,6 +124,7 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
         custom=struct is None,
         implied=struct is None and resource.schema is not None and is_implied_by(resource.schema),
         written=unchanged if struct is None else resource.behaviour.written,
+        created=types.written_without_versions if resource.type is DEFINITION else None,
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum, auto
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import Qualified
@@ -311,6 +311,10 @@ def _part_of(definition: bytes, schema: bytes) -> bytes | memoryview:
     return schema
 
 
+Path: TypeAlias = tuple[str, str, str]
+"""Group, version and plural."""
+
+
 class Versions:
     """All versions of one resource.
 
@@ -337,6 +341,11 @@ class Versions:
     @property
     def all(self) -> Iterable[Resource]:
         return self._by_api_version.values()
+
+    @cached_property
+    def served(self) -> Mapping[Path, Resource]:
+        """The served versions by their paths."""
+        return {(found.group, found.version, found.plural): found for found in self.all if found.served}
 
     def has(self, resource: Resource | None) -> bool:
         """Whether it is one of these versions."""

@@ -36,7 +36,7 @@ from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.claims import Claimed
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
 from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
-from noxu.apiserver.registry.draft import ENCODED, Action, Draft, Written
+from noxu.apiserver.registry.draft import ENCODED, Action, Draft, Follower, Written
 from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_of, new_entry, object_at, render
 from noxu.apiserver.registry.limits import SIZE_CHECKED, check_size
 from noxu.apiserver.registry.offload import offload
@@ -970,7 +970,14 @@ def settle(draft: Draft) -> Awaitable[None] | None:
     follower = draft.environment.followers.get(draft.resource.collection)
     if follower is None or draft.written is None or draft.written.entry is None or _is_dry_run(draft):
         return None
-    return follower.settled(draft.written.entry.key.name)
+    return _settled(follower, draft.written.entry)
+
+
+async def _settled(follower: Follower, entry: Entry) -> None:
+    try:
+        await follower.settled(entry.key.name)
+    finally:
+        entry.decoded = None  # if the follower has not read it
 
 
 def check_action(draft: Draft) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from conformance import corpus
 from noxu.apiserver.api import codec
+from noxu.apiserver.apply import manager
 from noxu.apiserver.controllers import definition_status
 from noxu.apiserver.controllers.definition_status import at_revision, to_change, with_status
 from noxu.apiserver.controllers.definitions import advance
@@ -18,8 +20,17 @@ from noxu.apiserver.crd import types, update
 from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry import entry as entries
+from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.definition import DefinitionBehaviour, definitions_resource
-from noxu.apiserver.registry.entry import Entry, body_at, key_of, new_entry, new_entry_with_spec, object_at
+from noxu.apiserver.registry.entry import (
+    Entry,
+    body_at,
+    key_of,
+    new_entry,
+    new_entry_with_spec,
+    object_at,
+    taken_object,
+)
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
 from tests.clocks import StoppedClock
@@ -46,7 +57,10 @@ def stored(crd: Object) -> Entry:
     decoded = types.decode(crd)
     assert not decoded.error
     value = update.prepare_for_create(default(decoded.value))
+    check_owners(value)
     written = new_entry(key_of(RESOURCE, "", value["metadata"]["name"]), RESOURCE, value)
+    assert identical(taken_object(written, RESOURCE), object_at(written, RESOURCE)), "also if it is not decoded"
+    assert written.decoded is None
     return Entry(written.key, written.stored, 7)
 
 
@@ -67,6 +81,15 @@ class Whole:
 
 def seen(entry: Entry) -> tuple[Any, ...]:
     return entry.key, entry.stored, entry.rendering.body, entry.rendering.offset, entry.labels, body_at(entry, RESOURCE)
+
+
+def check_owners(value: Object) -> None:
+    """Who creates a definition owns its versions as a whole: what Go leaves out of them makes no difference."""
+    quick = ownership.tracker(RESOURCE, "")
+    assert quick.created is not None
+    thorough = replace(quick, created=None)
+    one, other = [manager.update(None, value, tracker, manager="m", now=NOW) for tracker in (quick, thorough)]
+    assert identical(one, other)
 
 
 def identical(one: Json, other: Json) -> bool:

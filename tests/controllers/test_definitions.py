@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+from noxu.apiserver import loading, manifests
+from noxu.apiserver.api import codec
+from noxu.apiserver.controllers import definitions as controller
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
@@ -122,6 +127,36 @@ async def test_a_change_of_the_schema_is_served_when_its_write_returns(world: Wo
     assert resource is not None
     assert resource.declared_schema is not None
     assert resource.declared_schema["required"] == ["spec"]
+
+
+async def test_a_definition_is_not_decoded_again_after_its_conditions_were_set(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[bytes] = []
+    decode = codec.decode_stored
+    monkeypatch.setattr(codec, "decode_stored", lambda body: decoded.append(body) or decode(body))
+    await loading.load(world.plane, loading.ready([manifests.Document(definition(), "a.yaml")]))
+    await world.settled()
+    assert await conditions_of(world, "widgets.example.com") == SERVED
+    found = [body for body in decoded if b'"CustomResourceDefinition"' in body]
+    assert len(found) == 2, "the body of the request, and the check above"
+
+
+async def test_the_decoded_form_of_a_written_definition_is_not_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[bool] = []
+    take = controller.taken_object
+    monkeypatch.setattr(
+        controller, "taken_object", lambda entry, resource: taken.append(bool(entry.decoded)) or take(entry, resource)
+    )
+    await world.apply(definition(), definition("gadgets", kind="Widget"))
+    await world.apply(definition(shortNames=["w"]))
+    await world.settled()
+    assert taken[0]
+    assert Counter(taken)[True] == 3
+    entries = (await world.plane.reader.collection(definitions(world))).entries.values()
+    assert [entry.decoded for entry in entries] == [None, None]
 
 
 async def test_a_status_update_does_not_replace_what_is_served(world: World) -> None:
