@@ -26,7 +26,7 @@ See group_commit.py for pending writes, log.py for watches, database.py for the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from os import PathLike
@@ -189,11 +189,15 @@ class SqliteStore:
     async def catch_up(self) -> None:
         self._require_open()
 
-    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
-        return await self._write(key, value, expected, replaced)
+    # Without `async`: a coroutine around another one is resumed for each write, too.
 
-    async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
-        return await self._write(key, None, expected, replaced)
+    def put(
+        self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None
+    ) -> Coroutine[Any, Any, Revision]:
+        return self._write(key, value, expected, replaced)
+
+    def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Coroutine[Any, Any, Revision]:
+        return self._write(key, None, expected, replaced)
 
     def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
         self._require_open()

@@ -83,21 +83,26 @@ _SMALL: Final = 64 * 1024  # bytes; encoding again takes up to a hundred times a
 
 def decode_fast(body: bytes) -> Json:
     """The value of a JSON body if orjson certainly decodes it as Go does, else UNCERTAIN."""
+    return _decode_fast(body)[0]
+
+
+def _decode_fast(body: bytes) -> tuple[Json, bytes]:
+    """(What `decode_fast` returns, the value's JSON if it was encoded for that)."""
     try:
-        value = orjson.loads(body)
+        value, written = orjson.loads(body), b""
     except ValueError:
-        return UNCERTAIN
+        return UNCERTAIN, b""
     try:
-        colons = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER).count(b":") if len(body) <= _SMALL else -1
+        if len(body) <= _SMALL:
+            written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except TypeError:  # an integer beyond 2**53, or too deep
-        colons = -1
-    if colons < 0:
-        if _may_be_beyond_int64(body):
-            return UNCERTAIN
-        colons = _count_colons(value)
+        pass
+    if not written and _may_be_beyond_int64(body):
+        return UNCERTAIN, b""
+    colons = written.count(b":") if written else _count_colons(value)
     if colons != body.count(b":") or (b"\\" in body and _escaped_colon.search(body)):
-        return UNCERTAIN
-    return value
+        return UNCERTAIN, b""
+    return value, written
 
 
 def _count_colons(value: Json) -> int:
@@ -168,10 +173,10 @@ def decode_yaml(body: bytes) -> Decoded:
     A MiB takes about a second: run large bodies in a thread. JSON in a YAML body is decoded as fast as JSON.
     """
     if body.startswith(b"{") and not _may_differ_in_yaml(body):
-        value = decode_fast(body)
+        value, written = _decode_fast(body)
         if value is UNCERTAIN:
             value = _read_deep(body)
-        if value is not UNCERTAIN and _same_in_yaml(body, value):
+        if value is not UNCERTAIN and _same_in_yaml(body, value, written):
             return Decoded(value)
     from noxu.apiserver.go import yaml as go_yaml  # imported late: most servers never read YAML
 
@@ -197,13 +202,13 @@ def _read_deep(body: bytes) -> Json:
     return UNCERTAIN if document.error or document.duplicates else document.value
 
 
-def _same_in_yaml(body: bytes, value: Json) -> bool:
-    """Whether YAML reads a JSON text as the same value.
+def _same_in_yaml(body: bytes, value: Json, written: bytes) -> bool:
+    """Whether YAML reads a JSON text as the same value. `written` is the value's JSON, empty if it is not known.
 
     YAML reads 1.0 as an integer, and allows neither space before a colon nor keys of more than 1024 characters.
     """
     try:
-        written = orjson.dumps(value)
+        written = written or orjson.dumps(value)
     except TypeError:  # too deep
         written = _encode_in_python(value, sort_keys=False)
     if written.count(b'":') != body.count(b'":') or _may_have_go_floats(written):

@@ -164,14 +164,19 @@ def _of_set(items: Type) -> NodeOf:
 
 
 def _of_list_map(kind: ListType) -> NodeOf:
+    name, elements = kind.keys[0] if kind.only_key else "", kind.elements
+
     def of_list_map(values: Json) -> FieldSet:
         node_of = _functions(kind.items).map
         node: FieldSet = {SELF: MEMBER}
         for item in values:
-            try:
-                element = item_of(kind, item)
-            except BadItem:
-                raise Unsure from None
+            key = item.get(name) if type(item) is dict else None
+            element = elements.get(key) if type(key) is str else None
+            if element is None:
+                try:
+                    element = item_of(kind, item)
+                except BadItem:
+                    raise Unsure from None
             if element in node:
                 raise Unsure
             node[element] = node_of(item) if item else MEMBER

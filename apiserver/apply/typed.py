@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, describe, field, item, text
 from noxu.apiserver.apply.fieldset import value as value_element
-from noxu.apiserver.apply.types import DEDUCED, UNTYPED, ListType, MapType, Type
+from noxu.apiserver.apply.types import DEDUCED, MAX_KEPT, MAX_KEPT_KEY, UNTYPED, ListType, MapType, Type
 from noxu.apiserver.go.fmt import default_format, go_syntax, go_type
 from noxu.apiserver.values import Json
 
@@ -38,7 +38,9 @@ def item_of(kind: ListType, value: Json) -> Element:
     if not isinstance(value, dict):
         raise BadItem("associative list with keys may not have non-map elements")
     if kind.only_key and kind.keys[0] in value:
-        return f"{kind.only_key}{text(value[kind.keys[0]])}}}"
+        key = value[kind.keys[0]]
+        found = kind.elements.get(key) if type(key) is str else None
+        return _only_element(kind, key) if found is None else found
     present = [(key, value.get(key, kind.defaults.get(key))) for key in sorted(kind.keys) if _has_key(kind, value, key)]
     if not present:
         keys = " ".join(f'"{key}"' for key in kind.keys)
@@ -47,6 +49,15 @@ def item_of(kind: ListType, value: Json) -> Element:
             " (and doesn't have default values for any key fields)"
         )
     return item(present)
+
+
+def _only_element(kind: ListType, key: Json) -> Element:
+    element = f"{kind.only_key}{text(key)}}}"
+    if type(key) is str and len(key) <= MAX_KEPT_KEY:
+        if len(kind.elements) >= MAX_KEPT:
+            kind.elements.clear()
+        kind.elements[key] = element
+    return element
 
 
 def _has_key(kind: ListType, value: Json, key: str) -> bool:

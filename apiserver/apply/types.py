@@ -26,6 +26,9 @@ from noxu.apiserver.schema import structural
 from noxu.apiserver.schema.structural import MISSING, Structural
 from noxu.apiserver.values import Json
 
+MAX_KEPT: Final = 1000  # elements that a list type keeps
+MAX_KEPT_KEY: Final = 64  # characters of a key whose element is kept
+
 ScalarKind = Literal["numeric", "string", "boolean", "untyped"]
 Shape = Literal["map", "list", "scalar"]
 
@@ -49,9 +52,12 @@ class ListType:
     defaults: dict[str, Json] = dataclass_field(default_factory=dict)
     only_key: str = dataclass_field(init=False)
     """The beginning of an item's element, `k:{"name":`, if there is only one key, else ""."""
+    elements: dict[str, Element] = dataclass_field(init=False)
+    """Elements of items with only one key, by its text: objects of a kind name their items alike."""
 
     def __post_init__(self) -> None:
         self.only_key = f"k:{{{text(self.keys[0])}:" if len(self.keys) == 1 else ""
+        self.elements = {}
 
 
 class Type:

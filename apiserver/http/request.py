@@ -84,8 +84,12 @@ def parse_query(text: str) -> Query:
     for part in text.split("&"):
         if part and ";" not in part and not _has_bad_escape(part):
             name, _, value = part.partition("=")
-            query.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+            query.setdefault(_unescaped(name), []).append(_unescaped(value))
     return query
+
+
+def _unescaped(text: str) -> str:
+    return unquote_plus(text) if "%" in text or "+" in text else text
 
 
 def first(query: Query, name: str) -> str:

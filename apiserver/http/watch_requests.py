@@ -161,12 +161,13 @@ class _ChunkedPipe:
 
     def __init__(self, request: web_request.BaseRequest) -> None:
         self._request = request
+        self._protocol = request.protocol
 
     def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
         return (b"%x\r\n" % sum(map(len, events)), *events, b"\r\n")
 
     def write(self, pieces: Sequence[bytes]) -> int:
-        transport = self._request.transport
+        transport = self._protocol.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
         return write_pieces(transport, pieces)

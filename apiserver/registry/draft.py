@@ -53,6 +53,8 @@ class Action(Enum):
     ACT = auto()
     CONNECT = auto()
 
+    __hash__ = object.__hash__  # that of Enum is written in Python
+
 
 class Reservation(Protocol):
     """What a write has chosen: values that must be unique, such as addresses."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
@@ -31,9 +31,9 @@ class Persistence:
         """The entry of an object of a built-in kind that has all defaults, in the order of declaration."""
         return Entry(key, self._in_form(key, codec.encode(value, sort_keys=False)), 0)
 
-    async def create(self, entry: Entry) -> None:
+    def create(self, entry: Entry) -> Awaitable[None]:
         """Store an entry under a new key. Raises storage.types.Conflict if the key exists, ApiError, StoreError."""
-        await self._put(entry, 0, None)
+        return self._put(entry, 0, None)
 
     async def create_all(self, values: Sequence[tuple[Key, bytes]]) -> list[bool]:
         """Store complete objects of built-in kinds under new keys, and wait until they can be read.
