@@ -47,30 +47,36 @@ def free_ports(number: int) -> list[int]:
 class EtcdServer:
     """One member. `kill`, `pause` and `start` again keep its data and its address."""
 
-    def __init__(self, directory: Path, *, durable: bool = False) -> None:
+    def __init__(self, directory: Path, *, durable: bool = False, name: str = "test") -> None:
         """`durable`: it syncs what it writes, which a test rarely needs."""
         self.directory = directory
+        self._name = name
         self._options = [] if durable else ["--unsafe-no-fsync"]
         client, peer = free_ports(2)
         self.url, self._peer = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
+        self.cluster = f"{name}={self._peer}"  # also of other members
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        self.begin()
+        eventually(self.is_healthy)
+
+    def begin(self) -> None:
+        """Start it, and do not wait."""
         self.directory.mkdir(parents=True, exist_ok=True)
         assert PROGRAM is not None
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    PROGRAM, "--name", "test", "--data-dir", str(self.directory / "data"), *self._options,
+                    PROGRAM, "--name", self._name, "--data-dir", str(self.directory / "data"), *self._options,
                     "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
                     "--listen-peer-urls", self._peer, "--initial-advertise-peer-urls", self._peer,
-                    "--initial-cluster", f"test={self._peer}", "--log-level", "error",
+                    "--initial-cluster", self.cluster, "--log-level", "error",
                 ],
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
-        eventually(self._is_healthy)
 
-    def _is_healthy(self) -> bool:
+    def is_healthy(self) -> bool:
         assert self.process is not None
         assert self.process.poll() is None, (self.directory / "log").read_text()
         try:
@@ -78,6 +84,10 @@ class EtcdServer:
                 return bool(answer.status == 200)
         except (OSError, urllib.error.URLError):
             return False
+
+    def leads(self) -> bool:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=5) as answer:
+            return "\netcd_server_is_leader 1\n" in answer.read().decode()
 
     def signal(self, number: signal.Signals) -> None:
         """To the process and what it started: on some machines `etcd` is a script that starts etcd."""
@@ -108,6 +118,37 @@ class EtcdServer:
             self.signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
+
+
+class EtcdMembers:
+    """Three members of one cluster. `url` has those of all."""
+
+    def __init__(self, directory: Path) -> None:
+        self.members = [EtcdServer(directory / name, name=name) for name in ("one", "two", "three")]
+        self.url = ",".join(member.url for member in self.members)
+        cluster = ",".join(member.cluster for member in self.members)
+        for member in self.members:
+            member.cluster = cluster
+
+    def start(self) -> None:
+        for member in self.members:
+            member.begin()
+        eventually(lambda: all(member.is_healthy() for member in self.members))
+
+    def leader(self) -> EtcdServer:
+        """The member that leads; all have to run."""
+        found: list[EtcdServer] = []
+
+        def is_found() -> bool:
+            found[:] = [member for member in self.members if member.leads()]
+            return len(found) == 1
+
+        eventually(is_found)
+        return found[0]
+
+    def kill(self) -> None:
+        for member in self.members:
+            member.kill()
 
 
 @contextmanager

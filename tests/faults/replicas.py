@@ -21,7 +21,7 @@ from noxu.apiserver.config import Config, Etcd
 from noxu.apiserver.server import open_store
 from noxu.storage.store import Store
 from noxu.storage.types import Prefix, Revision
-from tests.etcd_server import EtcdServer
+from tests.etcd_server import EtcdMembers, EtcdServer
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS, Process, free_port
 from tests.timing import HANGS_AFTER, eventually
@@ -67,7 +67,7 @@ class Server(Process):
 class Replicas:
     """The servers of one etcd."""
 
-    def __init__(self, etcd: EtcdServer, directory: Path) -> None:
+    def __init__(self, etcd: EtcdServer | EtcdMembers, directory: Path) -> None:
         self.etcd, self.directory = etcd, directory
         self.servers: list[Server] = []
         self.started = 0
@@ -96,7 +96,7 @@ class Replicas:
 
     async def truth(self) -> Store:
         """A store that reads everything from etcd."""
-        return await open_store(Config(etcd=Etcd((self.etcd.url,), PREFIX)))
+        return await open_store(Config(etcd=Etcd(tuple(self.etcd.url.split(",")), PREFIX)))
 
 
 def _answers(server: Server) -> bool:

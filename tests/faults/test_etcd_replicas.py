@@ -15,9 +15,9 @@ import signal
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from random import Random
+from random import Random, choice
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ import pytest
 from noxu.storage.store import Store
 from noxu.storage.types import Revision
 from tests import etcd_server
-from tests.etcd_server import EtcdServer
+from tests.etcd_server import EtcdMembers, EtcdServer
 from tests.faults.concurrent_clients import change, winners
 from tests.faults.keepalive import Connection
 from tests.faults.linearizability import is_linearizable
@@ -67,6 +67,18 @@ def etcd(tmp_path: Path) -> Iterator[EtcdServer]:
 
 
 @pytest.fixture
+def members(tmp_path: Path) -> Iterator[EtcdMembers]:
+    if reason := etcd_server.lacking():
+        pytest.skip(reason)
+    found = EtcdMembers(tmp_path / "members")
+    try:
+        found.start()
+        yield found
+    finally:
+        found.kill()
+
+
+@pytest.fixture
 def replicas(etcd: EtcdServer, tmp_path: Path) -> Iterator[Replicas]:
     """Two servers, whose clocks differ by two hours."""
     found = Replicas(etcd, tmp_path)
@@ -83,7 +95,7 @@ class Run:
     """The faults of one run, and the writers meanwhile."""
 
     def __init__(self, replicas: Replicas) -> None:
-        self.replicas, self.etcd = replicas, replicas.etcd
+        self.replicas = replicas
         self.answers = Answers()
         self.compacted: Revision = 0
         self.compared = 0
@@ -136,9 +148,12 @@ class Run:
         await self._stop_etcd(min(PAUSE, 3.0))
 
     async def _stop_etcd(self, seconds: float) -> None:
-        await asyncio.to_thread(self.etcd.pause)
-        await asyncio.sleep(seconds)
-        self.etcd.resume()
+        await stop(self.etcd, seconds)
+
+    @property
+    def etcd(self) -> EtcdServer:
+        assert isinstance(self.replicas.etcd, EtcdServer)
+        return self.replicas.etcd
 
     async def kill_etcd(self) -> None:
         await self._restart(signal.SIGKILL)
@@ -166,7 +181,7 @@ class Run:
             self.terminate_etcd,
         ]
 
-    async def run(self) -> None:
+    async def run(self, faults: Sequence[Callable[[], Awaitable[None]]]) -> None:
         """Write through all faults."""
         clients = [Client(self.replicas, number) for number in range(8)]
         for counter in COUNTERS:
@@ -177,7 +192,7 @@ class Run:
             for number, (client, write) in enumerate(zip(clients, (create, increment) * 4, strict=True))
         ]
         for _ in range(ROUNDS):
-            for fault in self.faults:
+            for fault in faults:
                 await self.progress()
                 await fault()
         await self.progress()
@@ -185,10 +200,16 @@ class Run:
         await asyncio.gather(*writers)
 
 
+async def stop(member: EtcdServer, seconds: float) -> None:
+    await asyncio.to_thread(member.pause)
+    await asyncio.sleep(seconds)
+    member.resume()
+
+
 def test_servers_lose_nothing_and_do_nothing_twice(replicas: Replicas, record_property: Record) -> None:
     async def scenario() -> None:
         run = Run(replicas)
-        await run.run()
+        await run.run(run.faults)
         truth = await replicas.truth()
         lost, twice = await compare(replicas, run, truth)
         record_property("answered writes", run.answers.count)
@@ -205,6 +226,46 @@ def test_servers_lose_nothing_and_do_nothing_twice(replicas: Replicas, record_pr
     output = replicas.stop()
     replicas.servers.clear()
     assert "Traceback" not in output, output
+
+
+def test_members_that_are_killed_or_stopped_cost_nothing_that_was_answered(
+    members: EtcdMembers, tmp_path: Path, record_property: Record
+) -> None:
+    """Two of three members go on. Servers change to another one, which may not have yet what they have seen."""
+    replicas = Replicas(members, tmp_path)
+    run = Run(replicas)
+
+    async def kill_the_leader() -> None:
+        leader = await asyncio.to_thread(members.leader)
+        await asyncio.to_thread(leader.kill)
+        await run.progress()
+        await asyncio.to_thread(leader.start)
+
+    async def stop_a_member() -> None:
+        await stop(choice(members.members), PAUSE)
+
+    async def scenario() -> None:
+        await run.run((kill_the_leader, stop_a_member))
+        truth = await replicas.truth()
+        lost, twice = await compare(replicas, run, truth)
+        await truth.close()
+        record_property("answered writes", run.answers.count)
+        record_property("lost", len(lost))
+        record_property("twice", len(twice))
+        record_property("without an answer", run.answers.unknown + run.answers.uncreated + len(run.answers.doubtful))
+        record_property("events compared", run.compared)
+        assert (lost, twice) == ([], [])
+
+    try:
+        replicas.start(-HOUR)
+        replicas.start(HOUR)
+        asyncio.run(scenario())
+        output = replicas.stop()
+        replicas.servers.clear()
+        assert "Traceback" not in output, output
+    finally:
+        for server in list(replicas.servers):
+            replicas.kill(server)
 
 
 async def compare(replicas: Replicas, run: Run, truth: Store) -> tuple[list[str], list[str]]:
