@@ -32,7 +32,7 @@ from itertools import count
 from typing import Any, Final, Self
 
 from noxu.storage.etcd_advice import advised
-from noxu.storage.etcd_client import FIRST_DELAY, NO_TLS, Client, Tls, User, WatchStream, pause
+from noxu.storage.etcd_client import CONNECT_WITHIN, FIRST_DELAY, NO_TLS, Client, Tls, User, WatchStream, pause
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import (
@@ -49,7 +49,7 @@ from noxu.storage.etcd_messages import (
 )
 from noxu.storage.etcd_past import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Gone, Past
 from noxu.storage.etcd_waits import Waits
-from noxu.storage.etcd_writes import CONNECT_WITHIN, RESOLVE_WITHIN, Writes
+from noxu.storage.etcd_writes import RESOLVE_WITHIN, Writes
 from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.log import Log
 from noxu.storage.states import States
@@ -468,7 +468,7 @@ class EtcdStore:
             states, revision, start = States(), 0, self._first
             try:
                 while True:
-                    page = await self._client.call(
+                    page = await self._client.ask(
                         RANGE,
                         Message["RangeRequest"](key=start, range_end=self._end, limit=PAGE, revision=revision),
                     )
@@ -498,24 +498,12 @@ class EtcdStore:
             await self._advance(head)
 
     async def _head(self) -> Revision:
-        """The newest revision of etcd. Raises Refused, Lost: no connection for CONNECT_WITHIN seconds, or no two answers.
-
-        The first question is lost, too, if this process was stopped meanwhile. Raises Unavailable if etcd has gone back.
-        """
+        """The newest revision of etcd. Raises Refused, Lost, and Unavailable if etcd has gone back."""
         known = self._log.revision
         request = Message["RangeRequest"](key=self._first + BARRIER, count_only=True)
-        time, delay = asyncio.get_running_loop().time, FIRST_DELAY
-        begin = time()
-        for attempt in count():
-            try:
-                revision: Revision = (await self._client.call(RANGE, request, within=CONNECT_WITHIN)).header.revision
-                self._require_later(revision, known)
-                return revision
-            except Lost:
-                if attempt and time() - begin > CONNECT_WITHIN:
-                    raise
-            delay = await pause(delay)
-        raise AssertionError  # not reached
+        revision: Revision = (await self._client.ask(RANGE, request, within=CONNECT_WITHIN)).header.revision
+        self._require_later(revision, known)
+        return revision
 
     async def _advance(self, revision: Revision) -> None:
         """Reach a revision that etcd has, even if there are no events. Raises Lost, Refused."""
@@ -530,7 +518,7 @@ class EtcdStore:
             await self._waits.reach(await self._write_barrier())
 
     async def _write_barrier(self) -> Revision:
-        response = await self._client.call(PUT, Message["PutRequest"](key=self._first + BARRIER))
+        response = await self._client.ask(PUT, Message["PutRequest"](key=self._first + BARRIER))
         self._barrier = max(self._barrier, response.header.revision)
         return int(response.header.revision)
 

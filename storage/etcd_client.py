@@ -10,6 +10,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from random import uniform
 from typing import Any, Final, NamedTuple
@@ -23,6 +24,7 @@ from noxu.storage.grpc_channel import Channel, Metadata
 from noxu.storage.grpc_status import Lost, Refused
 
 CALL_WITHIN: Final = 10.0  # seconds
+CONNECT_WITHIN: Final = 5.0  # seconds in which what has not been sent, or may be sent again, waits for a connection
 VERSION_WITHIN: Final = 2.0  # seconds
 FIRST_DELAY, LAST_DELAY = 0.05, 1.0  # seconds before another attempt
 EVENTS_AT_ONCE: Final = 128
@@ -123,6 +125,22 @@ class Client:
                 raise
         self._forget(token)
         return await self._call(call, request, within, await self._authenticated())
+
+    async def ask(self, call: Call, request: Any, within: float = CALL_WITHIN) -> Any:
+        """As `call`, for what may happen twice: it is repeated for CONNECT_WITHIN seconds if there is no answer, and at least once.
+
+        The first question is lost, too, if this process was stopped meanwhile.
+        """
+        time, delay = asyncio.get_running_loop().time, FIRST_DELAY
+        begin = time()
+        for attempt in count():
+            try:
+                return await self.call(call, request, within)
+            except Lost:
+                if attempt and time() - begin > CONNECT_WITHIN:
+                    raise
+            delay = await pause(delay)
+        raise AssertionError  # not reached
 
     async def _authenticated(self) -> Metadata:
         """The token of the user, a new one if there is none. Calls that need one at once share it. Raises Refused, Lost."""

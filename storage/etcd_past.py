@@ -59,7 +59,7 @@ class Past:
         """Raises Gone."""
         request = Message["RangeRequest"](key=start, range_end=end, revision=revision, **options)
         try:
-            return await self._client.call(RANGE, request)
+            return await self._client.ask(RANGE, request)
         except Refused as error:
             if str(error) == COMPACTED:
                 raise Gone(revision + 1) from None

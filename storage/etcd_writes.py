@@ -27,7 +27,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from noxu.storage.etcd_advice import advised
-from noxu.storage.etcd_client import FIRST_DELAY, MAX_REQUEST, Client, pause
+from noxu.storage.etcd_client import CONNECT_WITHIN, FIRST_DELAY, MAX_REQUEST, Client, pause
 from noxu.storage.etcd_layout import Layout, values_of
 from noxu.storage.etcd_messages import RANGE, TXN, Message, transaction
 from noxu.storage.etcd_waits import Waits
@@ -38,7 +38,6 @@ from noxu.storage.types import Conflict, Key, KeyValue, OutcomeUnknown, Revision
 MAX_WRITES: Final = 1_000  # writes under way; more wait
 MAX_ANSWERED: Final = 10_000  # revisions that are remembered as answered
 RESOLVE_WITHIN: Final = 30.0  # seconds in which the outcome of a write becomes known
-CONNECT_WITHIN: Final = 5.0  # seconds in which a write that has not been sent waits for a connection
 
 NO_SPACE: Final = "etcdserver: mvcc: database space exceeded"
 TOO_LARGE: Final = ("etcdserver: request is too large", "received message larger than max")

@@ -581,6 +581,25 @@ async def test_older_events_are_read_again_if_a_server_goes_away(
         assert ([event.value for event in events], len(lost)) == ([b"1"], 1)
 
 
+@pytest.mark.parametrize("what", [RANGE, PUT], ids=["a question", "a barrier"])
+async def test_what_may_happen_twice_is_asked_again(store: EtcdStore, raw: Client, what: Call) -> None:
+    """A member has gone away: the reader gets the answer of another one."""
+    call, lost = store._client._call, []
+
+    async def once(asked: Call, *arguments: Any) -> Any:
+        if asked is what and not lost:
+            lost.append(asked)
+            raise Lost("the server has closed the connection", sent=True)
+        return await call(asked, *arguments)
+
+    store._client._call = once  # type: ignore[method-assign]
+    elsewhere = await put_raw(raw, ("/elsewhere", b"v"))
+    await (store.catch_up() if what is RANGE else store._write_barrier())
+    await store.catch_up()
+    assert store.revision >= elsewhere
+    assert lost == [what]
+
+
 async def test_etcd_that_stops_for_a_while_delays_writes(own_etcd: EtcdServer, prefix: str) -> None:
     async with opened(own_etcd.url, prefix) as store:
         await store.put(A, b"1", expected=0)
