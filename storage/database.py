@@ -24,7 +24,7 @@ import aiosqlite
 
 from noxu.storage import migrations
 from noxu.storage.migrations import Watermarks
-from noxu.storage.rows import COLUMNS, decode_text
+from noxu.storage.rows import COLUMNS, Row, decode_text
 from noxu.storage.types import Corrupt, Key, OpenError, Prefix, Unavailable, reason
 
 Durability: TypeAlias = Literal["full", "normal", "off"]
@@ -69,6 +69,26 @@ async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connect
         if isinstance(error, SQLITE_ERRORS):
             raise open_error(path, error) from error
         raise
+
+
+class CommitFailed(Exception):
+    """A COMMIT has failed. The transaction may be in the file."""
+
+
+async def write(connection: aiosqlite.Connection, rows: Sequence[Row]) -> None:
+    """Insert rows and commit them. Raises CommitFailed, or one of SQLITE_ERRORS before the COMMIT.
+
+    Both are done in one visit to the connection's thread: to wake it takes as long as to insert some rows.
+    """
+    await connection._execute(_write, connection._conn, rows)  # noqa: SLF001 - the public methods are one statement each
+
+
+def _write(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    connection.executemany(INSERT, rows)
+    try:
+        connection.execute("COMMIT")
+    except SQLITE_ERRORS as error:
+        raise CommitFailed(str(error)) from error
 
 
 async def disconnect(connection: aiosqlite.Connection) -> None:

@@ -382,17 +382,15 @@ class SqliteStore:
     async def _commit(self, transaction: Transaction) -> None:
         """Commit the collected writes as one transaction, and answer their callers."""
         assert self._connection is not None
-        error_type: type[StoreError] = Unavailable
         try:
             rows = await self._replaced_rows(transaction)
-            await self._connection.executemany(database.INSERT, [write.row for write in transaction.writes])
-            error_type = OutcomeUnknown
-            await self._connection.execute("COMMIT")
-        except (*database.SQLITE_ERRORS, Unavailable) as error:
+            await database.write(self._connection, [write.row for write in transaction.writes])
+        except (*database.SQLITE_ERRORS, database.CommitFailed, Unavailable) as error:
+            error_type = OutcomeUnknown if isinstance(error, database.CommitFailed) else Unavailable
             await self._reopen()
             transaction.fail(partial(error_type, f"the write failed: {error}"))
         except BaseException:
-            transaction.fail(partial(error_type, "the store went down during the write"))
+            transaction.fail(partial(OutcomeUnknown, "the store went down during the write"))
             raise
         else:
             if self._is_deleted():

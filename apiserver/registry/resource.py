@@ -48,6 +48,8 @@ class ResourceType(Enum):
     VIRTUAL = auto()
     """Described by a struct table; a POST is answered and nothing is stored (access reviews)."""
 
+    __hash__ = object.__hash__  # that of Enum is written in Python
+
 
 CUSTOM, DEFINITION, BUILT_IN, VIRTUAL = ResourceType
 

@@ -11,9 +11,11 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 import pytest
 import uvloop
 
@@ -32,33 +34,26 @@ def key(number: int | str, collection: str = "g/things") -> Key:
 
 
 class Gate:
-    """Holds every COMMIT back until it is opened. Records the number of rows of each transaction."""
+    """Holds every transaction back when it is in the file, until it is opened. Records the number of rows of each."""
 
-    def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open = asyncio.Event()
         self.held = asyncio.Event()
         self.sizes: list[int] = []
-        connection = store._connection
-        assert connection is not None
-        execute, executemany = connection.execute, connection.executemany
+        write = database.write
 
-        async def execute_when_open(sql: str, parameters: Any = None) -> Any:
-            if sql == "COMMIT":
-                self.held.set()
-                await self.open.wait()
-            return await execute(sql, parameters)
-
-        async def record_size(sql: str, rows: Any) -> Any:
+        async def write_when_open(connection: Any, rows: Any) -> None:
             self.sizes.append(len(rows))
-            return await executemany(sql, rows)
+            await write(connection, rows)
+            self.held.set()
+            await self.open.wait()
 
-        monkeypatch.setattr(connection, "execute", execute_when_open)
-        monkeypatch.setattr(connection, "executemany", record_size)
+        monkeypatch.setattr(database, "write", write_when_open)
 
 
 @pytest.fixture
 async def gate(sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gate]:
-    gate = Gate(sqlite, monkeypatch)
+    gate = Gate(monkeypatch)
     yield gate
     gate.open.set()
 
@@ -142,19 +137,31 @@ async def test_a_write_may_expect_the_revision_of_a_pending_one(
     ]  # fmt: skip
 
 
+class RollsBack(sqlite3.Connection):
+    """Rolls back what is inserted, once."""
+
+    has_rolled_back = False
+
+    def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
+        cursor = super().executemany(sql, parameters)
+        if not RollsBack.has_rolled_back:
+            RollsBack.has_rolled_back = True
+            self.rollback()
+        return cursor
+
+
 async def test_a_transaction_that_sqlite_has_rolled_back_by_itself_does_not_count_as_committed(
-    sqlite: SqliteStore, gate: Gate
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Any statement may cause that, if it fails for lack of space or with an I/O error."""
-    writing = asyncio.create_task(sqlite.put(key(1), b"1", expected=0))
-    await gate.held.wait()
-    assert sqlite._connection is not None
-    await sqlite._connection.rollback()
-    gate.open.set()
+    monkeypatch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, factory=RollsBack))
+    monkeypatch.setattr(RollsBack, "has_rolled_back", False)
+    store = await SqliteStore.open(file)
     with pytest.raises(OutcomeUnknown, match="no transaction is active"):
-        await writing
-    assert await sqlite.get(key(1)) is None
-    assert await sqlite.put(key(1), b"2", expected=0) == 2
+        await store.put(key(1), b"1", expected=0)
+    assert await store.get(key(1)) is None
+    assert await store.put(key(1), b"2", expected=0) == 2
+    await store.close()
 
 
 async def test_writers_wait_while_too_much_is_pending(
