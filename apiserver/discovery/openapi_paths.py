@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from noxu.apiserver.api import codec
@@ -234,6 +234,7 @@ def _definition(resource: Resource, route: Route, name: str) -> str:
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def camel_case(text: str, *, upper: bool) -> str:
     """The letters, digits and underscores of a text, capitalized after other characters: `a.b-c` is `aBC`."""
     out = []

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Final, TypeAlias
 
@@ -338,17 +338,25 @@ _path_item_v3: Final = _message(
 
 # -- documents --------------------------------------------------------------------------------------------------------
 
-Parts: TypeAlias = Mapping[str, bytes]
-"""Encoded schemas or path items, by name or path."""
-
 
 class Writer(NamedTuple):
     """The encoding of parts, and their assembly into a document."""
 
     schema: Callable[[Object], bytes]
     path_item: Callable[[Object], bytes]
-    document: Callable[[Object, Parts, Parts], bytes]
-    """(the document without its parts, path items, schemas)"""
+    schema_entry: Callable[[str, bytes], bytes]
+    """An encoded schema with its name."""
+    path_entry: Callable[[str, bytes], bytes]
+    """An encoded path item with its path."""
+    document: Callable[[Object, Sequence[bytes], Sequence[bytes]], list[bytes]]
+    """(the document without its parts, entries of path items, entries of schemas) → the pieces of the document."""
+
+
+def _entry(number: int) -> Callable[[str, bytes], bytes]:
+    """An item of a map, as `_named` writes it."""
+    value_of = _field(2, _as_is)
+    write = _field(number, _as_is)
+    return lambda name, data: write(_NAME(name) + value_of(data))
 
 
 def _as_is(value: Json) -> bytes:
@@ -356,22 +364,26 @@ def _as_is(value: Json) -> bytes:
     return data
 
 
-_parts: Final = _named(1, _as_is)
+def _around(number: int, pieces: Sequence[bytes]) -> list[bytes]:
+    """A field whose message is in pieces."""
+    return [tag_bytes(number, BYTES) + varint_bytes(sum(map(len, pieces))), *pieces]
+
+
 _head_v2: Final = _message({"swagger": _text(1), "info": _field(2, _INFO_V2)})
-_paths_v2: Final = _field(8, _named(2, _as_is))
-_definitions_v2: Final = _field(9, _parts)
 _tail_v2: Final = _message({"parameters": _field(10, _named(1, _parameter_v2))})
 _head_v3: Final = _message({"openapi": _text(1), "info": _field(2, _INFO_V3)})
-_paths_v3: Final = _field(4, _parts)
-_components_v3: Final = _field(5, _inside(_parts, 1))
 
 V2: Final = Writer(
     _schema_v2,
     _path_item_v2,
-    lambda head, paths, schemas: _head_v2(head) + _paths_v2(paths) + _definitions_v2(schemas) + _tail_v2(head),
+    _entry(1),
+    _entry(2),
+    lambda head, paths, schemas: [_head_v2(head), *_around(8, paths), *_around(9, schemas), _tail_v2(head)],
 )
 V3: Final = Writer(
     _schema_v3,
     _path_item_v3,
-    lambda head, paths, schemas: _head_v3(head) + _paths_v3(paths) + _components_v3(schemas),
+    _entry(1),
+    _entry(1),
+    lambda head, paths, schemas: [_head_v3(head), *_around(4, paths), *_around(5, _around(1, schemas))],
 )

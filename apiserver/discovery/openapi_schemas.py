@@ -173,9 +173,10 @@ _LAST: Final = len(_KEYWORDS)
 
 
 @lru_cache(maxsize=1024)
-def _arranged(keywords: tuple[str, ...]) -> list[str]:
-    """Keywords in their order. Most schemas have one of a few combinations."""
-    return sorted(keywords, key=lambda keyword: _PLACES.get(keyword) or (_LAST, keyword))
+def _arranged(keywords: tuple[str, ...]) -> tuple[list[str], bool]:
+    """Keywords in their order, and whether none of them has nested schemas. Most schemas have one of a few combinations."""
+    found = sorted(keywords, key=lambda keyword: _PLACES.get(keyword) or (_LAST, keyword))
+    return found, _NESTED.keys().isdisjoint(keywords)
 
 
 def ordered(schema: Object) -> Object:
@@ -185,8 +186,11 @@ def ordered(schema: Object) -> Object:
     {"description": "d", "type": "object", "x-a": 2, "x-b": 1}. Null, and empty lists, objects
     and strings are omitted, except as values of the keywords in _KEPT.
     """
+    keywords, is_leaf = _arranged(tuple(schema))
+    if is_leaf and all(schema.values()):
+        return {keyword: schema[keyword] for keyword in keywords}
     out: Object = {}
-    for keyword in _arranged(tuple(schema)):
+    for keyword in keywords:
         value = schema[keyword]
         if value or (value is not None and (keyword in _KEPT or not isinstance(value, (dict, list, str)))):
             order = _NESTED.get(keyword)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Callable
 from typing import Final
 
 from noxu.apiserver.http.unsent import Part
@@ -19,13 +19,14 @@ NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
 class Answer:
     """`body` is the whole body, or its parts, or an iterator that makes its chunks while they are sent.
 
-    `content_type` is "" if there is no body.
+    `content_type` is "" if there is no body. `compress` makes the body with gzip, in a thread; None: as of any body.
     """
 
     body: bytes | tuple[Part, ...] | AsyncIterable[bytes]
     status: int = 200
     content_type: str = JSON
     headers: Headers = NOT_CACHED
+    compress: Callable[[], bytes] | None = None
 
 
 class Answered(Exception):

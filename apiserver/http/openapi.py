@@ -106,7 +106,8 @@ def _answer(document: Document, headers: Mapping[str, str], content_type: str, m
     if _has_it(document, headers):
         return Answer(b"", 304, content_type, (*more, _etag(document)))
     modified = format_datetime(document.made, usegmt=True)
-    return Answer(document.body, 200, content_type, (*more, _etag(document), ("Last-Modified", modified)))
+    fields = (*more, _etag(document), ("Last-Modified", modified))
+    return Answer(document.body, 200, content_type, fields, document.compress)
 
 
 def _has_it(document: Document, headers: Mapping[str, str]) -> bool:

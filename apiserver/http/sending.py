@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -62,7 +62,7 @@ async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_respon
     if size > negotiation.GZIP_THRESHOLD and negotiation.compresses(accept_encoding, size):
         headers["Content-Encoding"] = "gzip"
         headers.add("Vary", "Accept-Encoding")  # besides a Vary: Accept of some documents
-        parts = (await asyncio.to_thread(_gzip, parts),)
+        parts = (await asyncio.to_thread(answer.compress or partial(_gzip, parts)),)
         size = len(parts[0])
     exchange.sent_bytes = 0 if request.method == "HEAD" else size
     reason = _REASONS.get(answer.status, "")

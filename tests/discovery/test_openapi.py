@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.discovery import openapi, openapi_paths
+from noxu.apiserver.discovery import gzip_pieces, openapi, openapi_paths
 from noxu.apiserver.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
 from noxu.apiserver.discovery.openapi_schemas import V2, V3
 from noxu.apiserver.go import wire
@@ -268,6 +268,25 @@ def test_only_the_changed_parts_of_v2_are_rebuilt(published: Published, monkeypa
     new = old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
     assert "com.other.v1.Gadget" in read(published.build(new, Key(V2)))["definitions"]
     assert built == ["Gadget"]
+
+
+@pytest.mark.parametrize("form", Form)
+def test_the_gzip_of_v2_is_made_of_what_was_compressed_before(
+    published: Published, monkeypatch: pytest.MonkeyPatch, form: Form
+) -> None:
+    compressed: list[int] = []
+    blocks = gzip_pieces._blocks
+    monkeypatch.setattr(gzip_pieces, "_blocks", lambda group: compressed.append(len(group)) or blocks(group))
+    key, old = Key(V2, form=form), catalog_of(crd(), crd("Gadget", "other.com"))
+    counts = []
+    for catalog in (old, old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "new.com"), 0))):
+        compressed.clear()
+        document = published.build(catalog, key)
+        assert document.compress is not None
+        assert gzip.decompress(document.compress()) == document.body
+        counts.append(sum(compressed))
+    assert 0 < counts[1] < counts[0] / 5
+    assert published.build(old, at("example.com/v1")).compress is None
 
 
 def test_both_forms_have_one_hash(published: Published) -> None:

@@ -249,23 +249,32 @@ HEAD_V3: JsonObject = {"openapi": "3.0.0", "info": {"title": "t", "version": "v"
 PARAMETERS: JsonObject = {"x": {"in": "query", "name": "x", "type": "string"}}
 
 
+def document(
+    writer: proto.Writer, head: JsonObject, *, path: JsonObject | None = None, schema: JsonObject | None = None
+) -> bytes:
+    """A document with the path /p, or with the definition A."""
+    paths = [] if path is None else [writer.path_entry("/p", writer.path_item(path))]
+    schemas = [] if schema is None else [writer.schema_entry("A", writer.schema(schema))]
+    return b"".join(writer.document(head, paths, schemas))
+
+
 @pytest.mark.parametrize(("case", "schema", "expected"), SCHEMAS_V2)
 def test_a_document_of_v2_with_one_definition(case: str, schema: JsonObject, expected: str) -> None:
-    assert proto.V2.document(HEAD_V2, {}, {"A": proto.V2.schema(schema)}).hex() == expected
+    assert document(proto.V2, HEAD_V2, schema=schema).hex() == expected
 
 
 @pytest.mark.parametrize(("case", "schema", "expected"), SCHEMAS_V3)
 def test_a_document_of_v3_with_one_schema(case: str, schema: JsonObject, expected: str) -> None:
-    assert proto.V3.document(HEAD_V3, {}, {"A": proto.V3.schema(schema)}).hex() == expected
+    assert document(proto.V3, HEAD_V3, schema=schema).hex() == expected
 
 
 def test_a_document_of_v2_with_one_path_and_its_parameters() -> None:
     head = HEAD_V2 | {"parameters": PARAMETERS}
-    assert proto.V2.document(head, {"/p": proto.V2.path_item(PATH_V2)}, {}).hex() == PATH_V2_BYTES
+    assert document(proto.V2, head, path=PATH_V2).hex() == PATH_V2_BYTES
 
 
 def test_a_document_of_v3_with_one_path() -> None:
-    assert proto.V3.document(HEAD_V3, {"/p": proto.V3.path_item(PATH_V3)}, {}).hex() == PATH_V3_BYTES
+    assert document(proto.V3, HEAD_V3, path=PATH_V3).hex() == PATH_V3_BYTES
 
 
 # -- untyped values ---------------------------------------------------------------------------------------------------
