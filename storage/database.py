@@ -31,7 +31,7 @@ Durability: TypeAlias = Literal["full", "normal", "off"]
 
 LOCK_TIMEOUT: Final = 0.5  # seconds: a server that is stopping has this time to release the file
 PAGE_SIZE: Final = 8192  # bytes: two objects of 3.4 KB. Larger pages make single writes slower (measured)
-CACHE_SIZE: Final = 8192  # KiB of pages in memory
+CACHE_SIZE: Final = 2048  # KiB of pages in memory: the watch cache has the objects; the file is read for history
 WAL_LIMIT: Final = 64 * 1024 * 1024  # bytes to which the WAL is truncated after a checkpoint
 
 # What SQLite raises. Some of its messages quote the file; of corrupt bytes in them Python makes a UnicodeDecodeError.

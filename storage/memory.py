@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Final
+from operator import attrgetter
+from typing import Final, TypeAlias
 
 from noxu.storage.key_order import KeyOrder
 from noxu.storage.log import Log
@@ -30,39 +31,48 @@ COMPACTION_SPAN: Final = 1_000  # revisions that compaction handles before other
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
 
 
-class _History:
-    """The states of a key, and the revision of each. None: deleted.
+_revision = attrgetter("revision")
 
-    The state at a revision is the last one whose revision is not greater, which a bisection finds:
+_History: TypeAlias = Event | list[Event]
+"""The states of a key: the changes that made them, without what these replaced, which compaction drops. `value` None: deleted.
 
-        revisions   3    7    9
-        states      A    B    None
+Most keys are written once, so a single state is not in a list. The state at a revision is the last one whose revision is not
+greater, which a bisection finds:
 
-        at(2)   bisect_right = 0: None, the key did not exist
-        at(7)   bisect_right = 2: states[1] = B
-        at(8)   bisect_right = 2: states[1] = B
-        at(9)   bisect_right = 3: states[2] = None, deleted
+    revisions   3    7    9
+    states      A    B    None
 
-        compact(8)   drops A: B is the state at 8 and stays
-        compact(9)   drops everything: at 9 the key is deleted
-    """
+    at(2)   bisect_right = 0: None, the key did not exist
+    at(7)   bisect_right = 2: states[1] = B
+    at(8)   bisect_right = 2: states[1] = B
+    at(9)   bisect_right = 3: states[2] = None, deleted
 
-    __slots__ = ("revisions", "states")
+    compacted(8)   drops A: B is the state at 8 and stays
+    compacted(9)   drops everything: at 9 the key is deleted
+"""
 
-    def __init__(self) -> None:
-        self.revisions: list[Revision] = []
-        self.states: list[KeyValue | None] = []
 
-    def at(self, revision: Revision) -> KeyValue | None:
-        position = bisect_right(self.revisions, revision)
-        return self.states[position - 1] if position else None
+def _states(history: _History) -> list[Event]:
+    return history if isinstance(history, list) else [history]
 
-    def compact(self, revision: Revision) -> None:
-        """Drop the states that were superseded at or before a revision, and a delete at or before it."""
-        position = bisect_right(self.revisions, revision)
-        if position and self.states[position - 1] is not None:
-            position -= 1
-        del self.revisions[:position], self.states[:position]
+
+def _at(history: _History, revision: Revision) -> KeyValue | None:
+    states = _states(history)
+    position = bisect_right(states, revision, key=_revision)
+    return _shown(states[position - 1]) if position else None
+
+
+def _shown(state: Event) -> KeyValue | None:
+    return None if state.value is None else KeyValue(state.key, state.value, state.revision)
+
+
+def _compacted(history: _History, revision: Revision) -> list[Event]:
+    """Without the states that were superseded at or before a revision, and without a delete at or before it."""
+    states = _states(history)
+    position = bisect_right(states, revision, key=_revision)
+    if position and states[position - 1].value is not None:
+        position -= 1
+    return states[position:]
 
 
 class _Collection:
@@ -74,21 +84,28 @@ class _Collection:
         self.histories: dict[Key, _History] = {}
         self._order = KeyOrder()
 
-    def change(self, key: Key, revision: Revision, state: KeyValue | None) -> None:
-        history = self.histories.get(key)
-        if history is None:
-            history = self.histories[key] = _History()
+    def change(self, event: Event) -> None:
+        key, revision, value, previous = event
+        state = event if previous is None else Event(key, revision, value, None)
+        known = self.histories.get(key)
+        if known is None:
+            self.histories[key] = state
             self._order.append(key)
-        history.revisions.append(revision)
-        history.states.append(state)
+        elif isinstance(known, list):
+            known.append(state)
+        else:
+            self.histories[key] = [known, state]
 
     def compact(self, key: Key, revision: Revision) -> None:
         history = self.histories.get(key)
-        if history is not None:
-            history.compact(revision)
-            if not history.states:
-                del self.histories[key]
-                self._order.clear()
+        if history is None:
+            return
+        kept = _compacted(history, revision)
+        if kept:
+            self.histories[key] = kept[0] if len(kept) == 1 else kept
+        else:
+            del self.histories[key]
+            self._order.clear()
 
     def keys(self, partition: str | None, after: Key | None) -> list[Key]:
         """The keys of a partition, or of all, after a key, in order; including deleted ones."""
@@ -191,14 +208,14 @@ class MemoryStore:
     def _current(self, key: Key) -> KeyValue | None:
         collection = self._collections.get(key.collection)
         history = collection.histories.get(key) if collection is not None else None
-        return history.states[-1] if history is not None else None
+        return None if history is None else _shown(_states(history)[-1])
 
     def _states(self, prefix: Prefix, revision: Revision, after: Key | None) -> Iterator[KeyValue]:
         names = sorted(self._collections) if prefix.collection is None else [prefix.collection]
         for name in names:
             if (collection := self._collections.get(name)) is not None:
                 for key in collection.keys(prefix.partition, after):
-                    if (state := collection.histories[key].at(revision)) is not None:
+                    if (state := _at(collection.histories[key], revision)) is not None:
                         yield state
 
     async def _write(self, key: Key, value: bytes | None, expected: Revision) -> Revision:
@@ -210,9 +227,10 @@ class MemoryStore:
         collection = self._collections.get(key.collection)
         if collection is None:
             collection = self._collections[key.collection] = _Collection()
-        collection.change(key, revision, None if value is None else KeyValue(key, value, revision))
+        event = Event(key, revision, value, current)
+        collection.change(event)
         self._keys += (value is not None) - (current is not None)
         self._bytes += len(value or b"") - (len(current.value) if current else 0)
-        if self._log.publish((Event(key, revision, value, current),)):
+        if self._log.publish((event,)):
             await asyncio.sleep(0)  # waiting watches get this event before the writer continues
         return revision

@@ -78,7 +78,7 @@ async def create(
             controller.fresh[first.key] = first.every
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)  # those of a server, of which few differ from server to server
 def _template(manifest: bytes, manager: str) -> bytes:
     """What is stored of a manifest."""
     return codec.encode(default_objects.stored(codec.decode_stored(manifest), _UID, NOW, manager), sort_keys=False)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
+from sys import intern
 from typing import Final
 
 from noxu.apiserver.api import codec, errors
@@ -111,7 +112,7 @@ def check_path_name(name: str) -> None:
 
 def key_of(resource: Resource, namespace: str, name: str) -> Key:
     """The key of an object. Keys sort as upstream's `/namespace/name`, so the partition ends with the slash."""
-    return Key(resource.collection, f"{namespace}/" if namespace else "", name)
+    return Key(resource.collection, intern(f"{namespace}/") if namespace else "", name)
 
 
 def new_entry(
@@ -141,7 +142,7 @@ def new_entry(
         if read != stored:
             stored, offset = _encode(storage, codec.decode_stored(read))
     entry = Entry(key, stored, 0)
-    entry.labels = metadata.get("labels") or {}
+    entry.labels = _shared(metadata.get("labels"))
     if storage.type == DEFINITION and not codec.has_minus_zero(stored):
         entry.decoded = value
     if as_cbor and storage.is_custom:
@@ -170,7 +171,7 @@ def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Ob
         uid = _UID.search(head)
         if uid is not None:
             written = Entry(entry.key, b"".join((head, spec, tail)), 0)
-            written.labels = value["metadata"].get("labels") or {}
+            written.labels = _shared(value["metadata"].get("labels"))
             written.rendering = Rendering(storage, written.stored, uid.end())
             return written
     return new_entry(entry.key, storage, value)
@@ -201,7 +202,7 @@ def converted_entry(entry: Entry, resource: Resource, value: Object) -> Entry:
     body, offset = _encode(resource, value)
     converted = Entry(entry.key, body, entry.revision)
     converted.rendering = Rendering(resource, body, offset)
-    converted.labels = value["metadata"].get("labels") or {}
+    converted.labels = _shared(value["metadata"].get("labels"))
     return converted
 
 
@@ -414,13 +415,33 @@ def _is_of(value: Object, resource: Resource) -> bool:
     return bool(value.get("apiVersion") == resource.api_version and value.get("kind") == resource.kind)
 
 
+_MAX_SHARED: Final = 1_024  # sets of labels
+_NO_LABELS: Final[dict[str, str]] = {}
+_sets: Final[dict[tuple[tuple[str, str], ...], dict[str, str]]] = {}
+
+
+def _shared(labels: dict[str, str] | None) -> dict[str, str]:
+    """Labels that many objects have are kept once; nobody changes them. Two labels of an object take 300 bytes."""
+    if not labels:
+        return _NO_LABELS
+    if any(type(value) is not str for value in labels.values()):  # not valid, and 1 is equal to True
+        return labels
+    key = tuple(labels.items())
+    found = _sets.get(key)
+    if found is None:
+        if len(_sets) >= _MAX_SHARED:
+            _sets.clear()
+        found = _sets[key] = labels
+    return found
+
+
 def labels_of(entry: Entry) -> dict[str, str]:
     """The labels of an object, {} if it has none or they are malformed. Raises ApiError if it is not JSON."""
     if entry.labels is None:
         value = _stored_json(entry)
         metadata = value.get("metadata") if isinstance(value, dict) else None
         labels = metadata.get("labels") if isinstance(metadata, dict) else None
-        entry.labels = labels if isinstance(labels, dict) else {}
+        entry.labels = _shared(labels) if isinstance(labels, dict) else _NO_LABELS
     return entry.labels
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import tracemalloc
 
 import pytest
 
@@ -407,3 +408,16 @@ def test_not_a_number_never_comes_out_of_json() -> None:
         with pytest.raises(ValueError, match=r"invalid character|cannot unmarshal"):
             codec.decode_json(body)
     assert math.isinf(float("1e999"))
+
+
+@pytest.mark.parametrize("size", [10, 700, 5_000])
+@pytest.mark.parametrize("sort_keys", [False, True])
+def test_encoded_objects_take_no_more_memory_than_their_text(size: int, *, sort_keys: bool) -> None:
+    value = {"metadata": {"name": "a"}, "data": {"text": "x" * size}}
+    tracemalloc.start()
+    try:
+        kept = [codec.encode(value, sort_keys=sort_keys) for _ in range(100)]
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 100 * (len(kept[0]) + 100)

@@ -331,3 +331,30 @@ def test_the_name_in_a_path(name: str, message: str | None) -> None:
     with pytest.raises(ApiError) as caught:
         check_path_name(name)
     assert (caught.value.code, caught.value.message) == (400, message)
+
+
+LABELS: Final[list[tuple[str, Any]]] = [
+    ("none", None),
+    ("an empty map", {}),
+    ("labels", {"app": "a", "team": "blue"}),
+    ("labels in another order", {"team": "blue", "app": "a"}),
+    ("a value that is no text", {"app": ["a"]}),
+]
+
+
+@pytest.mark.parametrize("labels", [row[1] for row in LABELS], ids=[row[0] for row in LABELS])
+def test_objects_with_the_same_labels_share_them(labels: Any) -> None:
+    def entry(name: str) -> Entry:
+        metadata = {"name": name, "uid": UID, **({} if labels is None else {"labels": dict(labels)})}
+        return new_entry(key_of(WIDGETS, "n", name), WIDGETS, object_of(WIDGETS, metadata))
+
+    first, second = entry("a"), entry("b")
+    assert labels_of(first) == labels_of(second) == (labels or {})
+    assert list(labels_of(first)) == list(labels or {})
+    if labels is None or all(type(value) is str for value in labels.values()):
+        assert labels_of(first) is labels_of(second)
+
+
+def test_keys_of_a_namespace_share_its_name() -> None:
+    namespace = "".join(["na", "me"])
+    assert key_of(WIDGETS, namespace, "a").partition is key_of(WIDGETS, "name", "b").partition
