@@ -33,16 +33,14 @@ from typing import Any, Final, Self
 
 from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import CONNECT_WITHIN, FIRST_DELAY, NO_TLS, Client, Tls, User, WatchStream, pause
+from noxu.storage.etcd_compaction import Compaction
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_leases import Leases
 from noxu.storage.etcd_messages import (
-    COMPACT,
     DELETED,
     PUT,
     RANGE,
     STATUS,
-    TARGET_VERSION,
-    TXN,
     Message,
     delete_operation,
     put_operation,
@@ -60,7 +58,6 @@ from noxu.storage.types import (
     Compacted,
     Conflict,
     Event,
-    FutureRevision,
     Key,
     KeyValue,
     OpenError,
@@ -74,19 +71,13 @@ from noxu.storage.types import (
 
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
 OPEN_WITHIN: Final = 10.0  # seconds for the first answer
+ANSWERS_OF_PAST, BETWEEN_ANSWERS = 3, 0.5  # how often, and after how many seconds, etcd shows that it has gone back
 LOADS: Final = 5  # attempts to read all states, if servers fail meanwhile
 HISTORY_WITHIN: Final = 30.0  # seconds in which older events arrive
 EVENTS_WITHIN: Final = 0.02  # seconds in which events usually arrive; then progress is requested
 PROGRESS_WITHIN: Final = 0.1  # seconds between requests for progress, as upstream
 TRUSTED: Final = ((3, 4, 31), (3, 5, 13), (3, 6, 0))  # the first version of each line with correct progress
 _NO_LIFETIMES: Final[Mapping[str, int]] = {}
-COMPACTION_KEY: Final = b"compact_rev_key"  # outside of all prefixes: etcd is compacted as a whole
-
-FORBIDDEN: Final = "etcdserver: permission denied"
-COMPACT_AS_ROOT: Final = (
-    "newer versions of etcd let only the role root compact: grant it to the user of --etcd-username, "
-    "or start etcd with --auto-compaction-retention"
-)
 GONE_BACK: Final = (
     "etcd has gone back from revision {known} to {revision}: it was restored from a backup, or replaced by another one. "
     "Restart all servers that use it"
@@ -145,7 +136,6 @@ class EtcdStore:
         self._trusted = False  # whether progress of the connected servers is correct
         self._asking: asyncio.Task[None] | None = None  # for their versions
         self._barrier: Revision = 0
-        self._turn = 0  # the version of COMPACTION_KEY that this server has seen
         self._current_head: asyncio.Task[None] | None = None
         self._next_head: asyncio.Task[None] | None = None
         self._follower: asyncio.Task[None] | None = None
@@ -183,6 +173,7 @@ class EtcdStore:
         """Make the log, and what waits for it."""
         self._log = Log(revision, compacted, history=self._history)
         self._waits = Waits(self._log)
+        self._compaction = Compaction(self._client, self._log)
         self._writes = Writes(self._client, self._layout, self._log, self._waits, self._advance, self._newest)
 
     def _newest(self, key: Key) -> KeyValue | None:
@@ -312,47 +303,11 @@ class EtcdStore:
 
     async def compact(self, revision: Revision) -> None:
         self._require_open()
-        if revision > self._log.revision:
-            raise FutureRevision(self._log.revision)
-        if revision <= self._log.compacted:
-            return
-        try:
-            await self._client.call(COMPACT, Message["CompactionRequest"](revision=revision))
-        except Refused as error:
-            if str(error) != COMPACTED:
-                raise Unavailable(str(error)) from None
-        except Lost as error:
-            raise Unavailable(f"etcd: {_reason(error)}") from None
-        self._log.compacted = max(self._log.compacted, revision)
+        await self._compaction.compact(revision)
 
     async def compact_in_turn(self, revision: Revision) -> None:
-        """All servers count the turns in one key, as upstream's: the first one to count a turn compacts."""
         self._require_open()
-        at = Message["Compare"](target=TARGET_VERSION, key=COMPACTION_KEY, version=self._turn)
-        count_turn = Message["PutRequest"](key=COMPACTION_KEY, value=b"%d" % revision)
-        read = Message["RangeRequest"](key=COMPACTION_KEY)
-        request = Message["TxnRequest"](
-            compare=[at],
-            success=[Message["RequestOp"](request_put=count_turn)],
-            failure=[Message["RequestOp"](request_range=read)],
-        )
-        try:
-            response = await self._client.call(TXN, request)
-        except (Lost, Refused) as error:
-            raise Unavailable(f"etcd: {_reason(error)}") from None
-        if response.succeeded:
-            self._turn += 1
-            try:
-                await self.compact(revision)
-            except Unavailable as error:
-                if str(error) == FORBIDDEN:
-                    raise Unavailable(f"{error} ({COMPACT_AS_ROOT})") from None
-                raise
-            return
-        for item in response.responses[0].response_range.kvs:
-            self._turn = item.version
-            with suppress(ValueError):
-                self._log.compacted = max(self._log.compacted, min(int(item.value), self._log.revision))
+        await self._compaction.in_turn(revision)
 
     async def close(self) -> None:
         if self._closing is None:
@@ -436,13 +391,6 @@ class EtcdStore:
         versions = await self._client.versions()
         self._trusted = all(map(has_correct_progress, versions))
 
-    def _require_later(self, revision: Revision, known: Revision) -> None:
-        """Raises Unavailable, now and from now on, if etcd shows a revision before one that was known before."""
-        if revision < known:
-            self._fault = self._replaced = GONE_BACK.format(known=known, revision=revision)
-            logger.error("%s", self._replaced)
-            raise Unavailable(self._replaced)
-
     def _apply(self, events: Sequence[Any], values: Sequence[tuple[Key, bytes] | None], reached: Revision = 0) -> None:
         """Apply the events of whole transactions; `values` are what they are in the store.
 
@@ -498,12 +446,20 @@ class EtcdStore:
             await self._advance(head)
 
     async def _head(self) -> Revision:
-        """The newest revision of etcd. Raises Refused, Lost, and Unavailable if etcd has gone back."""
+        """The newest revision of etcd. Raises Refused, Lost, and Unavailable, now and from now on, if etcd has gone back.
+
+        What only looks like etcd may show an older one for a moment: it has to do so ANSWERS_OF_PAST times.
+        """
         known = self._log.revision
         request = Message["RangeRequest"](key=self._first + BARRIER, count_only=True)
-        revision: Revision = (await self._client.ask(RANGE, request, within=CONNECT_WITHIN)).header.revision
-        self._require_later(revision, known)
-        return revision
+        for _ in range(ANSWERS_OF_PAST):
+            revision: Revision = (await self._client.ask(RANGE, request, within=CONNECT_WITHIN)).header.revision
+            if revision >= known:
+                return revision
+            await asyncio.sleep(BETWEEN_ANSWERS)
+        self._fault = self._replaced = GONE_BACK.format(known=known, revision=revision)
+        logger.error("%s", self._replaced)
+        raise Unavailable(self._replaced)
 
     async def _advance(self, revision: Revision) -> None:
         """Reach a revision that etcd has, even if there are no events. Raises Lost, Refused."""

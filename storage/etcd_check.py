@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from noxu.storage import etcd_state
 from noxu.storage.check import Problem, Verify
-from noxu.storage.etcd import COMPACTION_KEY
 from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import NO_TLS, Client, Tls, User
+from noxu.storage.etcd_compaction import COMPACTION_KEY
 from noxu.storage.etcd_layout import Layout
 from noxu.storage.etcd_messages import ALARM, ALARMS, HASH_KV, RANGE, Message
 from noxu.storage.etcd_past import BARRIER, COPYING, INCOMPLETE, Past

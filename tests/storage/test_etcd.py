@@ -41,9 +41,10 @@ pytest.importorskip("hpack", reason="package: hpack")
 
 from noxu.storage import etcd as module
 from noxu.storage import etcd_client, etcd_past, etcd_writes
-from noxu.storage.etcd import COMPACTION_KEY, EtcdStore, has_correct_progress
+from noxu.storage.etcd import EtcdStore, has_correct_progress
 from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import Client, Tls, User
+from noxu.storage.etcd_compaction import COMPACTION_KEY
 from noxu.storage.etcd_layout import PlainLayout
 from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Call, Message
 from noxu.storage.grpc_status import Lost, Refused
@@ -526,8 +527,11 @@ async def test_a_store_that_compaction_overtakes_while_it_is_cut_off_begins_agai
     assert await store.put(thing("c"), b"1", expected=0) > compacted
 
 
-async def test_a_store_whose_etcd_has_gone_back_refuses_everything(own_etcd: EtcdServer, prefix: str) -> None:
+async def test_a_store_whose_etcd_has_gone_back_refuses_everything(
+    own_etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It has lost what was answered. In a new etcd the revisions of this store mean something else."""
+    monkeypatch.setattr(module, "BETWEEN_ANSWERS", 0.001)
     async with opened(own_etcd.url, prefix) as store:
         revision = await store.put(A, b"1", expected=0)
         await store.put(A, b"2", expected=revision)
@@ -542,6 +546,24 @@ async def test_a_store_whose_etcd_has_gone_back_refuses_everything(own_etcd: Etc
         assert (await store.status()).fault == store._replaced
     async with opened(own_etcd.url, prefix) as again:
         assert await again.get(A) is None
+
+
+async def test_an_etcd_that_shows_an_older_revision_for_a_moment_has_not_gone_back(
+    store: EtcdStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BETWEEN_ANSWERS", 0.001)
+    revision, call = await store.put(A, b"1", expected=0), store._client._call
+    shown = [revision - 1, revision - 1]
+
+    async def late(asked: Call, *arguments: Any) -> Any:
+        answer = await call(asked, *arguments)
+        if asked is RANGE and shown:
+            answer.header.revision = shown.pop()
+        return answer
+
+    store._client._call = late  # type: ignore[method-assign]
+    await store.catch_up()
+    assert (shown, store._replaced) == ([], "")
 
 
 async def test_reading_all_states_may_take_longer_than_the_first_answer(

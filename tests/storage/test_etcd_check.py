@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("hpack", reason="package: hpack")
 
 from noxu.storage import etcd_check, etcd_state
-from noxu.storage.etcd import COMPACTION_KEY
 from noxu.storage.etcd_client import Client
+from noxu.storage.etcd_compaction import COMPACTION_KEY
 from noxu.storage.etcd_layout import PlainLayout, apart
 from noxu.storage.etcd_messages import COMPACT, PUT, Message
 from noxu.storage.etcd_past import BARRIER
