@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from noxu.storage.disk import sync
+
 
 def write_whole(path: Path, content: bytes, mode: int = 0o600, *, durable: bool = False) -> None:
     """Make or replace a file, whatever the umask is: readers see the old content or all of the new. Raises OSError.
@@ -24,7 +26,7 @@ def write_whole(path: Path, content: bytes, mode: int = 0o600, *, durable: bool 
             file.write(content)
             if durable:
                 file.flush()
-                os.fsync(file.fileno())
+                sync(file.fileno())
         os.replace(temporary, path)  # noqa: PTH105 - atomic on every platform
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

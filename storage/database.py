@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, TypeAlias
 import aiosqlite
 
 from noxu.storage import migrations
+from noxu.storage.disk import sync
 from noxu.storage.migrations import Watermarks
 from noxu.storage.rows import COLUMNS, Row, decode_text
 from noxu.storage.types import Corrupt, Key, OpenError, Prefix, Unavailable, reason
@@ -130,7 +131,7 @@ def sync_directory(path: Path) -> None:
     with suppress(OSError):  # not every file system can; this user may not be allowed to read the directory
         handle = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(handle)
+            sync(handle)
         finally:
             os.close(handle)
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from noxu.storage import database, migrations
+from noxu.storage.disk import sync
 from noxu.storage.rows import decode_text, intact, row
 from noxu.storage.types import Key, KeyValue, OpenError, Revision, Unavailable
 
@@ -132,7 +133,7 @@ def new_file(path: str | os.PathLike[str], revision: Revision) -> Iterator[Write
                 writer.finish(revision)
         with _unavailable(file):
             with temporary.open("rb") as whole:
-                os.fsync(whole.fileno())
+                sync(whole.fileno())
             _name(temporary, file)
         database.sync_directory(file.parent)
     finally:
