@@ -167,6 +167,8 @@ async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str
     from noxu.storage import etcd_state
 
     async with etcd_state.opened(*access, revision=revision) as state:
+        if not state.total:
+            raise OpenError(f"{text_of(place)} has no objects: name the prefix of the servers that wrote them")
         yield Source(state.revision, state.total, lambda: _pages_of_etcd(state, refused))
 
 

@@ -392,6 +392,13 @@ def test_a_source_that_is_not_there(run: Run, here: Path) -> None:
     assert not (here / "copied").exists()
 
 
+def test_a_prefix_without_objects_is_no_source(place: str, run: Run, here: Path) -> None:
+    ran = run(f"copy --from {place} --to copied")
+    assert (ran.status, ran.out) == (1, "")
+    assert f"noxu: {place} has no objects: name the prefix of the servers that wrote them\n" in ran.err
+    assert not (here / "copied").exists()
+
+
 def test_the_objects_of_a_test_are_of_several_kinds(data: Path) -> None:
     with snapshot(data / "noxu.db") as found:
         assert found.count(Prefix("example.com/widgets")) == 3
