@@ -30,8 +30,13 @@ def build(directory: Path) -> Iterator[Document]:
 
 def _run(directory: Path) -> tuple[bytes, str]:
     """What kustomize prints, or an error."""
+    if not directory.is_dir():
+        return (
+            b"",
+            "it is no directory: -k takes the one of a kustomization" if directory.exists() else "no such directory",
+        )
     if not any((directory / name).is_file() for name in KUSTOMIZATIONS):
-        return b"", f"it has no {' or '.join(sorted(KUSTOMIZATIONS))}"
+        return b"", "it has no kustomization.yaml"
     for program, argument in PROGRAMS:
         if path := shutil.which(program):
             ran = subprocess.run([path, argument, str(directory)], capture_output=True, check=False)  # noqa: S603 - from the user's PATH

@@ -60,9 +60,13 @@ def test_errors_are_those_of_the_program(directory: Path, tmp_path: Path, monkey
     assert [document.error for document in build(directory)] == ["kustomize build: Error: no"]
 
 
-def test_a_directory_without_a_kustomization(tmp_path: Path) -> None:
-    [document] = build(tmp_path)
-    assert document.error == "it has no Kustomization or kustomization.yaml or kustomization.yml"
+def test_what_is_no_directory_of_a_kustomization(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").touch()
+    assert [document.error for name in ("", "missing", "a.yaml") for document in build(tmp_path / name)] == [
+        "it has no kustomization.yaml",
+        "no such directory",
+        "it is no directory: -k takes the one of a kustomization",
+    ]
 
 
 @needs_program("kubectl")

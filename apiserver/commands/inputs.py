@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from noxu.apiserver.commands.findings import Checked, finding, unreadable
-from noxu.apiserver.manifests import CRD, STDIN, Document, Split, read_paths, split
+from noxu.apiserver.manifests import CRD, STDIN, Document, Split, log, read_paths, split
+from noxu.apiserver.wording import plain
 
 EMPTY: Final = "contains no object; --allow-empty allows that"
 _POLICIES: Final = "admissionregistration.k8s.io/"
@@ -26,8 +27,15 @@ def read(options: argparse.Namespace, split: Split = split) -> list[Document]:
 
 
 def former(paths: Iterable[Path], split: Split = split) -> list[Document]:
-    """The documents of `--old` that can be read."""
-    return [document for document in read_paths(paths, split) if not document.error]
+    """The documents of `--old` that can be read. The others are named in warnings: a branch may be the first to have them."""
+    found = []
+    for document in read_paths(paths, split):
+        if document.error:
+            said = "; ".join(each.text for each in plain(document.error))
+            log.warning("--old: nothing is compared with %s: %s", document.place(), said)
+        else:
+            found.append(document)
+    return found
 
 
 def decided(options: argparse.Namespace, document: Document) -> Checked | None:

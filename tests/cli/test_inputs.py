@@ -86,6 +86,19 @@ def test_a_url_is_piped_into_the_same_command(run: Make, command: str) -> None:
     assert f"curl -fsSL https://example.com/a.yaml | noxu {command} -" in ran.out + ran.err
 
 
+@pytest.mark.usefixtures("files")
+@each_command
+def test_former_objects_that_cannot_be_read_are_named(
+    run: Make, command: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are no errors: a change may add the directory, or mend the file."""
+    assert run(f"{command} good.json --old none --old broken.yaml --old good.json").status == 0
+    assert caplog.messages == [
+        "--old: nothing is compared with none: no such file or directory",
+        "--old: nothing is compared with broken.yaml:2:1: not valid YAML: did not find expected node content",
+    ]
+
+
 # -- rounds
 
 
