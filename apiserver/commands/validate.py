@@ -120,8 +120,10 @@ def _write(rules: Rules, shard: Shard, report: Progress) -> list[tuple[Document,
     import asyncio
 
     from noxu.apiserver.commands.in_memory import validate  # takes long to import, and kept results do without it
+    from noxu.apiserver.registry.offload import without_threads
 
-    found = asyncio.run(validate(shard.documents, rules, old=shard.old, shared=shard.shared, report=report))
+    with without_threads():
+        found = asyncio.run(validate(shard.documents, rules, old=shard.old, shared=shard.shared, report=report))
     return [(outcome.document, outcome) for outcome in found]
 
 

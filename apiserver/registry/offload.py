@@ -19,8 +19,10 @@ import asyncio
 import gc
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -41,6 +43,17 @@ T = TypeVar("T")
 
 _imported: Final[set[str]] = set()  # completely: while a module is being imported, it is in `sys.modules` already
 _threads: Final = ThreadPoolExecutor(THREADS, "noxu-offload")
+_has_threads: Final[ContextVar[bool]] = ContextVar("has_threads", default=True)
+
+
+@contextmanager
+def without_threads() -> Iterator[None]:
+    """Run large work in the calling thread, under the same budget: for commands whose event loop serves nobody else."""
+    token = _has_threads.set(False)
+    try:
+        yield
+    finally:
+        _has_threads.reset(token)
 
 
 async def offload(weight: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -51,6 +64,8 @@ async def offload(weight: int, function: Callable[P, T], *args: P.args, **kwargs
     if weight <= LOOP_LIMIT:
         return function(*args, **kwargs)
     budget = ThreadBudget()
+    if not _has_threads.get():
+        return _in_thread(budget, partial(function, *args, **kwargs))
     try:
         return await asyncio.get_running_loop().run_in_executor(
             _threads, _in_thread, budget, partial(function, *args, **kwargs)

@@ -12,7 +12,15 @@ import pytest
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.registry import cpu_budget
-from noxu.apiserver.registry.offload import LOOP_LIMIT, SLOTS, THREADS, LargeRequests, offload, offload_if_long
+from noxu.apiserver.registry.offload import (
+    LOOP_LIMIT,
+    SLOTS,
+    THREADS,
+    LargeRequests,
+    offload,
+    offload_if_long,
+    without_threads,
+)
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 
@@ -37,6 +45,17 @@ async def test_large_work_runs_in_a_few_threads() -> None:
     names = await asyncio.gather(*[offload(LOOP_LIMIT + 1, thread_name) for _ in range(5)])
     assert 1 <= len(set(names)) <= THREADS
     assert thread_name() not in names
+
+
+async def test_commands_do_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    with without_threads():
+        task = asyncio.create_task(offload(LOOP_LIMIT + 1, thread_name))  # the tasks that are made meanwhile, too
+        assert await offload(LOOP_LIMIT + 1, thread_name) == thread_name()
+        monkeypatch.setattr(cpu_budget, "MAX_THREAD_SECONDS", 0.01)
+        with pytest.raises(ApiError, match="stopped working on this request"):
+            await offload(LOOP_LIMIT + 1, endless)
+    assert await task == thread_name()
+    assert await offload(LOOP_LIMIT + 1, thread_name) != thread_name()
 
 
 def endless() -> None:
