@@ -118,6 +118,8 @@ def nodes(schema: Object) -> Iterator[Object]:
     while todo:
         node = todo.pop()
         yield node
+        if _SUBSCHEMAS.isdisjoint(node):
+            continue
         inner: list[Json] = []
         for keyword, given in node.items():
             if keyword in _SUBSCHEMAS:
