@@ -187,12 +187,14 @@ def parse(schema: Object) -> Structural:
     Raises NoStructuralForm for the UNSUPPORTED keywords, for lists of item schemas and for
     `x-kubernetes-preserve-unknown-fields: false`.
     """
-    digest = _shareable(schema)
+    digest = _digest(schema)
     if digest is None:
         return _parse(schema)
     found = _shared.get(digest)
     if found is None:
-        found = _shared[digest] = _parse(schema)
+        found = _parse(schema)
+        if _is_shareable(found):
+            _shared[digest] = found
     return found
 
 
@@ -203,29 +205,18 @@ def _parse(schema: Object) -> Structural:
     )
 
 
-MAX_SHARED_BYTES: Final = 256 * 1024  # of a schema that is looked for among others
+MAX_SHARED_BYTES: Final = 16 * 1024
+"""The size of a schema that is looked for among others. Larger ones are seldom repeated, and their parts are found."""
 _shared: Final[WeakValueDictionary[bytes, Structural]] = WeakValueDictionary()
 
 
-def _shareable(schema: Object) -> bytes | None:
-    """What identifies equal schemas, None for one that is not shared.
-
-    Not shared are those with rules, whose types depend on where they are, and those with defaults that are not scalars:
-    validation drops unknown metadata fields from them, in place. A property named `default` may be taken for one. Large ones
-    are seldom repeated, and nested in each other they would be searched once for each level.
-    """
+def _digest(schema: Object) -> bytes | None:
+    """What identifies equal schemas, None for one that is not looked for."""
     try:
         encoded = orjson.dumps(schema)
-    except (
-        TypeError,
-        ValueError,
-    ):  # too deep for orjson, or a number that it does not have (TypeError: JSONEncodeError)
+    except (TypeError, ValueError):  # too deep, or a number that orjson does not write (TypeError: JSONEncodeError)
         return None
-    if len(encoded) > MAX_SHARED_BYTES:
-        return None
-    if b'"default":{' in encoded or b'"default":[' in encoded or b'"x-kubernetes-validations":' in encoded:
-        return None
-    return hashlib.blake2b(encoded, digest_size=16).digest()
+    return hashlib.blake2b(encoded, digest_size=16).digest() if len(encoded) <= MAX_SHARED_BYTES else None
 
 
 _LISTS_OF_EXTENSIONS: Final = ("x-kubernetes-list-map-keys", "x-kubernetes-validations")
@@ -370,6 +361,37 @@ _VALIDATIONS: Final[_Fields] = {
     "anyOf": ("any_of", _branches),
     "not": ("not_", _nested),
 }
+
+
+@of_schema
+def _is_shareable(schema: Structural) -> bool:
+    """Whether equal schemas may be one.
+
+    Not those with rules, whose types depend on where they are, and not those with defaults that are not scalars: validation
+    drops unknown metadata fields from them, in place.
+    """
+    if schema.rules or isinstance(schema.default, (dict, list)) or _have_rules(_junctors(schema.validation)):
+        return False
+    below = (*schema.properties.values(), schema.items, schema.values)
+    return all(inner is None or _is_shareable(inner) for inner in below)
+
+
+def _junctors(validation: ValueValidation) -> tuple[NestedValueValidation, ...]:
+    if validation is NO_VALIDATION:
+        return ()
+    branches = validation.all_of + validation.one_of + validation.any_of
+    return branches if validation.not_ is None else (*branches, validation.not_)
+
+
+def _have_rules(branches: tuple[NestedValueValidation, ...]) -> bool:
+    """Whether there are rules in branches of junctors."""
+    for nested in branches:
+        if nested.rules or _have_rules(_junctors(nested.validation)) or _have_rules(tuple(nested.properties.values())):
+            return True
+        below = (nested.items, nested.additional_properties)
+        if _have_rules(tuple([inner for inner in below if inner is not None])):
+            return True
+    return False
 
 
 @of_schema

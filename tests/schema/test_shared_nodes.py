@@ -10,7 +10,7 @@ import pytest
 from noxu.apiserver.crd.internal import Internal, internal
 from noxu.apiserver.crd.schemas import schema_errors
 from noxu.apiserver.crd.strictness import Strictness
-from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.schema.structural import MAX_SHARED_BYTES, parse
 from noxu.apiserver.values import Object
 from tests.timing import cpu_seconds
 
@@ -19,6 +19,11 @@ NOT_SHARED = [
     pytest.param({"type": "string", "x-kubernetes-validations": [{"rule": "self != ''"}]}, id="rules"),
     pytest.param({"type": "object", "default": {}, "properties": {"a": {"type": "string"}}}, id="a map as default"),
     pytest.param({"type": "array", "default": [], "items": {"type": "string"}}, id="a list as default"),
+    pytest.param(
+        {"anyOf": [{"not": {"items": {"properties": {"a": {"x-kubernetes-validations": [{"rule": "true"}]}}}}}]},
+        id="rules in a junctor",
+    ),
+    pytest.param({"type": "string", "description": "x" * MAX_SHARED_BYTES}, id="what is large"),
     pytest.param({"type": "integer", "maximum": 2**70}, id="a number that the encoder does not have"),
 ]
 
