@@ -36,7 +36,6 @@ from noxu.apiserver.crd import types as crd
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.records import record
-from noxu.apiserver.registry import custom
 from noxu.apiserver.registry.access import Authorize
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.cache import WatchCache
@@ -153,6 +152,15 @@ def ca_in_memory(clock: Clock) -> Callable[[], SigningCA]:
     return made
 
 
+def _served(definitions: Iterable[Object]) -> dict[str, Versions]:
+    """The resources of definitions, by their names."""
+    if not definitions:
+        return {}
+    from noxu.apiserver.registry.custom import versions_of  # few servers have such definitions
+
+    return {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in definitions}
+
+
 @cached
 def _built_in(has_foreign: bool) -> Sequence[Versions]:
     """The resources of every server: in a process they are made once. They have no state but what is compiled for them."""
@@ -197,7 +205,7 @@ def assemble(
     versions of built-in kinds that clients cannot use, `node_ports` those that Services get. `elected`: the controllers of
     kube-controller-manager run only while this server is the leader; None: always. `as_protobuf`: the store keeps built-in kinds as protobuf.
     """
-    served = {definition["metadata"]["name"]: custom.versions_of(definition, since=0) for definition in foreign}
+    served = _served(foreign)
     for versions in served.values():
         versions.keep_encoded()
     catalog = LiveCatalog(_built_in_catalog(store.shared, disabled))

@@ -29,6 +29,7 @@ _PLACE: Final = expression(r"(?P<kind>unix|fd):(?P<place>.+)")
 _UNIX: Final = getattr(socket, "AF_UNIX", None)
 """None: Windows, whose Python has no Unix sockets."""
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
+_ADDRESS: Final = expression("[0-9.]+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*")  # which may be invalid; everything else is a name
 _SIOCGIFADDR: Final = 0x8915  # Linux: the IPv4 address of an interface
 
 
@@ -89,7 +90,8 @@ def opened(config: Config) -> Iterator[Listeners]:
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises StartError."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        given = host.encode() if _ADDRESS.fullmatch(host) else host  # of text, Python makes a domain name
+        found = socket.getaddrinfo(given, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise StartError(f"--host {host}: {getattr(error, 'strerror', None) or error}") from None
     family, _, _, _, address = found[0]

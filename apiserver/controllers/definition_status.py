@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.apiserver.apply import manager
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.entry import Entry, new_entry_with_spec
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object, copy
@@ -31,6 +29,9 @@ def with_status(entry: Entry, live: Object, crd: Object, resource: Resource, clo
 
     The field manager is that of upstream's controllers.
     """
+    from noxu.apiserver.apply import manager  # with the first definition
+    from noxu.apiserver.registry import ownership
+
     tracker = ownership.tracker(resource, "status")
     owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=now(clock))
     changed = {**crd, "metadata": owned["metadata"]}

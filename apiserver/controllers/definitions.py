@@ -27,7 +27,6 @@ from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.converters import Conversions
-from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.entry import Entry, key_of, stored_spec, taken_object
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.persistence import Persistence
@@ -160,6 +159,8 @@ class DefinitionController(Controller[str]):
         if current is not None and self._served.get(name) == served:
             current.keep_encoded(entry.stored)  # so that those before can be freed
             return _Parsed(crd, served)
+        from noxu.apiserver.registry.custom import versions_of  # with the first definition
+
         versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
         versions.keep_encoded(entry.stored)
         return _Parsed(crd, served, versions)

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from noxu.apiserver.apply import manager
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.go.time import format_time
-from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.entry import Entry, new_entry, object_at
@@ -63,6 +61,9 @@ class PolicyStatusController(Controller[Key]):
         found = warnings(policy, self.catalog.current)
         checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
         new = {**policy, "status": {**status, **checked}}
+        from noxu.apiserver.apply import manager  # with the first policy
+        from noxu.apiserver.registry import ownership
+
         tracker = ownership.tracker(self.resource, "status")
         now = format_time(self.clock.now())
         return new_entry(entry.key, self.resource, manager.update(policy, new, tracker, manager=MANAGER, now=now))

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from noxu.apiserver.admission.builtin.pod_resources import quantities
-from noxu.apiserver.admission.builtin.resource_quotas import with_status
 from noxu.apiserver.admission.builtin.usage import Evaluator, equal, evaluators, hard, printed, total, used
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import Qualified
@@ -119,6 +118,8 @@ class ResourceQuotaController(Reconciler[Key]):
             if {"hard", "used"} <= status.keys() and equal(limits, hard(quota)) and equal(usage, used(quota)):
                 return None
             change = {"hard": printed(limits), "used": printed(usage)}
+            from noxu.apiserver.admission.builtin.resource_quotas import with_status  # with the first quota
+
             return with_status(entry, self.resource, change, MANAGER, format_time(now))
 
         return await offload(sum(len(each.stored) for _, _, entries in counted.values() for each in entries), count)

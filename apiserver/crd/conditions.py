@@ -19,8 +19,6 @@ from noxu.apiserver.go import url as go_url
 from noxu.apiserver.go.structs import arrange
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.schema.lint import structural_errors
-from noxu.apiserver.schema.structural import NoStructuralForm, parse
 from noxu.apiserver.values import Object
 
 NAMES_ACCEPTED: Final = "NamesAccepted"
@@ -210,6 +208,9 @@ def deletion_failed(why: str) -> Condition:
 
 def non_structural(crd: Object) -> Condition | None:
     """The condition NonStructuralSchema of a stored CRD, None if all schemas are structural."""
+    from noxu.apiserver.schema.lint import structural_errors  # with the first definition
+    from noxu.apiserver.schema.structural import NoStructuralForm, parse
+
     errors: list[FieldError] = []
     if crd["spec"].get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))

@@ -12,16 +12,17 @@ into each version, the deprecated `version` becomes one, and defaults are v1beta
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.crd import types
 from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.crd.internal import internal
 from noxu.apiserver.go.structs import INT32, STRING, Decoded, Field, List, Struct, Write, arrange, named
 from noxu.apiserver.go.structs import decode as decode_struct
-from noxu.apiserver.schema.completion import PRESERVE, Note, complete
-from noxu.apiserver.schema.structural import NoStructuralForm, parse
 from noxu.apiserver.values import Json, Object
+
+if TYPE_CHECKING:
+    from noxu.apiserver.schema.completion import Note
 
 API_VERSION: Final = f"{types.GROUP}/v1beta1"
 
@@ -168,6 +169,9 @@ def convert(crd: Object) -> tuple[Object, list[Note]]:
 
 def preserving(schema: Object | None) -> Object:
     """The schema by which objects of a CRD with preserveUnknownFields are served: nothing is pruned anywhere."""
+    from noxu.apiserver.schema.completion import PRESERVE, complete  # few definitions need it
+    from noxu.apiserver.schema.structural import NoStructuralForm, parse
+
     completed, _ = complete(schema or {}, preserve=True)
     try:
         parse(completed)
@@ -185,6 +189,8 @@ def preserving(schema: Object | None) -> Object:
 
 def complete_schemas(crd: Object) -> tuple[Object, list[Note]]:
     """(a decoded v1 CRD with all schemas completed, the changes). preserveUnknownFields moves into the schemas."""
+    from noxu.apiserver.schema.completion import PRESERVE, Note, complete
+
     notes: list[Note] = []
     spec = {name: given for name, given in crd["spec"].items() if name != "preserveUnknownFields"}
     preserve = bool(crd["spec"].get("preserveUnknownFields"))

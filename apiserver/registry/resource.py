@@ -18,19 +18,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import GroupVersionKind
-from noxu.apiserver.apply.tracker import Tracker
 from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.kinds.kind import METADATA_LABELS, Kind
 from noxu.apiserver.records import NamedTuple, record
-from noxu.apiserver.schema.compiled import Compiled
-from noxu.apiserver.schema.default_pruning import prune_defaults
-from noxu.apiserver.schema.defaulting import has_null_default
-from noxu.apiserver.schema.embedded import has_embedded
-from noxu.apiserver.schema.structural import MISSING, Structural, has_rules, parse
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
+    from noxu.apiserver.apply.tracker import Tracker
     from noxu.apiserver.cel import Validator
+    from noxu.apiserver.schema.compiled import Compiled
+    from noxu.apiserver.schema.structural import Structural
 
 CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """The order in which upstream lists them in discovery."""
@@ -217,7 +214,12 @@ class Resource:
     def schema(self) -> Structural | None:
         """The structural schema with pruned defaults, parsed on first use; None if there is none."""
         declared = self.declared_schema
-        return None if declared is None else prune_defaults(parse(declared))
+        if declared is None:
+            return None
+        from noxu.apiserver.schema.default_pruning import prune_defaults  # with the first definition, like those below
+        from noxu.apiserver.schema.structural import parse
+
+        return prune_defaults(parse(declared))
 
     @property
     def declared_schema(self) -> Object | None:
@@ -233,7 +235,11 @@ class Resource:
     @cached_property
     def compiled(self) -> Compiled | None:
         """The schema's fast path; None if there is no schema."""
-        return None if self.schema is None else Compiled(self.schema)
+        if self.schema is None:
+            return None
+        from noxu.apiserver.schema.compiled import Compiled
+
+        return Compiled(self.schema)
 
     @cached_property
     def rules(self) -> Validator | None:
@@ -247,6 +253,8 @@ class Resource:
     @cached_property
     def has_rules(self) -> bool:
         """Whether the schema has CEL rules."""
+        from noxu.apiserver.schema.structural import has_rules
+
         return self.schema is not None and has_rules(self.schema)
 
     @cached_property
@@ -257,6 +265,8 @@ class Resource:
     @cached_property
     def has_embedded(self) -> bool:
         """Whether the schema declares embedded resources."""
+        from noxu.apiserver.schema.embedded import has_embedded
+
         return has_embedded(self.schema)
 
     @cached_property
@@ -265,6 +275,9 @@ class Resource:
 
         False if a default fills in the status, which a create removes, or contains nulls, which a read drops.
         """
+        from noxu.apiserver.schema.defaulting import has_null_default
+        from noxu.apiserver.schema.structural import MISSING
+
         if has_null_default(self.schema):
             return False
         status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.files import locked, write_whole
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.security.certificates import malformed
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
@@ -155,6 +154,8 @@ def _public_of(kind: bytes, pem: bytes) -> Any:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+    from noxu.apiserver.security.certificates import malformed
+
     try:
         if kind.endswith(b"PRIVATE KEY"):
             private = _private(pem)
@@ -173,6 +174,8 @@ def _public_of(kind: bytes, pem: bytes) -> Any:
 def _private(pem: bytes) -> PrivateKey | None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    from noxu.apiserver.security.certificates import malformed
 
     try:
         key = serialization.load_pem_private_key(pem, None)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.admission.attributes import Attributes
+from typing import TYPE_CHECKING
+
 from noxu.apiserver.registry import corrupt_objects
 from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
+
+if TYPE_CHECKING:
+    from noxu.apiserver.admission.attributes import Attributes
 
 
 def resource_of(request: Attributes, group: str, plural: str) -> Resource:

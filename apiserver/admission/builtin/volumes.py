@@ -5,13 +5,15 @@ Sources: plugin/pkg/admission/storage/storageobjectinuseprotection and plugin/pk
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.admission.builtin.lookups import find
 from noxu.apiserver.admission.builtin.rules import Rules
 from noxu.apiserver.go.quantity import Quantity, compare, parse
 from noxu.apiserver.values import Object
+
+if TYPE_CHECKING:
+    from noxu.apiserver.admission.attributes import Attributes
 
 FINALIZERS: Final = {
     "persistentvolumeclaims": "kubernetes.io/pvc-protection",
@@ -36,6 +38,10 @@ async def _allow_growth(request: Attributes) -> None:
     new, old = request.draft.new, request.draft.old
     if old is None or request.subresource or compare(_size(new), _size(old)) <= 0:
         return
+    from noxu.apiserver.admission.attributes import (
+        refusal,  # the quota controller, which needs `class_of`, starts without it
+    )
+
     if (old.get("status") or {}).get("phase") != "Bound":
         raise refusal(request, "Only bound persistent volume claims can be expanded")
     name = class_of(new)
