@@ -124,9 +124,9 @@ def _not_by_itself(path: Path, command: str) -> str:
 
 
 def _kustomization(directory: Path, command: str) -> str:
-    to_stdin = f" | noxu {command} -" if command else ""
-    made = f"noxu serve -k {directory}" if command == "serve" else f"kubectl kustomize {directory}{to_stdin}"
-    return f"it is a kustomization: {made}"
+    if command == "serve":
+        return f"it is a kustomization: noxu serve -k {directory}"
+    return f"it is a kustomization: kubectl kustomize {directory}{f' | noxu {command} -' if command else ''}"
 
 
 # -- kustomizations ---------------------------------------------------------------------------------------------------

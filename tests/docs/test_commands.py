@@ -35,6 +35,7 @@ NOT_RUN: Final = {
     "kwok": "another project's program, which is not installed",
     "./cainjector": "another project's program, which is not installed",
     "./controller": "another project's program, which is not installed",
+    "etcdctl": "mends an etcd without space",
     "jq": "another project's program, which is not installed",
     "uvx": "downloads what it runs",
 }
