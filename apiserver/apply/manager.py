@@ -15,7 +15,7 @@ from typing import Final
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.apply import lastapplied
-from noxu.apiserver.apply.comparison import Comparison, compare, same
+from noxu.apiserver.apply.comparison import Comparison, same
 from noxu.apiserver.apply.compiled import Unsure, accept
 from noxu.apiserver.apply.entries import InvalidEntries, Manager, Managers, Owned, decode, encode
 from noxu.apiserver.apply.fieldset import (
@@ -372,17 +372,15 @@ def _applied(
     me = Manager(name, "Apply", "", tracker.subresource)
     managers = _reconciled(managers, live, versions)
     last = managers.get(me)
-    claimed = tracker.changeable(to_set(config, tracker.type), tracker.version)
-    managers[me] = Owned(claimed, tracker.version, last.time if last else "")
+    managers[me] = Owned(tracker.claimed(config), tracker.version, last.time if last else "")
     merged = merge(live, config, tracker.type)
     new = _without_withdrawn(merged, last, managers, me, versions) if last and last.fields else merged
     if new is not merged and (wrong := _type_errors(new, tracker, duplicates=True)):
         raise Failed(
             f"failed to compare objects: {join_errors(wrong)}"
         )  # null items, of which only fields are withdrawn
-    change = compare(live, new, tracker.type)
-    unchanged = not any(change) and same(live, new)  # the order of lists is not part of the change
-    change = change.filtered(lambda fields: tracker.changeable(fields, tracker.version))
+    change = tracker.compared(live, new, tracker.version)
+    unchanged = not any(change) and same(live, new)  # neither the order of lists nor a status is part of the change
     managers, taken = _released(managers, me, change, live, new, versions)
     if taken and not force:
         raise _Conflicts([_Conflict(manager, path) for manager, owned in taken.items() for path in paths(owned.fields)])

@@ -12,7 +12,7 @@ from dataclasses import field
 
 from noxu.apiserver.apply.comparison import Comparison, compare
 from noxu.apiserver.apply.fieldset import EMPTY, FieldSet, is_member, matching, recursive_difference
-from noxu.apiserver.apply.typed import join_errors, validate
+from noxu.apiserver.apply.typed import join_errors, to_set, validate
 from noxu.apiserver.apply.types import Type
 from noxu.apiserver.records import record
 from noxu.apiserver.values import Json, Object
@@ -76,11 +76,21 @@ class Tracker:
 
         Whole fields of the object that it does not change, such as its status, are not compared.
         """
+        ignored = self._ignored(version)
+        change = compare(_without(old, ignored), _without(new, ignored), self.types[version])
+        return change.filtered(lambda fields: self.changeable(fields, version))
+
+    def claimed(self, config: Object) -> FieldSet:
+        """The fields that an applied configuration claims through this endpoint. It is of the type."""
+        fields = to_set(_without(config, self._ignored(self.version)), self.type)
+        return self.changeable(fields, self.version)
+
+    def _ignored(self, version: str) -> list[str]:
+        """The names of whole fields of the object that writes through this endpoint do not change."""
         kind = self.types[version]
-        if self.only is None and kind.map is not None and not kind.map.atomic:
-            ignored = _whole_fields(self.resets.get(version, EMPTY))
-            old, new = _without(old, ignored), _without(new, ignored)
-        return compare(old, new, kind).filtered(lambda fields: self.changeable(fields, version))
+        if self.only is not None or kind.map is None or kind.map.atomic:
+            return []
+        return _whole_fields(self.resets.get(version, EMPTY))
 
     @property
     def blank(self) -> Object:

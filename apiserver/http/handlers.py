@@ -42,7 +42,6 @@ from noxu.apiserver.registry.entry import (
     is_readable,
     is_rendered,
     key_of,
-    object_at,
     render,
 )
 from noxu.apiserver.registry.listing import list_entries
@@ -219,8 +218,7 @@ async def delete(exchange: Exchange) -> Answer:
         # Upstream: 202 only for clients that cascade with orphanDependents=false; others expect 200.
         status = 202 if not written.deleted and options_sent.get("orphanDependents") is False else 200
         return await entry_answer(exchange, entry, accepted, status)
-    metadata = (await offload(len(entry.stored), object_at, entry, resource))["metadata"]
-    details = {"name": entry.key.name, "group": resource.group, "kind": resource.plural, "uid": metadata.get("uid", "")}
+    details = {"name": entry.key.name, "group": resource.group, "kind": resource.plural, "uid": written.uid}
     return _deleted(details, accepted)
 
 
@@ -257,6 +255,8 @@ async def delete_collection(exchange: Exchange) -> Answer:
 async def _delete_options(exchange: Exchange) -> tuple[DeleteOptions, Object]:
     """The options of a delete, from the body or, without one, from the query; and the options as sent. Raises ApiError."""
     body = await receive_body(exchange)
+    if not body and not exchange.query:
+        return NO_DELETE_OPTIONS, {}
     if not body:
         from_query = options.delete_body_from_query(exchange.query)
         return delete_options(from_query), options.delete_body_as_sent(from_query)

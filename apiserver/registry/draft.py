@@ -328,6 +328,8 @@ class Written:
     created: bool = False
     deleted: bool = False
     unstored_version: str | None = None
+    uid: str = ""
+    """The uid of an object that was deleted."""
 
     def body(self, resource: Resource) -> bytes:
         """The object as JSON at `resource`'s version."""

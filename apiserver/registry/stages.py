@@ -723,6 +723,8 @@ def finalize(draft: Draft) -> None:
     default_policy = table.propagation if table is not None else "Background"
     finalizers = _finalizers_after(had, draft.request.delete_options.propagation, default_policy)
     finalization, given = finalization_of(draft.resource), draft.request.delete_options.grace
+    if finalization is None and not finalizers and not grace.has_periods(draft.resource):
+        return
     value = copy(draft.old)
     if grace.begin(draft.resource, value, given, draft.now) is Grace.BEGUN:
         if set(finalizers) != set(had):
@@ -927,7 +929,8 @@ async def _remove(draft: Draft) -> None:
     if not revision:
         raise Superseded
     if draft.operation == "DELETE":
-        draft.written = Written(shown if draft.resource.is_custom else shown.with_revision(revision), deleted=True)
+        entry = shown if draft.resource.is_custom else shown.with_revision(revision)
+        draft.written = Written(entry, deleted=True, uid=_old_uid(draft))
         return
     draft.note(REMOVED)
     _metadata(draft)["resourceVersion"] = str(found.revision)  # the answer keeps its old resourceVersion
@@ -942,7 +945,13 @@ async def _remove_marked(draft: Draft, entry: Entry) -> None:
         gone = entry.key not in (await draft.environment.reader.collection(draft.resource)).entries
         if not revision and not gone:
             raise Superseded
-    draft.written = Written(entry.with_revision(revision or entry.revision), deleted=True)
+    draft.written = Written(entry.with_revision(revision or entry.revision), deleted=True, uid=_old_uid(draft))
+
+
+def _old_uid(draft: Draft) -> str:
+    assert draft.old is not None
+    uid: str = draft.old["metadata"].get("uid", "")
+    return uid
 
 
 DRY_RUN: Final = "a dry run: nothing is written"

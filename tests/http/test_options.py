@@ -13,7 +13,7 @@ from noxu.apiserver.http.options import ListOptions
 from noxu.apiserver.http.request import parse_query
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.delete_options import DeleteBody, delete_options
-from noxu.apiserver.registry.draft import DeleteOptions, Options, Preconditions
+from noxu.apiserver.registry.draft import NO_DELETE_OPTIONS, DeleteOptions, Options, Preconditions
 from noxu.apiserver.registry.listing import Window
 from noxu.apiserver.registry.resource import Resource
 from tests.http.conftest import DEFINITION
@@ -190,6 +190,11 @@ def test_options_of_a_delete(given: DeleteBody, expected: DeleteOptions | str) -
         assert refusal(delete_options, given) == (422, f'DeleteOptions.meta.k8s.io "" is invalid: {expected}')
     else:
         assert delete_options(given) == expected
+
+
+def test_options_of_a_delete_without_parameters() -> None:
+    given = options.delete_body_from_query({})
+    assert (delete_options(given), options.delete_body_as_sent(given)) == (NO_DELETE_OPTIONS, {})
 
 
 # -- lists and watches ------------------------------------------------------------------------------------------------

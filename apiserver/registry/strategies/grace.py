@@ -39,6 +39,11 @@ _PERIODS: Final[dict[str, Callable[[Object, int | None], int]]] = {"/pods": _of_
 """By collection, for resources with graceful deletion."""
 
 
+def has_periods(resource: Resource) -> bool:
+    """Whether the objects of a resource may have a grace period."""
+    return resource.collection in _PERIODS
+
+
 def begin(resource: Resource, value: Object, given: int | None, now: str) -> Grace:
     """Begin or shorten the grace period of an object, in place. `given`: the seconds in the DeleteOptions, None if absent."""
     period_of = _PERIODS.get(resource.collection)
