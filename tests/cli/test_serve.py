@@ -299,7 +299,7 @@ MODULES = [
     "noxu.apiserver.commands.serve",
     "aiohttp",
     "noxu.apiserver.server",
-    "noxu.apiserver.http.filters",
+    "noxu.apiserver.http.late_app",
     "uvloop",
     "noxu.storage.memory",
 ]
