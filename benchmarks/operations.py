@@ -148,8 +148,10 @@ def pings(_: Subject, __: int) -> Requests:
 def creates(subject: Subject, _: int) -> Requests:
     while True:
         name = f"c-{next(subject.serial)}"
-        yield Request("POST", subject.collection("default"), encode(subject.value(name, "default")), status=201)
-        subject.created.append(name)
+        try:
+            yield Request("POST", subject.collection("default"), encode(subject.value(name, "default")), status=201)
+        finally:  # also if no request follows the answer, because the time is up
+            subject.created.append(name)
 
 
 def gets(subject: Subject, n: int) -> Requests:

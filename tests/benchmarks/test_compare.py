@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from benchmarks import compare, gate, growth, servers
+from benchmarks import compare, gate, growth, operations, servers
 from benchmarks.gate import Verdict, verdict
 from noxu import Noxu
 from tests.timing import eventually
@@ -101,6 +102,14 @@ def test_a_commit_is_checked_out_for_a_while(tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as stopped, gate.checked_out("no-such-commit"):
         pass
     assert stopped.value.code == 2
+
+
+def test_what_the_last_answer_before_the_end_says_is_created_can_be_deleted() -> None:
+    subject = operations.Subject(cast(Any, None), "example.com")
+    requests = operations.creates(subject, 0)
+    sent = next(requests)
+    requests.close()
+    assert [f"{sent.path}/{name}" for name in subject.created] == [next(operations.deletes(subject, 0)).path]
 
 
 def test_a_run_with_two_servers(tmp_path: Path) -> None:
