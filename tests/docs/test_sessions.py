@@ -49,7 +49,6 @@ SESSIONS: Final = {
     "docs/docker.md sh docker build --tag noxu .": Session(),
     "docs/docker.md sh docker compose up --detach --wait": Session(),
     "docs/docker.md sh docker compose --profile replicas up --detach --wait balancer": Session(),
-    "docs/etcd.md sh docker compose --profile replicas up --detach --wait balancer": Session(),
     "docs/metrics.md console $ kubectl get --raw /metrics | grep '^apiserver_request_total'": Session(
         "kubectl create configmap counted"
     ),
@@ -59,7 +58,6 @@ SESSIONS: Final = {
         "kubectl apply -f small.yaml"
     ),
     "docs/tls.md sh noxu serve --tls": Session(),
-    "docs/tls.md sh docker compose cp noxu:/data/kubeconfig . && export KUBECONFIG=$PWD/kubeconfig": Session(),
 }  # fmt: skip
 
 MESSAGES: Final = {
