@@ -137,6 +137,15 @@ def reset_watch(port: int) -> None:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+def send_round(connection: http.client.HTTPConnection, n: int) -> None:
+    """The requests of one round, and a watch that is reset. Raises SystemExit."""
+    revision = ""
+    for call in calls(n):
+        revision = send(connection, call, revision)
+    wait_until_gone(connection, f"{DEFINITIONS}/{TURNS}.{GROUP}")
+    reset_watch(connection.port)
+
+
 def run(port: int, pid: int, seconds: float, rate: float) -> list[int]:
     """Send rounds for so long, and return the resident memory in bytes at equal intervals."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -145,11 +154,7 @@ def run(port: int, pid: int, seconds: float, rate: float) -> list[int]:
     resident: list[int] = []
     rounds = 0
     while (passed := time.monotonic() - start) < seconds:
-        revision = ""
-        for call in calls(rounds):
-            revision = send(connection, call, revision)
-        wait_until_gone(connection, f"{DEFINITIONS}/{TURNS}.{GROUP}")
-        reset_watch(port)
+        send_round(connection, rounds)
         rounds += 1
         if passed >= seconds * len(resident) / SAMPLES:
             resident.append(resident_bytes([pid]))

@@ -132,6 +132,10 @@ def has_schema(holder: Object | None) -> bool:
     return holder is not None and holder.get("openAPIV3Schema") is not None
 
 
+def has_ca_bundle(spec: Internal) -> bool:
+    return bool((_webhook(spec).get("clientConfig") or {}).get("caBundle"))
+
+
 def _webhook(spec: Internal | None) -> Object:
     conversion = spec.conversion if spec else None
     return (conversion or {}).get("webhook") or {}

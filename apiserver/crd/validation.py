@@ -30,7 +30,7 @@ from noxu.apiserver.crd.clientconfig import conversion_errors
 from noxu.apiserver.crd.conditions import APPROVAL_ANNOTATION, Approval, approval, is_protected, is_true
 from noxu.apiserver.crd.internal import Internal, echo_versions, internal, nodes
 from noxu.apiserver.crd.schemas import RuleCheckers, schema_errors
-from noxu.apiserver.crd.strictness import MAX_SELECTABLE_FIELDS, Strictness, has_schema
+from noxu.apiserver.crd.strictness import MAX_SELECTABLE_FIELDS, Strictness, has_ca_bundle, has_schema
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.schema import patterns
 from noxu.apiserver.schema.fieldpath import NOT_A_FIELD, resolve
@@ -66,12 +66,19 @@ def validate(crd: Object, *, checkers: RuleCheckers | None = None, spec_is_valid
     ] or ([] if spec_is_valid else _pattern_errors(spec))
 
 
-def validate_update(new: Object, old: Object, *, checkers: RuleCheckers | None = None) -> list[FieldError]:
-    """The errors in a CRD that is prepared to replace `old`."""
+def validate_update(
+    new: Object, old: Object, *, checkers: RuleCheckers | None = None, spec_is_valid: bool = False
+) -> list[FieldError]:
+    """The errors in a CRD that is prepared to replace `old`.
+
+    `spec_is_valid`: it is known that the spec could be created. Then it is not looked at, as the rules of an update are among
+    those of a creation, except the one about CA bundles (`Strictness`).
+    """
     spec, before = internal(new["spec"]), internal(old["spec"])
     strict = Strictness(spec, before, established=is_true(old, "Established"))
+    spec_is_valid = spec_is_valid and not has_ca_bundle(spec)
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    errors += _spec_errors(spec, strict, "spec", checkers)
+    errors += () if spec_is_valid else _spec_errors(spec, strict, "spec", checkers)
     immutable: list[tuple[Path, Json, Json]] = [
         ("spec.group", spec.group, before.group),
         ("spec.names.plural", spec.names["plural"], before.names["plural"]),
@@ -83,7 +90,7 @@ def validate_update(new: Object, old: Object, *, checkers: RuleCheckers | None =
             *immutable,
         ]
     errors += [invalid(path, given, "field is immutable") for path, given, stored in immutable if given != stored]
-    return errors + list(_rest(new, old, spec)) or _pattern_errors(spec)
+    return errors + list(_rest(new, old, spec)) or ([] if spec_is_valid else _pattern_errors(spec))
 
 
 def _pattern_errors(spec: Internal) -> list[FieldError]:

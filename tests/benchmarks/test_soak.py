@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import http.client
 import json
+from collections import Counter, deque
+from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.soak import WATCHED, calls, growth, stored_objects
+from benchmarks.samples import DEFINITION
+from benchmarks.soak import DEFINITIONS, WATCHED, Call, calls, growth, send, send_round, stored_objects
+from noxu.apiserver.registry import cache
+from noxu.apiserver.testing.handle import Noxu
+from noxu.storage.types import Event, Key, KeyValue
 
 GROWTHS: list[tuple[str, list[int], float]] = [
     ("memory that is constant", [100] * 100, 0.0),
@@ -46,3 +55,33 @@ def test_stored_objects_are_those_of_all_resources() -> None:
         ]
     )
     assert stored_objects(metrics) == 16
+
+
+WINDOW = {Event, Key, KeyValue}
+"""What is kept of the newest changes, however many there were."""
+FIRST, WARM, ROUNDS = WATCHED - 4, 6, 6  # the first ones have a watch, so that everything is imported
+
+
+def test_the_server_has_as_many_objects_after_more_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a round leaves for good is there as often as there were rounds. Compared within one run."""
+    monkeypatch.setattr(cache, "MAX_RECENT", 10)  # changes, which are soon as many as there may be
+    with Noxu() as noxu:
+        requests = noxu._requests
+        requests._answered, requests._refused = deque(maxlen=10), deque(maxlen=5)
+        connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc)
+        send(connection, Call(201, "POST", DEFINITIONS, DEFINITION))
+
+        def after(rounds: range) -> Counter[type]:
+            for n in rounds:
+                send_round(connection, n)
+            store = noxu._server.plane.store
+            noxu._call(store.compact(store.revision))
+            gc.collect()
+            kinds = [type(found) for found in gc.get_objects()]
+            return Counter([kind for kind in kinds if kind is asyncio.Task or f"{kind.__module__}".startswith("noxu.")])
+
+        once = after(range(FIRST, FIRST + WARM))
+        more = after(range(FIRST + WARM, FIRST + WARM + ROUNDS))
+        connection.close()
+    grown = {kind: count for kind, count in (more - once).items() if kind not in WINDOW}
+    assert {kind: count for kind, count in grown.items() if count >= ROUNDS} == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -72,7 +73,11 @@ async def answers(crds: Sequence[Object], specs: ValidSpecs | None, features: Fe
 
 
 async def check_law(crds: Sequence[Object]) -> ValidSpecs:
-    """Without known specs, while they become known, and when they are: the answers are equal."""
+    """Without known specs, while they become known, and when they are: the answers are equal.
+
+    Each definition is created, and then replaced by itself.
+    """
+    crds = [*crds, *crds]
     expected = await answers(crds, None)
     specs = ValidSpecs()
     assert await answers(crds, specs) == expected
@@ -90,6 +95,42 @@ async def test_a_known_definition_is_answered_as_an_unknown_one(build: Build, sc
 async def test_an_invalid_definition_never_becomes_known(build: Build, schema: Object) -> None:
     known = await check_law([build(schema)])
     assert known.as_json() == {}
+
+
+def with_bundle(crd: Object, bundle: str) -> Object:
+    config = {"url": "https://localhost/convert", "caBundle": base64.b64encode(bundle.encode()).decode()}
+    webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
+    return {**crd, "spec": {**crd["spec"], "conversion": {"strategy": "Webhook", "webhook": webhook}}}
+
+
+async def test_a_ca_bundle_is_looked_at_by_each_update(build: Build) -> None:
+    """One that cannot be read may be created, but may not replace another one."""
+    crd, specs = with_bundle(build(), "unreadable"), ValidSpecs()
+    await answers([crd], specs)
+    assert len(specs.as_json()) == 1
+    found = await answers([build(), crd], specs)
+    assert found == await answers([build(), crd], None)
+    assert "unable to load root certificates" in str(found[1][0])
+
+
+OLD: dict[str, Object] = {
+    **SCHEMAS,
+    "that ignores everything": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+}
+
+
+@pytest.mark.parametrize("old", OLD.values(), ids=[f"instead of one {name}" for name in OLD])
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+async def test_a_known_definition_that_replaces_another(build: Build, schema: Object, old: Object) -> None:
+    specs = ValidSpecs()
+    await answers([build(schema)], specs)
+    assert await answers([build(old), build(schema)], specs) == await answers([build(old), build(schema)], None)
+
+
+async def test_an_update_to_a_known_spec_does_not_walk_along_it(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    walks, specs = Walks(monkeypatch), ValidSpecs()
+    await answers([build(RULES), build(RULES)], specs)
+    assert walks.count == 1
 
 
 @needs_data("crds")

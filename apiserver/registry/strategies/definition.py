@@ -46,7 +46,8 @@ def validate(draft: Draft) -> None:
     if draft.request.subresource == "status":
         draft.outcome.errors += validation.validate_status_update(new, old)
     else:
-        draft.outcome.errors += validation.validate_update(new, old, checkers=checkers)
+        known = _known_warnings(draft) is not None
+        draft.outcome.errors += validation.validate_update(new, old, checkers=checkers, spec_is_valid=known)
     if not draft.outcome.errors and not draft.request.subresource:
         draft.outcome.warnings += update.warnings(new, old)
 
@@ -64,6 +65,12 @@ def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
         if known is not None and digest and digest_of(spec, draft.request.features) == digest:
             known.add(digest, warnings)
     draft.outcome.warnings += warnings
+
+
+def _known_warnings(draft: Draft) -> list[str] | None:
+    """The warnings of a spec that is known to be valid, None if it is not."""
+    known = draft.request.valid_specs
+    return None if known is None else known.warnings(digest_of(draft.new["spec"], draft.request.features))
 
 
 def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noqa: ARG001 - the policy has no effect here
