@@ -6,7 +6,8 @@ and ratcheting ignores errors in what did not change. The namespaces that object
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from noxu.apiserver import loading
@@ -18,13 +19,14 @@ from noxu.apiserver.commands.progress import each
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
-from noxu.apiserver.registry import draft
+from noxu.apiserver.registry import draft, explain
 from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.resource import Resource
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Progress, no_progress
 
+_UNKNOWN: Final = re.compile(r'unknown field "((?:[^"\\]|\\.)*)"')
 STRICT: Final = Options(field_manager=loading.MANAGER, field_validation="Strict")
 WARN: Final = Options(field_manager=loading.MANAGER, field_validation="Warn")
 
@@ -58,7 +60,7 @@ async def validate(
 
 async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outcome:
     warnings: list[str] = []
-    namespace = document.namespace
+    namespace, resource = document.namespace, None
     try:
         current = _as_v1(document, warnings)
         resource = loading.resource_of(plane, current.value)
@@ -79,10 +81,20 @@ async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outco
             outcome=draft.Outcome(warnings=warnings),
         )
     except ApiError as error:
-        return Outcome(document, namespace, "refused", error, warnings)
+        meant = _meant(resource, [*warnings, error.message])
+        return Outcome(document, namespace, "refused", error, warnings, meant=meant)
     if resource is not None and is_crd(current.value):
         warnings += await _not_served(plane, resource, current)
-    return Outcome(document, namespace, "valid", None, warnings)
+    return Outcome(document, namespace, "valid", None, warnings, meant=_meant(resource, warnings))
+
+
+def _meant(resource: Resource | None, messages: Iterable[str]) -> dict[str, str]:
+    """Advice about the unknown fields that messages name, where a declared one may have been meant."""
+    if resource is None or resource.schema is None:
+        return {}
+    paths = [path for message in messages for path in _UNKNOWN.findall(message)]
+    advice = {path: explain.meant(resource.schema, path) for path in paths}
+    return {path: f"D{text[1:]}" for path, text in advice.items() if text.startswith("did you mean ")}
 
 
 def _as_v1(document: Document, warnings: list[str]) -> Document:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.commands import findings, inputs
@@ -22,7 +22,10 @@ class Rules(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result for one object. `error` is the error with which a server refuses it."""
+    """The result for one object. `error` is the error with which a server refuses it.
+
+    `meant` are the paths of unknown fields, with advice about the fields that were probably meant.
+    """
 
     document: Document
     namespace: str
@@ -31,6 +34,7 @@ class Outcome(NamedTuple):
     warnings: Sequence[str] = ()
     certain: Sequence[Finding] = ()
     """The findings of an object that was not written."""
+    meant: Mapping[str, str] = {}
 
     @property
     def checked(self) -> Checked:
@@ -39,7 +43,10 @@ class Outcome(NamedTuple):
         errors = findings.of_status(self.document, self.error.status) if self.error else []
         warnings = findings.of_warnings(self.document, self.warnings)
         title = inputs.title(self.document, self.namespace)
-        return Checked(self.document, title, self.result, [*self.certain, *errors, *warnings])
+        found = [*self.certain, *errors, *warnings]
+        if self.meant:
+            found = [each._replace(advice=each.advice or self.meant.get(each.field, "")) for each in found]
+        return Checked(self.document, title, self.result, found)
 
 
 def as_json(outcome: Outcome) -> Object:
@@ -50,10 +57,11 @@ def as_json(outcome: Outcome) -> Object:
         "result": outcome.result,
         "error": None if error is None else [error.code, error.message, error.reason, error.details],
         "warnings": list(outcome.warnings),
+        "meant": dict(outcome.meant),
     }
 
 
 def from_json(document: Document, value: Json) -> Outcome:
     """What `as_json` has written. Raises LookupError, TypeError for anything else."""
     error = None if value["error"] is None else ApiError(*value["error"])
-    return Outcome(document, value["namespace"], value["result"], error, value["warnings"])
+    return Outcome(document, value["namespace"], value["result"], error, value["warnings"], meant=value["meant"])

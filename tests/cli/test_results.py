@@ -26,7 +26,7 @@ def files(write: Make, crd: Make, widget: Make) -> str:
     write("crd.json", crd(size={"type": "integer", "minimum": 1}, gone={}))
     ambiguous = {"properties": {"b": {}}, "additionalProperties": {}}
     write("other.json", other(crd(size={"type": "text"}, both=ambiguous)))
-    write("a.json", widget("a", size=0, color="red"))
+    write("a.json", widget("a", size=0, siez=1))
     write("b.yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: b}\nspec: {size: 3, size: 4}\n")
     write("large.json", crd(text={"type": "string", "description": "x" * MIN_SPLIT}))
     return "crd.json other.json a.json b.yaml large.json"

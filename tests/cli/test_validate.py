@@ -506,6 +506,25 @@ def test_invalid_combinations_of_arguments(run: Make, line: str, why: str) -> No
     assert ran.err.splitlines()[-1].endswith(f"error: {why}")
 
 
+MEANT: list[tuple[str, Any, str]] = [
+    ("a field that is misspelt", {"siez": 1}, "Did you mean spec.size?"),
+    ("a field of another object", {"nested": {"size": 1}}, "Did you mean spec.size?"),
+    ("a field like no other", {"xyz": 1}, ""),
+]
+
+
+@pytest.mark.parametrize(("spec", "advice"), [row[1:] for row in MEANT], ids=[row[0] for row in MEANT])
+@pytest.mark.parametrize("options", ["", "--strict"])
+def test_the_field_that_was_probably_meant_is_named(
+    run: Make, write: Make, crd: Make, widget: Make, spec: Any, advice: str, options: str
+) -> None:
+    write("crd.json", crd(size=SIZE, nested={"type": "object", "properties": {"other": {"type": "string"}}}))
+    write("a.json", widget("a", **spec))
+    for _ in range(2):  # found, and kept
+        [_, checked] = run(f"validate crd.json a.json --output json {options}").json["objects"]
+        assert [(each["rule"], each["advice"]) for each in checked["findings"]] == [("unknown-field", advice)]
+
+
 def test_no_files_are_written(run: Make, write: Make, crd: Make, here: Path) -> None:
     write("crd.json", crd(size=SIZE))
     run("validate -f crd.json")
