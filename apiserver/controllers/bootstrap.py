@@ -25,6 +25,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
+from functools import cache, lru_cache
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError
@@ -32,7 +33,7 @@ from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import default_objects, users
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.default_objects import SERVICE_RANGE, SYSTEM_NAMESPACES, first_address
-from noxu.apiserver.controllers.first_objects import NOW, FirstObject
+from noxu.apiserver.controllers.first_objects import NOW, FirstObject, template
 from noxu.apiserver.go.time import MICRO, format_time, unix_nanos
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import LiveCatalog
@@ -285,6 +286,22 @@ DEFAULTS: Final = {
 }
 
 
+@cache
+def _namespaces() -> list[tuple[str, Object, bytes]]:
+    """(The name, the manifest and the template of each system namespace.)"""
+    manifests = {name: _namespace(name) for name in SYSTEM_NAMESPACES}
+    return [(name, manifest, template(manifest, users.APISERVER_MANAGER)) for name, manifest in manifests.items()]
+
+
+@lru_cache(maxsize=4)
+def _default_templates(services: str) -> list[tuple[str, Object, bytes]]:
+    """(The key in DEFAULTS, the manifest and the template of each object.)"""
+    manifests = [(key, manifest) for key, kind in DEFAULTS.items() for manifest in kind.make(NOW, services)]
+    return [
+        (key, manifest, template(manifest, default_objects.manager_of(manifest["kind"]))) for key, manifest in manifests
+    ]
+
+
 class BootstrapController(Controller[str]):
     """Creates these objects. Keys are the names of system namespaces, and of rows."""
 
@@ -335,19 +352,21 @@ class BootstrapController(Controller[str]):
 
     def first_objects(self) -> Iterable[FirstObject]:
         """Everything but endpoints that are shared with other servers, which have to be known."""
-        manager = users.APISERVER_MANAGER
-        for name in SYSTEM_NAMESPACES:
-            yield FirstObject(name, self.resource, _namespace(name), manager, NAMESPACES_EVERY)
+        for name, manifest, made in _namespaces():
+            yield FirstObject(name, self.resource, manifest, made, NAMESPACES_EVERY)
         if self.facts is None:
             return
+        if not self.reader.store.shared:
+            self.fresh[EXPIRED_LEASES] = EXPIRED_EVERY  # there are none
         for key, row in OBJECTS.items():
             if self._leases is None or key not in (ENDPOINTS, ENDPOINT_SLICE):
                 manifest = row.make(self.facts, self.clock)
-                yield FirstObject(key, self._resource(row.group, row.plural), manifest, manager, row.every)
-        for key, kind in DEFAULTS.items():
-            resource = self._resource(kind.group, kind.plural)
-            for manifest in filter(self._is_wanted, kind.make(NOW, self.facts.services)):
-                yield FirstObject(key, resource, manifest, default_objects.manager_of(manifest["kind"]), kind.every)
+                made = template(manifest, users.APISERVER_MANAGER)
+                yield FirstObject(key, self._resource(row.group, row.plural), manifest, made, row.every)
+        resources = {key: self._resource(kind.group, kind.plural) for key, kind in DEFAULTS.items()}
+        for key, manifest, made in _default_templates(self.facts.services):
+            if self._is_wanted(manifest):
+                yield FirstObject(key, resources[key], manifest, made, DEFAULTS[key].every)
 
     async def reconcile(self, key: str) -> float | None:
         if key in SYSTEM_NAMESPACES:

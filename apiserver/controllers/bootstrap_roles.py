@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from typing import Final
 
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import bootstrap_policy, default_objects, users
 from noxu.apiserver.controllers.bootstrap_policy import AUTOUPDATE
 from noxu.apiserver.controllers.controller import Controller
-from noxu.apiserver.controllers.first_objects import FirstObject
+from noxu.apiserver.controllers.first_objects import FirstObject, template
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.kinds.policy_rules import missing
 from noxu.apiserver.registry.change import Change
@@ -65,6 +66,13 @@ def _rules(old: list[Object] | None, wanted: list[Object] | None) -> list[Object
     return [*(old or ()), *lacking] if lacking else old
 
 
+@cache
+def _templates() -> list[tuple[str, Object, bytes]]:
+    """(The plural, the manifest and the template of each object): the same for all servers."""
+    manifests = bootstrap_policy.manifests()
+    return [(name, manifest, template(manifest, users.APISERVER_MANAGER)) for name, manifest in manifests]
+
+
 class BootstrapRoleController(Controller[str]):
     """Works once, at the start."""
 
@@ -86,8 +94,8 @@ class BootstrapRoleController(Controller[str]):
         return (_KEY,)
 
     def first_objects(self) -> Iterable[FirstObject]:
-        for name, manifest in bootstrap_policy.manifests():
-            yield FirstObject(_KEY, self.resources[name], manifest, users.APISERVER_MANAGER)
+        for name, manifest, made in _templates():
+            yield FirstObject(_KEY, self.resources[name], manifest, made)
 
     async def reconcile(self, key: str) -> None:
         await asyncio.gather(*(self._ensure(self.resources[name], one) for name, one in bootstrap_policy.manifests()))

@@ -17,7 +17,6 @@ be stored, because another server was faster or the store failed, are created as
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.api import codec
@@ -30,16 +29,18 @@ from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
+from noxu.storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.controller import Reconciler
 
 NOW: Final = "{now}"
 _UID: Final = "{uid}"
+_UID_BYTES, _NOW_BYTES = _UID.encode(), NOW.encode()
 
 
 class FirstObject(NamedTuple):
-    """A complete manifest, and the key of the controller that keeps the object. `manager` is its field manager.
+    """An object, and the key of the controller that keeps it. `template` is that of its manifest.
 
     `every`: after so many seconds the key is reconciled; None: after a change.
     """
@@ -47,8 +48,13 @@ class FirstObject(NamedTuple):
     key: Hashable
     resource: Resource
     manifest: Object
-    manager: str
+    template: bytes
     every: float | None = None
+
+
+def template(manifest: Object, manager: str) -> bytes:
+    """What is stored of a complete manifest by a field manager."""
+    return codec.encode(default_objects.stored(manifest, _UID, NOW, manager), sort_keys=False)
 
 
 async def create(
@@ -56,17 +62,10 @@ async def create(
 ) -> None:
     """Store the first objects of controllers that are not started yet. Their keys become fresh."""
     wanted = [(controller, first) for controller in controllers for first in controller.first_objects()]
-    now = format_time(clock.now()).encode()
+    now, new_uid = format_time(clock.now()).encode(), identifiers.new_uid
     stored = await persistence.create_all(
         [
-            (
-                key_of(
-                    first.resource, first.manifest["metadata"].get("namespace", ""), first.manifest["metadata"]["name"]
-                ),
-                _template(codec.encode(first.manifest, sort_keys=False), first.manager)
-                .replace(_UID.encode(), identifiers.new_uid().encode())
-                .replace(NOW.encode(), now),
-            )
+            (_key(first), first.template.replace(_UID_BYTES, new_uid().encode()).replace(_NOW_BYTES, now))
             for _, first in wanted
         ]
     )
@@ -78,7 +77,6 @@ async def create(
             controller.fresh[first.key] = first.every
 
 
-@lru_cache(maxsize=256)  # those of a server, of which few differ from server to server
-def _template(manifest: bytes, manager: str) -> bytes:
-    """What is stored of a manifest."""
-    return codec.encode(default_objects.stored(codec.decode_stored(manifest), _UID, NOW, manager), sort_keys=False)
+def _key(first: FirstObject) -> Key:
+    metadata = first.manifest["metadata"]
+    return key_of(first.resource, metadata.get("namespace", ""), metadata["name"])

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import ClassVar
 
 from noxu.apiserver.admission.namespaces import is_terminating
+from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import users
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.default_objects import SYSTEM_NAMESPACES
-from noxu.apiserver.controllers.first_objects import FirstObject
+from noxu.apiserver.controllers.first_objects import FirstObject, template
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
@@ -24,6 +26,17 @@ from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object
+
+
+@lru_cache(maxsize=8)
+def _templates(wanted: bytes) -> list[tuple[str, Object, bytes]]:
+    """(The namespace, the manifest and the template of an object in each system namespace.) `wanted` is its JSON."""
+    found = []
+    for namespace in SYSTEM_NAMESPACES:
+        manifest: Object = codec.decode_stored(wanted)
+        manifest["metadata"]["namespace"] = namespace
+        found.append((namespace, manifest, template(manifest, users.CONTROLLER_MANAGER)))
+    return found
 
 
 class NamespaceObjectController(Controller[str]):
@@ -55,10 +68,8 @@ class NamespaceObjectController(Controller[str]):
         return [key.name for key in self.collection.keys]
 
     def first_objects(self) -> Iterable[FirstObject]:
-        wanted = self.wanted()
-        for namespace in SYSTEM_NAMESPACES:
-            manifest = {**wanted, "metadata": {**wanted["metadata"], "namespace": namespace}}
-            yield FirstObject(namespace, self.objects, manifest, users.CONTROLLER_MANAGER)
+        for namespace, manifest, made in _templates(codec.encode(self.wanted(), sort_keys=False)):
+            yield FirstObject(namespace, self.objects, manifest, made)
 
     async def reconcile(self, namespace: str) -> None:
         state = self._state(namespace)

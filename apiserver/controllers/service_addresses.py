@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable
 from typing import Final
 
+from noxu.apiserver.api import codec
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.claims import SWEEP_EVERY, Claimed, Claims
-from noxu.apiserver.registry.entry import Entry, object_at
+from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.service_addresses import NOTHING, Allocated, Pool, Reservation, allocated
@@ -86,7 +87,7 @@ class ServiceAddressController(Controller[Key]):
         return (_SWEEP,) if self.reader.store.shared else ()
 
     def _allocated(self, entry: Entry) -> Allocated:
-        return allocated(object_at(entry, self.resource))
+        return allocated(codec.decode_stored(entry.stored))  # no default sets any of it
 
     async def reconcile(self, key: Key) -> float | None:
         await self.claims.sweep((ADDRESSES, PORTS))
