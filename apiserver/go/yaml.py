@@ -39,7 +39,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 from yaml.scanner import ScannerError
 
-from noxu.apiserver.go import yaml_block
+from noxu.apiserver.go import libyaml, yaml_block
 from noxu.apiserver.go.fmt import yaml_go_syntax
 from noxu.apiserver.go.json import MAX_DEPTH, JsonSyntaxError
 from noxu.apiserver.go.text import plain, quote
@@ -189,6 +189,8 @@ def read_events(body: bytes) -> YamlDocument:
         except ReaderError as error:
             raise YamlError(f"yaml: {error.reason}") from None
         except MarkedYAMLError as error:
+            if error.problem == libyaml.TOO_DEEP and libyaml.lift_limit():
+                continue
             text = _with_stand_in(text, error)
             if not text:
                 raise YamlError(_message(error)) from None
