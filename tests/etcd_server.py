@@ -47,11 +47,11 @@ def free_ports(number: int) -> list[int]:
 class EtcdServer:
     """One member. `kill`, `pause` and `start` again keep its data and its address."""
 
-    def __init__(self, directory: Path, *, durable: bool = False, name: str = "test") -> None:
-        """`durable`: it syncs what it writes, which a test rarely needs."""
+    def __init__(self, directory: Path, *options: str, durable: bool = False, name: str = "test") -> None:
+        """`durable`: it syncs what it writes, which a test rarely needs. `options` are further ones of etcd."""
         self.directory = directory
         self._name = name
-        self._options = [] if durable else ["--unsafe-no-fsync"]
+        self._options = [*options] if durable else [*options, "--unsafe-no-fsync"]
         client, peer = free_ports(2)
         self.url, self._peer = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
         self.cluster = f"{name}={self._peer}"  # also of other members

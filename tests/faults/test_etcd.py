@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -134,3 +135,35 @@ async def history(store: EtcdStore, after: Revision) -> list[Event]:
         if batch.revision >= last:
             return [event for event in events if event.revision <= last]
     return events
+
+
+async def test_without_space_nothing_that_was_refused_is_stored(tmp_path: Path) -> None:
+    """etcd notices that its space is used up while it executes writes: it executes them, and answers with an error."""
+    if reason := etcd_server.lacking():
+        pytest.skip(reason)
+    server = EtcdServer(tmp_path / "etcd", "--quota-backend-bytes", "18000000")
+    refused: list[Key] = []
+    created: dict[Key, Revision] = {}
+    try:
+        await asyncio.to_thread(server.start)
+        store = await EtcdStore.open([server.url], PlainLayout(PREFIX))
+
+        async def write(name: str) -> None:
+            for number in count():
+                key = Key("g/things", "p/", f"{name}{number}")
+                try:
+                    created[key] = await store.put(key, bytes(20_000), expected=0)
+                except Unavailable as error:
+                    assert "database space exceeded" in str(error)  # noqa: PT017
+                    refused.append(key)
+                    return
+
+        async with hang_guard():
+            await asyncio.gather(*(write(f"w{number}-") for number in range(64)))
+        truth = await EtcdStore.open([server.url], PlainLayout(PREFIX))
+        assert {item.key: item.revision for item in (await truth.list(EVERYTHING)).items} == created
+        assert len(refused) == 64
+        await truth.close()
+        await store.close()
+    finally:
+        server.kill()
