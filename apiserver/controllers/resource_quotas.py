@@ -20,6 +20,7 @@ from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json
@@ -104,6 +105,8 @@ class ResourceQuotaController(Reconciler[Key]):
             if found is not None and found.namespaced:
                 collection = await self.reader.collection(found)
                 entries = [collection.entries[each] for each in collection.select(entry.key.partition)]
+                if entries:
+                    await prepared(found.versions)
                 counted[what] = evaluator, found, entries
         now = self.clock.now()
 

@@ -14,6 +14,7 @@ from conformance import corpus
 from noxu.apiserver.api import codec
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.registry import offload
+from noxu.apiserver.registry.conversion.entries import entries_at
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.preparation import prepared
@@ -135,6 +136,16 @@ async def test_the_first_write_prepares_all_versions(world: World) -> None:
     await world.apply(custom("a"))
     assert [is_prepared(resource) for resource in versions.all] == [True, True]
     assert versions.is_prepared
+
+
+async def test_objects_that_are_read_without_a_request_prepare_their_resource(world: World) -> None:
+    await world.apply(definition(), custom("a"))
+    await world.apply(with_schemas([LARGE]))
+    resource = world.plane.catalog.current.defined["widgets.example.com"].storage
+    [entry] = (await world.plane.reader.collection(resource)).entries.values()
+    assert not is_prepared(resource)
+    assert (await entries_at([entry], resource))[0].key.name == "a"
+    assert resource.versions.is_prepared
 
 
 @pytest.fixture

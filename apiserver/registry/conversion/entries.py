@@ -15,6 +15,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.conversion.converters import convert_one
 from noxu.apiserver.registry.entry import Entry, converted_entry, render
 from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.resource import Converted, Converter, Resource, Versions
 from noxu.apiserver.values import Object
 
@@ -63,6 +64,8 @@ async def entries_before_failure(entries: list[Entry], resource: Resource) -> tu
     versions, converter = resource.versions, resource.versions.converter
     if converter is None and {entry.rendering.resource for entry in entries} <= {resource}:
         return entries, None  # as what follows finds
+    if not versions.is_prepared:  # by a request for the resource: policies and references read it, too
+        await prepared(versions)
     not_rendered = sum([len(entry.stored) for entry in entries if not versions.has(entry.rendering.resource)])
     entries, render_error = await offload(not_rendered, _rendered, entries, versions)
     if converter is None:
