@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import CONNECT_WITHIN, FIRST_DELAY, MAX_REQUEST, Client, pause
@@ -41,6 +41,16 @@ RESOLVE_WITHIN: Final = 30.0  # seconds in which the outcome of a write becomes 
 
 NO_SPACE: Final = "etcdserver: mvcc: database space exceeded"
 TOO_LARGE: Final = ("etcdserver: request is too large", "received message larger than max")
+
+
+class _Write(NamedTuple):
+    """`value` is None for a deletion, `at` the key in etcd, `known` the revision of the log before the first attempt."""
+
+    key: Key
+    value: bytes | None
+    expected: Revision
+    at: bytes
+    known: Revision
 
 
 class Writes:
@@ -86,7 +96,7 @@ class Writes:
         self._idle.clear()
         try:
             async with self._places:
-                return await self._attempts(key, value, expected, at, request)
+                return await self._attempts(_Write(key, value, expected, at, self._log.revision), request)
         except TimeoutError:
             raise OutcomeUnknown("etcd: the watch does not bring the write") from None
         finally:
@@ -94,20 +104,17 @@ class Writes:
             if not self._writing:
                 self._idle.set()
 
-    async def _attempts(self, key: Key, value: bytes | None, expected: Revision, at: bytes, request: bytes) -> Revision:
+    async def _attempts(self, write: _Write, request: bytes) -> Revision:
         """Send a transaction until its outcome is known. Raises TimeoutError, too."""
-        known, begin = self._log.revision, asyncio.get_running_loop().time()
-        uncertain, delay = False, FIRST_DELAY
+        begin, uncertain, delay = asyncio.get_running_loop().time(), False, FIRST_DELAY
         while True:
             try:
-                if uncertain and not expected and (own := await self._happened(key, value, expected, at, known)):
+                if uncertain and not write.expected and (own := await self._happened(write)):
                     return own
                 response = await self._client.call(TXN, request)
                 break
             except Refused as refused:
-                if str(refused) == NO_SPACE and (
-                    own := await self._in_spite_of(refused, key, value, expected, at, known)
-                ):
+                if str(refused) == NO_SPACE and (own := await self._happened_though_refused(write)):
                     return own
                 if uncertain:
                     raise OutcomeUnknown(f"etcd: {advised(str(refused))}") from None
@@ -120,58 +127,54 @@ class Writes:
                     raise OutcomeUnknown(error) if uncertain else Unavailable(error) from None
             delay = await pause(delay)
         if response.succeeded:
-            if value is None and not response.responses[0].response_delete_range.deleted:
-                raise Conflict(key, None)  # kine lets a deletion of what does not exist succeed
+            if write.value is None and not response.responses[0].response_delete_range.deleted:
+                raise Conflict(write.key, None)  # kine lets a deletion of what does not exist succeed
             revision = self._record(response.header.revision)
             await self._waits.reach(revision)
             return revision
-        current = await self._winner(key, expected, response)
-        if uncertain and (own := self._own_write(key, value, expected, known)):
+        current = await self._winner(write, response)
+        if uncertain and (own := self._own(write)):
             return own
-        raise Conflict(key, current)
+        raise Conflict(write.key, current)
 
-    async def _winner(self, key: Key, expected: Revision, response: Any) -> KeyValue | None:
+    async def _winner(self, write: _Write, response: Any) -> KeyValue | None:
         """The state that a transaction found instead of the expected one, when this store shows it or a later one."""
         found = response.responses[0].response_range.kvs
         if found:
             await self._waits.reach(found[0].mod_revision)
             [value] = await values_of(self._layout, found)
-            return KeyValue(key, value[1] if value else b"", found[0].mod_revision)
-        while (state := self._state(key)) is not None and state.revision == expected:
+            return KeyValue(write.key, value[1] if value else b"", found[0].mod_revision)
+        while (state := self._state(write.key)) is not None and state.revision == write.expected:
             await self._waits.reach(self._log.revision + 1)
         return None
 
-    async def _happened(
-        self, key: Key, value: bytes | None, expected: Revision, at: bytes, known: Revision
-    ) -> Revision:
-        """The revision of a write that etcd has executed without an answer after `known`; 0: it has not executed it.
+    async def _happened(self, write: _Write) -> Revision:
+        """The revision at which etcd has executed a write without an answer; 0: it has not executed it.
 
         Raises Lost, Refused, OutcomeUnknown, TimeoutError.
         """
-        found = await self._client.call(RANGE, Message["RangeRequest"](key=at))
+        found = await self._client.call(RANGE, Message["RangeRequest"](key=write.at))
         if found.kvs:
             await self._waits.reach(found.kvs[0].mod_revision)
         else:
             await self._advance(found.header.revision)
-        return self._own_write(key, value, expected, known)
+        return self._own(write)
 
-    async def _in_spite_of(
-        self, refused: Refused, key: Key, value: bytes | None, expected: Revision, at: bytes, known: Revision
-    ) -> Revision:
-        """As `_happened`, for a write that was answered with an error. Raises OutcomeUnknown, TimeoutError."""
+    async def _happened_though_refused(self, write: _Write) -> Revision:
+        """As `_happened`, for a write that was answered with NO_SPACE. Raises OutcomeUnknown, TimeoutError."""
         try:
-            return await self._happened(key, value, expected, at, known)
+            return await self._happened(write)
         except (Lost, Refused):
-            raise OutcomeUnknown(f"etcd: {advised(str(refused))}") from None
+            raise OutcomeUnknown(f"etcd: {advised(NO_SPACE)}") from None
 
-    def _own_write(self, key: Key, value: bytes | None, expected: Revision, known: Revision) -> Revision:
-        """The revision of this very change after `known`, 0 if there is none in the log. Raises OutcomeUnknown."""
-        events = self._log.since(known)
+    def _own(self, write: _Write) -> Revision:
+        """The revision of this very change in the log, 0 if it is not there. Raises OutcomeUnknown."""
+        events = self._log.since(write.known)
         if events is None:
             raise OutcomeUnknown("etcd: the connection was lost, and what happened since then is not known")
         for event in events:
             previous = event.previous.revision if event.previous else 0
-            is_same = event.key == key and previous == expected and event.value == value
+            is_same = event.key == write.key and previous == write.expected and event.value == write.value
             if is_same and event.revision not in self._answered:  # else another writer of this server made it
                 return self._record(event.revision)
         return 0
